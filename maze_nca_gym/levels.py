@@ -1,0 +1,216 @@
+"""Levels: tiles, their one-hot encoding, their text, level-set files and the named hold-out mazes.
+
+A level's tiles are an (H, W) uint8 array of `Tile` values, row 0 at the top. Many levels of one size
+are an (N, H, W) array.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Tiles: TypeAlias = NDArray[np.uint8]
+"""(H, W) or (N, H, W) uint8, values of `Tile`."""
+
+
+class Tile(IntEnum):
+    """The kinds of tile, in the paper's order of the maze's one-hot channels (section "Experimental setup")."""
+
+    EMPTY = 0
+    WALL = 1
+    SOURCE = 2
+    TARGET = 3
+
+
+GLYPHS = ".#ST"
+"""The character of each `Tile` in a level's text; a space reads as empty too."""
+PATH_GLYPH = "*"
+"""The character of a path tile in text written by `to_text`; it reads as empty."""
+_TILE_OF_GLYPH = {**{glyph: Tile(i) for i, glyph in enumerate(GLYPHS)}, " ": Tile.EMPTY, PATH_GLYPH: Tile.EMPTY}
+
+
+def parse(text: str) -> Tiles:
+    """Read a level drawn as text.
+
+    One line is one row: `#` wall, `.` or a space empty, `S` source, `T` target. Blank lines around the drawing
+    are dropped, and so is the indentation common to all rows: draw an empty left column with `.`.
+
+    Returns:
+        (H, W) uint8 tiles.
+
+    Raises:
+        ValueError: no row, rows of unequal length, or an unknown character.
+    """
+    rows = [row.rstrip("\r\n") for row in text.strip("\n").splitlines()]
+    while rows and not rows[0].strip():
+        rows = rows[1:]
+    while rows and not rows[-1].strip():
+        rows = rows[:-1]
+    if not rows:
+        raise ValueError("the level has no rows")
+    indent = min(len(row) - len(row.lstrip(" ")) for row in rows)
+    rows = [row[indent:] for row in rows]
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise ValueError(f"all rows of a level must be equally long, got lengths {sorted(widths)}")
+    unknown = sorted(set("".join(rows)) - set(_TILE_OF_GLYPH))
+    if unknown:
+        raise ValueError(f"unknown tiles {unknown}; a level is drawn with {sorted(_TILE_OF_GLYPH)}")
+    return np.array([[_TILE_OF_GLYPH[glyph] for glyph in row] for row in rows], dtype=np.uint8)
+
+
+def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> str:
+    """Draw one level as text that `parse` reads back.
+
+    Args:
+        tiles: (H, W) uint8.
+        path: (H, W) bool, drawn as `*` on empty tiles; `parse` reads those as empty again.
+    """
+    glyphs = np.array(list(GLYPHS))[as_tiles(tiles, ndim=(2,))]
+    if path is not None:
+        glyphs = np.where(np.asarray(path, dtype=bool) & (glyphs == GLYPHS[Tile.EMPTY]), PATH_GLYPH, glyphs)
+    return "\n".join("".join(row) for row in glyphs)
+
+
+def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
+    """Check and convert to a C-contiguous uint8 array of tiles.
+
+    Raises:
+        ValueError: another number of dimensions than allowed, no tile at all, or values that are no `Tile`.
+    """
+    array = np.asarray(tiles)
+    if array.ndim not in ndim:
+        wanted = " or ".join({2: "(H, W)", 3: "(N, H, W)"}[n] for n in ndim)
+        raise ValueError(f"tiles must have shape {wanted}, got {array.shape}")
+    if 0 in array.shape[-2:]:
+        raise ValueError(f"a level needs at least one tile, got shape {array.shape}")
+    if array.dtype.kind not in "iub" or (array.size and not (0 <= array.min() and array.max() < len(Tile))):
+        raise ValueError(
+            f"tiles must be integers from 0 to {len(Tile) - 1} ({', '.join(t.name for t in Tile)}), "
+            f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if array.size else "")
+        )
+    return np.ascontiguousarray(array, dtype=np.uint8)
+
+
+def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
+    """Encode (..., H, W) tiles as (..., n_tiles, H, W) float32 of zeros and ones.
+
+    `n_tiles` is 4 for the shortest path and 2 (empty, wall) for the diameter, whose levels have no source or target.
+    """
+    return np.equal(tiles[..., None, :, :], np.arange(n_tiles, dtype=np.uint8)[:, None, None]).astype(np.float32)
+
+
+def clear_endpoints(tiles: Tiles) -> Tiles:
+    """A copy of the tiles in which source and target are empty: a level of the diameter task."""
+    return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet:
+    """Levels of one size and the configuration that made them.
+
+    Attributes:
+        tiles: (N, H, W) uint8.
+        config: JSON-serialisable: generator, size, seed, options …; what another person needs to make the same set.
+    """
+
+    tiles: Tiles
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tiles = as_tiles(self.tiles, ndim=(3,))
+        if not len(tiles):
+            raise ValueError("a level set needs at least one level, got 0")
+        object.__setattr__(self, "tiles", tiles)
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    def __getitem__(self, index: int) -> Tiles:
+        return self.tiles[index]
+
+    def save(self, path: str | Path) -> Path:
+        """Write one `.npz` file without pickles, atomically; returns its path (the suffix is added if missing)."""
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        config = np.array(json.dumps(dict(self.config), sort_keys=True))
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, tiles=self.tiles, config=config)
+            os.chmod(partial, 0o644)  # mkstemp makes files private
+            os.replace(partial, path)
+        except BaseException:
+            os.unlink(partial)
+            raise
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> LevelSet:
+        """Read a file that `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is not a level-set file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return cls(arrays["tiles"], json.loads(arrays["config"].item()))
+        except (KeyError, EOFError, AttributeError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} is not a level-set file (.npz with `tiles` and `config`): {error}") from error
+
+
+@cache
+def _prefabs() -> dict[str, Tiles]:
+    """Name -> tiles of every hold-out maze drawn in prefabs.txt."""
+    text = resources.files("maze_nca_gym").joinpath("prefabs.txt").read_text(encoding="utf-8")
+    drawings = [block.split("\n", 1) for block in text.split("\n= ")[1:]]
+    return {name.strip(): parse(drawing) for name, drawing in drawings}
+
+
+def list_prefabs() -> list[str]:
+    """Names of the hold-out mazes drawn in the package, in the order in which they are drawn."""
+    return list(_prefabs())
+
+
+def prefab(name: str) -> Tiles:
+    """The (H, W) tiles of a named hold-out maze, border included.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    if name not in _prefabs():
+        raise ValueError(f"unknown prefab {name!r}; known: {', '.join(list_prefabs())}")
+    return _prefabs()[name].copy()
+
+
+def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
+    """A level set from what users pass as `levels=`: a set, the path of a file, a prefab's name, or tiles.
+
+    Raises:
+        ValueError: neither a file nor a known name, or not a level set.
+    """
+    if isinstance(levels, LevelSet):
+        return levels
+    if isinstance(levels, str) and levels in _prefabs():
+        return LevelSet(prefab(levels)[None], {"prefab": levels})
+    if isinstance(levels, (str, Path)):
+        if not Path(levels).is_file():
+            raise ValueError(
+                f"levels={str(levels)!r} is neither a file nor a known name; known: {', '.join(list_prefabs())}"
+            )
+        return LevelSet.load(levels)
+    tiles = as_tiles(levels)
+    return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
