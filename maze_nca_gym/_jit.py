@@ -1,0 +1,73 @@
+"""Machine code for `_kernels`, without making the first call wait for the compiler.
+
+The first use starts numba on a thread of its own. Cached machine code is there within a moment; otherwise single
+levels run interpreted, from the same source, until the compiler is done (some seconds, once per installation), and
+large batches wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+from maze_nca_gym import _kernels
+
+SMALL = 20_000
+"""Tiles that are searched interpreted rather than waited for: some tens of milliseconds of pure Python."""
+CACHE_LOAD = 0.6
+"""Seconds that the first use waits for the compiler: enough to load machine code from numba's cache."""
+
+_interpreted = SimpleNamespace(**{function.__name__: function for function, _ in _kernels.REGISTRY})
+_compiled: SimpleNamespace | None = None
+_compiler: threading.Thread | None = None
+_lock = threading.Lock()
+
+
+def kernels(n_tiles: int) -> Any:
+    """The kernels to use for work on `n_tiles` tiles, as attributes: compiled if they are, or if it is worth waiting."""
+    if _compiled is not None:
+        return _compiled
+    _start_compiler()
+    if n_tiles > SMALL:
+        wait()
+    return _compiled or _interpreted
+
+
+def wait() -> None:
+    """Return once the kernels are compiled."""
+    _start_compiler()
+    assert _compiler is not None
+    _compiler.join()
+
+
+def _start_compiler() -> None:
+    global _compiler
+    with _lock:
+        if _compiler is not None:
+            return
+        _compiler = threading.Thread(target=_compile, name="maze_nca_gym compiler")
+        _compiler.start()
+        _compiler.join(CACHE_LOAD)
+
+
+def _compile() -> None:
+    """Compile every kernel; each sees the compiled ones before it as globals."""
+    global _compiled
+    import numba
+
+    namespace = dict(vars(_kernels))
+    for function, signature in _kernels.REGISTRY:
+        clone = FunctionType(function.__code__, namespace, function.__name__)
+        clone.__qualname__, clone.__module__ = function.__qualname__, function.__module__
+        try:
+            compiled = numba.njit(signature, cache=True, error_model="numpy")(clone)
+        except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
+            compiled = numba.njit(signature, error_model="numpy")(clone)
+        namespace[function.__name__] = compiled
+    _compiled = SimpleNamespace(**{function.__name__: namespace[function.__name__] for function, _ in _kernels.REGISTRY})
+
+
+if hasattr(os, "register_at_fork"):  # a child forked while the compiler runs would wait for its locks for ever
+    os.register_at_fork(before=lambda: _compiler.join() if _compiler is not None else None)

@@ -1,0 +1,310 @@
+"""Level generators.
+
+Every generator is a function `(rng, n, size, *, border=True, endpoints=True, ...) -> (N, H, W) uint8 tiles`. All its
+levels are solvable, for both tasks: a path joins source and target. With `endpoints=False` the same mazes come with
+both made empty, as the diameter task has them.
+
+`size` is that of the inner maze, one number or (rows, cols); the border adds a wall of one tile all round, so that
+size 16 gives 18 x 18 tiles. In the mazes of cells and walls (`perfect`, `kruskal`, `loops`) the cells lie on even inner
+rows and columns, so that odd sizes fit exactly (15 for 8 x 8 cells) and even ones end in one more row of wall.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from maze_nca_gym._jit import kernels
+from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
+
+Size: TypeAlias = "int | tuple[int, int]"
+"""Inner size of a level: one number for a square, or (rows, cols)."""
+
+CHUNK = 1 << 21
+"""Tiles that rejection draws at a time, at the most."""
+FUTILE = 20_000
+"""Candidates in a row without one solvable level after which rejection gives up."""
+
+
+def random(
+    rng: np.random.Generator,
+    n: int,
+    size: Size,
+    *,
+    wall_probability: float = 0.5,
+    border: bool = True,
+    endpoints: bool = True,
+) -> Tiles:
+    """The paper's mazes (section "Experimental setup"): independent walls, redrawn until solvable.
+
+    Source and target lie on two distinct inner tiles, whatever was there.
+
+    Args:
+        rng: the source of all randomness.
+        n: how many levels, >= 0.
+        size: inner size.
+        wall_probability: of each inner tile, in [0, 1].
+        border: whether a wall surrounds the level.
+        endpoints: False makes source and target empty.
+
+    Raises:
+        ValueError: a bad argument, or none of 20,000 candidates in a row is solvable.
+    """
+    height, width = _check(n, size)
+    check_fraction("wall_probability", wall_probability)
+    accepted: list[Tiles] = []
+    missing, futile = n, 0
+    while missing > 0:
+        n_candidates = max(8, min(6 * missing, CHUNK // (height * width)))
+        candidates = _draw_random(rng, n_candidates, height, width, wall_probability)
+        solvable = np.empty(n_candidates, np.bool_)
+        kernels(candidates.size).mark_solvable(candidates, solvable)
+        accepted.append(candidates[solvable][:missing])
+        missing -= len(accepted[-1])
+        futile = 0 if solvable.any() else futile + n_candidates
+        if futile >= FUTILE:
+            raise ValueError(
+                f"none of {futile} mazes of size {height} x {width} with wall_probability={wall_probability} "
+                "was solvable; lower it"
+            )
+    levels = np.concatenate(accepted) if accepted else _solid(0, height + 2, width + 2)
+    levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
+    return levels if endpoints else clear_endpoints(levels)
+
+
+def _draw_random(rng: np.random.Generator, n: int, height: int, width: int, wall_probability: float) -> Tiles:
+    """(N, H + 2, W + 2) candidates with border, source and target, solvable or not."""
+    levels = _solid(n, height + 2, width + 2)
+    np.less(rng.random((n, height, width), dtype=np.float32), wall_probability, out=levels[:, 1:-1, 1:-1].view(np.bool_))
+    source = rng.integers(height * width, size=n)
+    target = (source + rng.integers(1, height * width, size=n)) % (height * width)
+    levels[np.arange(n), 1 + source // width, 1 + source % width] = Tile.SOURCE
+    levels[np.arange(n), 1 + target // width, 1 + target % width] = Tile.TARGET
+    return levels
+
+
+def perfect(
+    rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True
+) -> Tiles:
+    """Perfect mazes (one path between any two tiles) carved by a depth-first walk: long winding corridors.
+
+    Arguments as of `random`. Raises ValueError for a bad one.
+    """
+    return _finish(rng, _carve_depth_first(rng, n, size), border, endpoints)
+
+
+def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
+    """(N, H, W) perfect mazes without border or endpoints."""
+    height, width = _check(n, size)
+    levels = _solid(n, height, width)
+    uniforms = rng.random((n, ((height + 1) // 2) * ((width + 1) // 2)))
+    kernels(levels.size).carve_depth_first(levels, uniforms)
+    return levels
+
+
+def kruskal(
+    rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True
+) -> Tiles:
+    """Perfect mazes from Kruskal's algorithm on walls in random order: many short dead ends, no preferred direction.
+
+    Arguments as of `random`. Raises ValueError for a bad one.
+    """
+    height, width = _check(n, size)
+    rows, cols = (height + 1) // 2, (width + 1) // 2
+    n_walls = rows * (cols - 1) + (rows - 1) * cols
+    levels = _solid(n, height, width)
+    order = rng.permuted(np.tile(np.arange(n_walls), (n, 1)), axis=1)
+    kernels(levels.size).carve_kruskal(levels, order)
+    return _finish(rng, levels, border, endpoints)
+
+
+def loops(
+    rng: np.random.Generator,
+    n: int,
+    size: Size,
+    *,
+    loop_fraction: float = 0.1,
+    border: bool = True,
+    endpoints: bool = True,
+) -> Tiles:
+    """Perfect mazes with each wall between two cells removed with probability `loop_fraction`, in [0, 1].
+
+    Other arguments as of `random`. Raises ValueError for a bad one.
+    """
+    check_fraction("loop_fraction", loop_fraction)
+    levels = _carve_depth_first(rng, n, size)
+    _, height, width = levels.shape
+    row, col = np.ogrid[:height, :width]
+    last_row, last_col = 2 * ((height - 1) // 2), 2 * ((width - 1) // 2)
+    between = ((row + col) % 2 == 1) & (row <= last_row) & (col <= last_col)
+    opened = between & (rng.random(levels.shape, dtype=np.float32) < loop_fraction)
+    return _finish(rng, np.where(opened, np.uint8(Tile.EMPTY), levels), border, endpoints)
+
+
+def rooms(
+    rng: np.random.Generator,
+    n: int,
+    size: Size,
+    *,
+    largest_room: int = 5,
+    border: bool = True,
+    endpoints: bool = True,
+) -> Tiles:
+    """Rooms with one door in each dividing wall, from recursive division.
+
+    Args:
+        largest_room: a longer side is divided again, >= 1 tile.
+        rng, n, size, border, endpoints: as of `random`.
+
+    Raises:
+        ValueError: a bad argument.
+    """
+    height, width = _check(n, size)
+    _check_count("largest_room", largest_room, 1)
+    levels = _solid(n, height, width, Tile.EMPTY)
+    n_cells = ((height + 1) // 2) * ((width + 1) // 2)
+    kernels(levels.size).divide_into_rooms(levels, rng.random((n, 3 * n_cells)), int(largest_room))
+    return _finish(rng, levels, border, endpoints)
+
+
+def caves(
+    rng: np.random.Generator,
+    n: int,
+    size: Size,
+    *,
+    wall_probability: float = 0.45,
+    smoothing: int = 4,
+    border: bool = True,
+    endpoints: bool = True,
+) -> Tiles:
+    """Caves grown by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
+
+    Args:
+        wall_probability: of the noise, in [0, 1].
+        smoothing: iterations after which a tile is a wall if most of its 3 x 3 neighbourhood is, >= 0; the outside
+            counts as wall.
+        rng, n, size, border, endpoints: as of `random`.
+
+    Raises:
+        ValueError: a bad argument, or none of 20,000 caves in a row has two tiles.
+    """
+    height, width = _check(n, size)
+    check_fraction("wall_probability", wall_probability)
+    _check_count("smoothing", smoothing, 0)
+    accepted: list[Tiles] = []
+    missing, futile = n, 0
+    while missing > 0:
+        levels = (rng.random((missing, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
+        for _ in range(smoothing):
+            levels = _majority(levels)
+        kernels(levels.size).keep_largest_component(levels)
+        roomy = (levels == Tile.EMPTY).sum(axis=(1, 2)) >= 2
+        accepted.append(levels[roomy])
+        futile = 0 if roomy.any() else futile + missing
+        missing -= len(accepted[-1])
+        if futile >= FUTILE:
+            raise ValueError(f"wall_probability={wall_probability} leaves no cave of two tiles; lower it")
+    return _finish(rng, np.concatenate(accepted or [_solid(0, height, width)]), border, endpoints)
+
+
+def _majority(levels: Tiles) -> Tiles:
+    """Wall where at least 5 of the 3 x 3 neighbourhood are, everything outside being wall."""
+    padded = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+    columns = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
+    return (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
+
+
+GENERATORS: dict[str, Callable[..., Tiles]] = {
+    "random": random,
+    "perfect": perfect,
+    "kruskal": kruskal,
+    "loops": loops,
+    "rooms": rooms,
+    "caves": caves,
+}
+"""Name -> generator: the names that environments and the command line take."""
+
+
+def generate(
+    rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
+) -> Tiles:
+    """`n` levels of the generator of that name, with that generator's `options`.
+
+    Returns:
+        (N, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: unknown generator or option, or a bad value; the message says what is allowed.
+    """
+    check_generator(generator, options)
+    return GENERATORS[generator](rng, n, size, **options)
+
+
+def check_generator(name: str, options: dict[str, Any]) -> None:
+    """Check a generator's name and the names of options for it.
+
+    Raises:
+        ValueError: unknown; the message lists the known ones.
+    """
+    if name not in GENERATORS:
+        raise ValueError(f"unknown generator {name!r}; known: {', '.join(GENERATORS)}")
+    known = [p.name for p in inspect.signature(GENERATORS[name]).parameters.values() if p.kind == p.KEYWORD_ONLY]
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise ValueError(f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
+
+
+def check_size(size: Any) -> tuple[int, int]:
+    """(rows, cols) from one number or a pair.
+
+    Raises:
+        ValueError: not one or two integers >= 1.
+    """
+    pair = size if isinstance(size, (tuple, list)) else (size, size)
+    if len(pair) != 2 or not all(isinstance(s, Integral) and not isinstance(s, bool) and s >= 1 for s in pair):
+        raise ValueError(f"size must be an integer >= 1 or a pair (rows, cols) of such, got {size!r}")
+    return int(pair[0]), int(pair[1])
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Check a probability or fraction.
+
+    Raises:
+        ValueError: not a number in [0, 1].
+    """
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+
+
+def _check(n: Any, size: Any) -> tuple[int, int]:
+    """Check what all generators take; returns (rows, cols)."""
+    _check_count("n", n, 0)
+    height, width = check_size(size)
+    if height * width < 2:
+        raise ValueError("size 1 x 1 has no room for both source and target; the least is 1 x 2")
+    return height, width
+
+
+def _solid(n: int, height: int, width: int, tile: Tile = Tile.WALL) -> Tiles:
+    return np.full((n, height, width), tile, dtype=np.uint8)
+
+
+def _finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bool) -> Tiles:
+    """Add what was asked for: a border, and source and target on two random connected tiles."""
+    if border:
+        levels = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+    if endpoints:
+        placed = np.empty(len(levels), np.bool_)
+        kernels(levels.size).place_endpoints(levels, rng.random((len(levels), 2)), placed)
+        if not placed.all():
+            raise ValueError(f"levels of {levels.shape[1]} x {levels.shape[2]} tiles have no two connected free tiles")
+    return levels

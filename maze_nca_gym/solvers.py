@@ -1,0 +1,184 @@
+"""Exact ground truth: distances, shortest paths, eccentricities, diameters.
+
+Every function takes one level, (H, W) tiles, or a batch, (N, H, W), of any height and width, with or without a wall
+border; nothing ever wraps around an edge. Source and target are free tiles like any other. A path is the set of its
+tiles, and its length counts them, both ends included.
+
+Where optima tie, the *canonical* one is returned. The shortest path starts at the source and takes, at each tile, the
+first of up, left, down, right that stays on a shortest path. The diameter path starts at the first tile, row by row,
+whose eccentricity is the diameter, the largest over all connected components, and is the canonical shortest path to
+the farthest tile that a breadth-first search finds first. These are the paths that networkx finds on the grid graph
+with nodes in row-major order and neighbours in that order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym._jit import kernels
+from maze_nca_gym._kernels import MALFORMED, UNSOLVABLE
+from maze_nca_gym.levels import Tile, Tiles, as_tiles
+
+
+def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
+    """The canonical shortest path from source to target.
+
+    Args:
+        tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+
+    Returns:
+        Bool array of the same shape. In a batch, a level whose target is out of reach has no path tile at all:
+        `path.any(axis=(1, 2))` is the mask of solvable levels.
+
+    Raises:
+        ValueError: a single level is unsolvable; any level lacks or repeats source or target.
+    """
+    tiles = _fast_tiles(tiles)
+    paths = np.zeros(tiles.shape, np.bool_)
+    if tiles.ndim == 2:
+        status = kernels(tiles.size).shortest_path(tiles, paths)
+        if status == UNSOLVABLE:
+            raise ValueError("the level is unsolvable: no path joins source and target")
+        if status == MALFORMED:
+            _raise_malformed("the level", tiles)
+        return paths
+    statuses = np.empty(len(tiles), np.int8)
+    kernels(tiles.size).shortest_paths(tiles, paths, statuses)
+    for i in np.flatnonzero(statuses == MALFORMED)[:1]:
+        _raise_malformed(f"level {i}", tiles[i])
+    return paths
+
+
+def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
+    """The canonical longest of the shortest paths between any two connected tiles (paper, "Computing the diameter").
+
+    Args:
+        tiles: (H, W) or (N, H, W); mazes need not be connected.
+
+    Returns:
+        Bool array of the same shape, of diameter + 1 tiles a level. In a batch, a level without a free tile has no
+        path tile at all: `path.any(axis=(1, 2))` is the mask of solvable levels.
+
+    Raises:
+        ValueError: a single level has no free tile.
+    """
+    tiles = _fast_tiles(tiles)
+    paths = np.zeros(tiles.shape, np.bool_)
+    if tiles.ndim == 2:
+        if kernels(tiles.size).diameter(tiles, paths) == UNSOLVABLE:
+            raise ValueError("the level has no free tile, hence no diameter")
+    else:
+        kernels(tiles.size).diameters(tiles, paths, np.empty(len(tiles), np.int8))
+    return paths
+
+
+def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.int32]:
+    """How many moves every tile is away from `start`.
+
+    Args:
+        tiles: (H, W) or (N, H, W).
+        start: (row, col), for a batch one or (N, 2) of them; by default the level's source.
+
+    Returns:
+        int32 array of the shape of `tiles`, -1 at walls and where `start` does not reach.
+
+    Raises:
+        ValueError: `start` is outside the level or on a wall, or is not given and a level has not exactly one source.
+    """
+    levels = _as_batch(tiles)
+    starts = _sources(levels) if start is None else _check_starts(levels, start)
+    result = np.empty(levels.shape, np.int32)
+    kernels(levels.size).distance_maps(levels, starts, result)
+    return result if np.ndim(tiles) == 3 else result[0]
+
+
+def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
+    """The distance from every tile to the farthest tile that it reaches.
+
+    Returns:
+        int32 array of the shape of `tiles`, -1 at walls.
+    """
+    levels = _as_batch(tiles)
+    result = np.empty(levels.shape, np.int32)
+    kernels(levels.size * levels[0].size).eccentricity_maps(levels, result)
+    return result if np.ndim(tiles) == 3 else result[0]
+
+
+def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
+    """Whether a set of tiles is *some* optimal solution, canonical or not.
+
+    A level with source and target asks for a shortest path between them, a level without for a diameter path.
+
+    Args:
+        tiles: (H, W) or (N, H, W).
+        path: bool array of the same shape.
+
+    Returns:
+        A bool, for a batch an (N,) bool array; False where the level is unsolvable.
+
+    Raises:
+        ValueError: the shapes differ, or a level has a source without a target, two sources …
+    """
+    levels = _as_batch(tiles)
+    paths = np.ascontiguousarray(path, dtype=np.bool_)
+    if paths.shape != np.shape(tiles):
+        raise ValueError(f"path must have the shape of tiles, {np.shape(tiles)}, got {paths.shape}")
+    paths = paths.reshape(levels.shape)
+    with_endpoints = (levels >= Tile.SOURCE).any(axis=(1, 2))
+    lengths = np.empty(len(levels), np.int64)
+    lengths[with_endpoints] = _path_lengths(shortest_path, levels[with_endpoints])
+    lengths[~with_endpoints] = _path_lengths(diameter, levels[~with_endpoints])
+    check = kernels(levels.size).is_optimal_path
+    result = np.array([check(*level) for level in zip(levels, paths, lengths, strict=True)], dtype=np.bool_)
+    return result if np.ndim(tiles) == 3 else bool(result[0])
+
+
+def _path_lengths(solve, levels: Tiles) -> NDArray[np.int64]:  # type: ignore[no-untyped-def]
+    return solve(levels).sum(axis=(1, 2)) if len(levels) else np.empty(0, np.int64)  # type: ignore[no-any-return]
+
+
+def _fast_tiles(tiles: ArrayLike) -> Tiles:
+    """`as_tiles`, except that an array which is laid out well already is not looked through for foreign values:
+    the searches take any value but `Tile.WALL` for a free tile."""
+    if type(tiles) is np.ndarray and tiles.dtype == np.uint8 and tiles.ndim in (2, 3):
+        if tiles.size and tiles.flags.c_contiguous:
+            return tiles
+    return as_tiles(tiles)
+
+
+def _as_batch(tiles: ArrayLike) -> Tiles:
+    """(N, H, W) tiles, of a single level too."""
+    levels = as_tiles(tiles)
+    return levels if levels.ndim == 3 else levels[None]
+
+
+def _raise_malformed(which: str, tiles: Tiles) -> None:
+    n_sources, n_targets = (tiles == Tile.SOURCE).sum(), (tiles == Tile.TARGET).sum()
+    raise ValueError(
+        f"a shortest path needs exactly one source and one target; {which} has {n_sources} and {n_targets}"
+    )
+
+
+def _sources(levels: Tiles) -> NDArray[np.int64]:
+    """(N,) places of the sources, counted row by row."""
+    counts = (levels == Tile.SOURCE).sum(axis=(1, 2))
+    if (counts != 1).any():
+        i = int(np.argmax(counts != 1))
+        raise ValueError(f"without `start`, a level needs exactly one source; level {i} has {counts[i]}")
+    return (levels == Tile.SOURCE).reshape(len(levels), -1).argmax(axis=1)
+
+
+def _check_starts(levels: Tiles, start: ArrayLike) -> NDArray[np.int64]:
+    """(N,) places of the starts, counted row by row."""
+    n, height, width = levels.shape
+    starts = np.asarray(start)
+    if starts.dtype.kind not in "iu" or starts.shape not in {(2,), (n, 2)}:
+        raise ValueError(f"start must be (row, col) or ({n}, 2) integers, got {start!r}")
+    starts = np.ascontiguousarray(np.broadcast_to(starts, (n, 2)), dtype=np.int64)
+    rows, cols = starts.T
+    if (starts < 0).any() or (rows >= height).any() or (cols >= width).any():
+        raise ValueError(f"start must lie inside the {height} x {width} tiles, got {start!r}")
+    if (levels[np.arange(n), rows, cols] == Tile.WALL).any():
+        raise ValueError(f"start must be a free tile, got {start!r}, which is a wall")
+    return rows * width + cols
