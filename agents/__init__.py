@@ -1,7 +1,27 @@
 """Policies for the mazes: hand-coded neural cellular automata, and what runs them.
 
-Import this package as `maze_nca_gym.agents`.
+Import this package as `maze_nca_gym.agents`. torch is imported when a policy is first used, not before.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package, by a tool or a stray sys.path
     raise ImportError(f"import maze_nca_gym.agents, not {__name__}")
+
+from .registry import PolicyInfo, list_policies, load
+
+if TYPE_CHECKING:
+    from .policy import Policy, rollout, trace
+
+__all__ = ["Policy", "PolicyInfo", "list_policies", "load", "rollout", "trace"]
+
+_LAZY = {"Policy": ".policy", "rollout": ".policy", "trace": ".policy"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name], __name__), name)

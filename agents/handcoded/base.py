@@ -1,0 +1,99 @@
+"""What the hand-coded automata share: one convolution from a table of weights, then activations."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from ..policy import Policy
+from . import sparse
+from .kernels import Row, WeightTable
+
+EXACT = 2**24
+"""float32 counts exactly up to here."""
+
+
+class HandcodedNCA(Policy):
+    """One convolution over [static channels, state] with the weights of a table, then activations.
+
+    The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them.
+    Mazes without a source, target or free tile are legal, as is every size on which the channels still count
+    exactly.
+
+    The convolution never leaves exact integers: with gradients or on a GPU it runs in float64, which neither
+    TF32, autocast nor the inexact transforms of fast convolutions touch; without gradients on a CPU, and
+    while the weights are those of the table, it visits only those (`sparse`). Both give the same bits.
+
+    Attributes:
+        table: the weights as data.
+        weight: (C, S + C, k, k), one convolution over S static and C state channels.
+        bias: (C,).
+    """
+
+    def __init__(self, task: str, n_tiles: int, table: WeightTable) -> None:
+        super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
+        weight, bias = table.convolution()
+        self.table = table
+        self.weight = nn.Parameter(weight)
+        self.bias = nn.Parameter(bias)
+        self.register_buffer("_table_weight", weight.clone(), persistent=False)
+        self.register_buffer("_table_bias", bias.clone(), persistent=False)
+        self._taps = sparse.taps(weight, bias)
+
+    def static(self, maze: Tensor) -> Tensor:
+        """The (B, S, H, W) channels that never change, from the (B, T, H, W) maze: here the maze itself."""
+        return maze
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        """The next state from the convolution's output, the previous state (each (B, C, H, W)) and `static`."""
+        raise NotImplementedError
+
+    def largest_count(self, height: int, width: int) -> int:
+        """The largest integer that any channel or intermediate result reaches on mazes of this size."""
+        raise NotImplementedError
+
+    def max_steps(self, height: int, width: int) -> int:
+        """Iterations within which every maze of this size is finished, by the bound that the class states."""
+        raise NotImplementedError
+
+    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+        """(B,) bool: where the automaton has finished, so that the path stays as it is for ever."""
+        raise NotImplementedError
+
+    def weight_rows(self) -> list[Row]:
+        """The table of weights for printing, one row a weight."""
+        return list(self.table.rows())
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        """One iteration, the same at every step.
+
+        Raises:
+            ValueError: the maze is so large that float32 would not count exactly.
+        """
+        largest = self.largest_count(*maze.shape[2:])
+        if largest > EXACT:
+            raise ValueError(
+                f"on mazes of {maze.shape[2]} x {maze.shape[3]} tiles this automaton counts to {largest}, "
+                f"but float32 is exact only up to {EXACT}"
+            )
+        static = self.static(maze)
+        return self.activate(self.convolve(static, state), state, static)
+
+    def convolve(self, static: Tensor, state: Tensor) -> Tensor:
+        """The one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
+        if self._is_sparse(static, state):
+            return sparse.convolve(static, state, self._taps)
+        channels = torch.cat([static, state], dim=1).double()
+        padding = self.weight.shape[-1] // 2
+        return F.conv2d(channels, self.weight.double(), self.bias.double(), padding=padding).to(state.dtype)
+
+    def _is_sparse(self, static: Tensor, state: Tensor) -> bool:
+        """Whether the taps may stand for the convolution: a CPU, no gradients, the weights of the table."""
+        tensors = (static, state, self.weight, self.bias)
+        return (
+            all(tensor.device.type == "cpu" and tensor.dtype == torch.float32 for tensor in tensors)
+            and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
+            and torch.equal(self.weight, self.get_buffer("_table_weight"))
+            and torch.equal(self.bias, self.get_buffer("_table_bias"))
+        )

@@ -1,0 +1,112 @@
+"""Hand-coded weights as data: tiny named kernels, and tables of them that build one convolution.
+
+A kernel is named after the neighbours that it reads: `C` the tile itself, `U`, `L`, `D`, `R` the neighbour
+above, left, below, right, and a word of those letters the tile at the end of that walk (`DD` two below, `UR`
+above and to the right). `N4` reads the four neighbours, `N5` those and the tile itself, `3x3` all nine tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+Offset: TypeAlias = tuple[int, int]
+"""(rows down, columns to the right) from a tile to the tile that is read."""
+
+DIRECTIONS = ("U", "L", "D", "R")
+"""The order that breaks ties between directions in a solution."""
+OPPOSITE = {"U": "D", "L": "R", "D": "U", "R": "L"}
+
+_MOVES: dict[str, Offset] = {"C": (0, 0), "U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}
+_SETS: dict[str, tuple[Offset, ...]] = {
+    "N4": tuple(_MOVES[letter] for letter in "ULDR"),
+    "N5": tuple(_MOVES[letter] for letter in "CULDR"),
+    "3x3": tuple((down, right) for down, right in product((-1, 0, 1), repeat=2)),
+}
+
+
+def offsets(kernel: str) -> tuple[Offset, ...]:
+    """The tiles that a named kernel reads.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if kernel in _SETS:
+        return _SETS[kernel]
+    if not kernel or set(kernel) - set(_MOVES):
+        raise ValueError(
+            f"unknown kernel {kernel!r}; known: {', '.join(_SETS)} and words of {', '.join(_MOVES)}"
+        )
+    rows, cols = zip(*(_MOVES[letter] for letter in kernel), strict=True)
+    return ((sum(rows), sum(cols)),)
+
+
+class Weight(NamedTuple):
+    """Channel `out` at a tile adds `value` times the sum of `source` over the tiles that `kernel` reads."""
+
+    out: IntEnum
+    source: IntEnum
+    kernel: str
+    value: float = 1
+
+
+class Row(NamedTuple):
+    """A line of a printed table of weights; `bias` is that of the channel `out`."""
+
+    out: str
+    source: str
+    kernel: str
+    weight: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class WeightTable:
+    """The weights and biases of one convolution over [inputs, state], everything unnamed being zero.
+
+    Attributes:
+        inputs: the static channels, such as the one-hot maze.
+        channels: the state channels.
+        weights: in any order; several weights on one tap add up.
+        biases: of state channels.
+    """
+
+    inputs: type[IntEnum]
+    channels: type[IntEnum]
+    weights: tuple[Weight, ...]
+    biases: Mapping[IntEnum, float] = field(default_factory=dict)
+
+    @property
+    def kernel_size(self) -> int:
+        """Side of the smallest odd square around the tile that holds every kernel: 3 or 5 in the paper."""
+        reach = max(
+            abs(step) for weight in self.weights for offset in offsets(weight.kernel) for step in offset
+        )
+        return 2 * reach + 1
+
+    def convolution(self) -> tuple[Tensor, Tensor]:
+        """The float32 weight, (C, inputs + C, k, k), and bias, (C,), of the convolution."""
+        n_channels, size = len(self.channels), self.kernel_size
+        weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size)
+        for row in self.weights:
+            for down, right in offsets(row.kernel):
+                weight[row.out, self._input_index(row.source), size // 2 + down, size // 2 + right] += (
+                    row.value
+                )
+        bias = torch.tensor([float(self.biases.get(channel, 0)) for channel in self.channels])
+        return weight, bias
+
+    def _input_index(self, source: IntEnum) -> int:
+        return int(source) if isinstance(source, self.inputs) else len(self.inputs) + int(source)
+
+    def rows(self) -> Iterator[Row]:
+        """The table for printing, one row a weight, names in lower case."""
+        for out, source, kernel, value in self.weights:
+            bias = float(self.biases.get(out, 0))
+            yield Row(out.name.lower(), source.name.lower(), kernel, float(value), bias)

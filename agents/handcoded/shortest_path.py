@@ -1,0 +1,65 @@
+"""The hand-coded shortest-path policy (paper, section "Computing the shortest path")."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from maze_nca_gym.levels import Tile
+
+from . import canonical, dijkstra
+from .base import HandcodedNCA
+from .form import Form
+
+FORMS: dict[str, dict[str, Form]] = {
+    "canonical": {"counting": canonical.FORM},
+    "all": {
+        "bidirectional": dijkstra.BIDIRECTIONAL,
+        "equal-age": dijkstra.EQUAL_AGES,
+        "one-flood": dijkstra.ONE_FLOOD,
+    },
+}
+"""For each treatment of ties, the automata that know it; the first is the default."""
+
+
+class ShortestPathNCA(HandcodedNCA):
+    """Finds the shortest path of every maze exactly, in a number of steps known beforehand.
+
+    A path of L edges is complete after exactly 2 L + 2 steps (L + 2 in the form "bidirectional"), and then
+    stays; while the target is unreachable the path stays empty.
+
+    Args:
+        ties: "canonical" for one path, ties broken in the order up, left, down, right from the source; "all"
+            for the tiles of all shortest paths.
+        form: an automaton by name; by default the first of `FORMS[ties]`.
+
+    Raises:
+        ValueError: unknown `ties` or `form`; the message lists the known ones.
+    """
+
+    def __init__(self, ties: str = "canonical", form: str | None = None) -> None:
+        if ties not in FORMS:
+            raise ValueError(f"unknown ties {ties!r}; known: {', '.join(FORMS)}")
+        forms = FORMS[ties]
+        if form is not None and form not in forms:
+            raise ValueError(f"unknown form {form!r} for ties={ties!r}; known: {', '.join(forms)}")
+        self.form = forms[form or next(iter(forms))]
+        super().__init__("shortest-path", len(Tile), self.form.table)
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:  # noqa: D102
+        return self.form.activate(convolved, state)
+
+    def largest_count(self, height: int, width: int) -> int:  # noqa: D102
+        return 2 * self.max_steps(height, width)  # an age grows by at most one a flood and step
+
+    def max_steps(self, height: int, width: int) -> int:
+        """`steps_per_edge * L + 2` for the longest shortest path, of at most `height * width - 1` edges."""
+        return self.form.steps_per_edge * (height * width - 1) + 2
+
+    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+        """(B,) bool: the path is at the source and the target, or nothing moves because no path exists."""
+        state = state[:, : self.n_channels]
+        ends = maze[:, [Tile.SOURCE, Tile.TARGET]] > 0
+        joined = (ends & (state[:, :1] >= 1)).sum(dim=(1, 2, 3)) == 2
+        steady = [channel for channel in self.form.table.channels if channel not in self.form.counters]
+        still = self.update(maze, state, 0)[:, steady] == state[:, steady]
+        return joined | still.flatten(1).all(dim=1)

@@ -1,0 +1,215 @@
+"""What a policy is, and how it runs: the contract, rollouts, and Stable-Baselines3's `predict`.
+
+A policy maps a maze and a state to the next state. It keeps weights only: whoever runs it owns the state.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maze_nca_gym.dynamics import STATE_LIMIT
+
+TASKS = ("shortest-path", "diameter")
+PATH = 0
+"""The channel of every state that holds the predicted path."""
+
+Counters = tuple[NDArray[np.int64]]
+"""The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had so
+far."""
+
+
+class Policy(nn.Module):
+    """One iteration of a cellular automaton, the same at every tile.
+
+    Subclasses implement `update` on exactly `n_channels` state channels.
+
+    Attributes:
+        task: "shortest-path" or "diameter".
+        n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (empty,
+            wall).
+        channel_names: the meaning of each state channel; the first is "path".
+        n_channels: state channels that it needs.
+    """
+
+    def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
+        super().__init__()
+        if task not in TASKS:
+            raise ValueError(f"unknown task {task!r}; known: {', '.join(TASKS)}")
+        if n_tiles not in (2, 4):
+            raise ValueError(f"n_tiles must be 2 or 4, got {n_tiles}")
+        if not channel_names or channel_names[PATH] != "path":
+            raise ValueError(f"the first channel must be called 'path', got {tuple(channel_names)}")
+        self.task = task
+        self.n_tiles = n_tiles
+        self.channel_names = tuple(channel_names)
+        self.n_channels = len(self.channel_names)
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        """One iteration on (B, n_tiles, H, W) and (B, n_channels, H, W), both checked; returns the next
+        state."""
+        raise NotImplementedError
+
+    def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
+        """One iteration; stores nothing.
+
+        Args:
+            maze: (B, n_tiles, H, W) floats, the one-hot tiles.
+            state: (B, C, H, W) of the same dtype. Channels beyond `n_channels` are ignored and become zero.
+            step: iterations since the episode began, for weights that differ from iteration to iteration.
+
+        Returns:
+            The next state, (B, C, H, W).
+
+        Raises:
+            ValueError: fewer state channels than needed, another number of maze channels than read, or
+                shapes or dtypes that do not match.
+        """
+        self._check(maze, state)
+        extra = state.shape[1] - self.n_channels
+        if not extra:
+            return self.update(maze, state, step)
+        return F.pad(self.update(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
+
+    def _check(self, maze: Tensor, state: Tensor) -> None:
+        if maze.ndim != 4 or state.ndim != 4:
+            raise ValueError(
+                "maze and state must have shapes (B, T, H, W) and (B, C, H, W), "
+                f"got {tuple(maze.shape)} and {tuple(state.shape)}"
+            )
+        if maze.shape[1] != self.n_tiles:
+            raise ValueError(f"the policy reads {self.n_tiles} maze channels, got {maze.shape[1]}")
+        if state.shape[1] < self.n_channels:
+            raise ValueError(f"the policy needs {self.n_channels} state channels, got {state.shape[1]}")
+        if maze.shape[0] != state.shape[0] or maze.shape[2:] != state.shape[2:]:
+            raise ValueError(
+                "maze and state must agree in batch, height and width, "
+                f"got {tuple(maze.shape)} and {tuple(state.shape)}"
+            )
+        if maze.dtype != state.dtype or not state.is_floating_point():
+            raise ValueError(
+                f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}"
+            )
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are; the CPU for a policy without weights."""
+        return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights, without biases; a policy with masked weights does not count those."""
+        return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
+
+    @torch.no_grad()
+    def predict(
+        self,
+        observation: Mapping[str, NDArray[np.float32]],
+        state: Counters | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+    ) -> tuple[NDArray[np.float32], Counters]:
+        """The action for an observation, by the protocol of Stable-Baselines3.
+
+        Args:
+            observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or
+                (N, C, H, W), float32.
+            state: what the last call returned; None at first.
+            episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0.
+            deterministic: accepted for the protocol; a policy is deterministic.
+
+        Returns:
+            The next state as the action, float32 of the shape of `observation["state"]`, and the counts of
+            iterations for the next call.
+
+        Raises:
+            ValueError: as `forward`, or counts or `episode_start` of another length than the batch.
+        """
+        maze, current = (self._to_device(observation[key]) for key in ("maze", "state"))
+        single = current.ndim == 3
+        if single:
+            maze, current = maze[None], current[None]
+        counters = _restarted_counters(len(current), state, episode_start)
+        action = self._step_by_counter(maze, current, counters)
+        return (action[0] if single else action).cpu().numpy(), (counters + 1,)
+
+    def _to_device(self, array: NDArray[np.float32]) -> Tensor:
+        return torch.from_numpy(np.require(array, np.float32, ["C", "W"])).to(self.device)
+
+    def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
+        """One iteration of every environment; those at the same step run as one batch."""
+        steps = np.unique(counters)
+        if len(steps) == 1:
+            return self.forward(maze, state, int(steps[0]))
+        action = torch.empty_like(state)
+        for step in steps:
+            members = torch.from_numpy(np.flatnonzero(counters == step)).to(state.device)
+            action[members] = self.forward(maze[members], state[members], int(step))
+        return action
+
+
+def _restarted_counters(
+    n_envs: int, state: Counters | None, episode_start: NDArray[np.bool_] | None
+) -> NDArray[np.int64]:
+    """(n_envs,) iterations so far: those of the last call, 0 where an episode starts."""
+    counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
+    starts = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
+    for name, array in (("state", counters), ("episode_start", starts)):
+        if array.shape != (n_envs,):
+            raise ValueError(
+                f"{name} must hold one value for each of {n_envs} environments, got {array.shape}"
+            )
+    counters[starts] = 0
+    return counters
+
+
+def trace(
+    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0
+) -> Iterator[Tensor]:
+    """Every state of a rollout, one at a time: the first as given, then one after each iteration.
+
+    Arguments and errors are those of `rollout`; `torch.stack(list(trace(...)))` is (n_steps + 1, B, C, H, W).
+    """
+    if n_steps < 0:
+        raise ValueError(f"n_steps must be at least 0, got {n_steps}")
+    if maze.ndim != 4:
+        raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
+    if state is None:
+        state = maze.new_zeros(maze.shape[0], policy.n_channels, *maze.shape[2:])
+    return _iterate(policy, maze, n_steps, state, start_step)
+
+
+def _iterate(policy: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:
+    yield state
+    for step in range(start_step, start_step + n_steps):
+        state = policy(maze, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
+        yield state
+
+
+def rollout(
+    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0
+) -> Tensor:
+    """Iterate a policy under the environment's dynamics, which clip every state to +-2**24; differentiable.
+
+    Equal, bit for bit, to stepping the environments one by one with the policy's actions.
+
+    Args:
+        policy: what to iterate.
+        maze: (B, T, H, W) floats, the one-hot tiles, which stay as they are.
+        n_steps: iterations, at least 0.
+        state: (B, C, H, W), where to start; by default `policy.n_channels` channels of zeros.
+        start_step: iterations that `state` has already had.
+
+    Returns:
+        The last state, (B, C, H, W).
+
+    Raises:
+        ValueError: a negative `n_steps`, or as `Policy.forward`.
+    """
+    return deque(trace(policy, maze, n_steps, state, start_step=start_step), maxlen=1).pop()

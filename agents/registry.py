@@ -1,0 +1,71 @@
+"""Policies by name.
+
+Nothing here imports torch: a policy's module is imported when the policy is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .policy import Policy
+
+
+@dataclass(frozen=True)
+class PolicyInfo:
+    """A row of the table of policies.
+
+    Attributes:
+        task: "shortest-path" or "diameter": the mazes that it reads.
+        description: one line.
+        constructor: "module:name" of what makes it, the module relative to this package.
+        options: default keyword arguments of the constructor.
+        scores: measured figures by name.
+    """
+
+    task: str
+    description: str
+    constructor: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+_POLICIES = {
+    "shortest-path-bfs": PolicyInfo(
+        task="shortest-path",
+        description="breadth-first flood from the target, then the canonical shortest path; exact",
+        constructor=".handcoded.shortest_path:ShortestPathNCA",
+    ),
+    "shortest-paths-bfs": PolicyInfo(
+        task="shortest-path",
+        description="floods from both ends, then all shortest paths at once, as in the paper; exact",
+        constructor=".handcoded.shortest_path:ShortestPathNCA",
+        options={"ties": "all"},
+    ),
+}
+
+
+def list_policies() -> dict[str, PolicyInfo]:
+    """Name -> task, description and measured scores of every policy that `load` knows."""
+    return dict(_POLICIES)
+
+
+def load(name: str, **options: Any) -> Policy:
+    """A ready policy by name, on the CPU.
+
+    Args:
+        name: one of `list_policies()`.
+        options: keyword arguments of the policy's constructor that replace its defaults.
+
+    Raises:
+        ValueError: unknown name (the message lists the known ones), or an option with an unknown value.
+    """
+    if name not in _POLICIES:
+        raise ValueError(f"unknown policy {name!r}; known: {', '.join(_POLICIES)}")
+    info = _POLICIES[name]
+    module, constructor = info.constructor.split(":")
+    policy: Policy = getattr(import_module(module, __package__), constructor)(**{**info.options, **options})
+    return policy

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import Policy, rollout, trace
+from torch import nn
+
+
+class Counting(Policy):
+    """Adds the step's number, a weight and the walls to every channel."""
+
+    def __init__(self) -> None:
+        super().__init__("diameter", 2, ["path", "hidden"])
+        self.weight = nn.Parameter(torch.tensor([[0.5]]))
+        self.bias = nn.Parameter(torch.zeros(3))
+
+    def update(self, maze, state, step):
+        assert state.shape[1] == 2
+        return state + step + self.weight + maze[:, 1:]
+
+
+class Doubling(Policy):
+    def __init__(self) -> None:
+        super().__init__("shortest-path", 4, ["path"])
+
+    def update(self, maze, state, step):
+        return 2 * state
+
+
+def observation(n: int | None = None, channels: int = 2) -> dict[str, np.ndarray]:
+    batch = () if n is None else (n,)
+    rng = np.random.default_rng(0)
+    return {
+        "maze": rng.integers(0, 2, (*batch, 2, 3, 4)).astype(np.float32),
+        "state": rng.random((*batch, channels, 3, 4), dtype=np.float32),
+    }
+
+
+def test_a_policy_describes_itself():
+    policy = Counting()
+    assert (policy.n_channels, policy.n_tiles, policy.task) == (2, 2, "diameter")
+    assert policy.channel_names == ("path", "hidden")
+    assert policy.n_weights == 1, "biases are not counted"
+    assert policy.device == torch.device("cpu")
+    assert Doubling().device == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("task", "n_tiles", "names", "message"),
+    [
+        ("sudoku", 4, ["path"], "unknown task 'sudoku'; known: shortest-path, diameter"),
+        ("diameter", 3, ["path"], "n_tiles must be 2 or 4, got 3"),
+        ("diameter", 2, ["age", "path"], "first channel must be called 'path'"),
+        ("diameter", 2, [], "first channel must be called 'path'"),
+    ],
+)
+def test_wrong_descriptions(task, n_tiles, names, message):
+    with pytest.raises(ValueError, match=message):
+        Policy(task, n_tiles, names)
+
+
+def test_channels_beyond_the_needed_ones_become_zero():
+    maze, state = torch.zeros(2, 2, 3, 3), torch.ones(2, 5, 3, 3)
+    out = Counting()(maze, state, 3)
+    assert out.shape == state.shape
+    assert (out[:, :2] == 4.5).all()
+    assert (out[:, 2:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("maze", "state", "message"),
+    [
+        (torch.zeros(1, 2, 3, 3), torch.zeros(1, 1, 3, 3), "needs 2 state channels, got 1"),
+        (torch.zeros(1, 4, 3, 3), torch.zeros(1, 2, 3, 3), "reads 2 maze channels, got 4"),
+        (torch.zeros(1, 2, 3, 3), torch.zeros(1, 2, 3, 4), "agree in batch, height and width"),
+        (torch.zeros(2, 2, 3, 3), torch.zeros(1, 2, 3, 3), "agree in batch, height and width"),
+        (torch.zeros(2, 3, 3), torch.zeros(2, 3, 3), "must have shapes"),
+        (torch.zeros(1, 2, 3, 3).double(), torch.zeros(1, 2, 3, 3), "share a floating dtype"),
+        (torch.zeros(1, 2, 3, 3).int(), torch.zeros(1, 2, 3, 3).int(), "share a floating dtype"),
+    ],
+)
+def test_forward_rejects(maze, state, message):
+    with pytest.raises(ValueError, match=message):
+        Counting()(maze, state)
+
+
+@pytest.mark.parametrize("n", [None, 1, 3])
+def test_predict_returns_the_next_state_and_counts(n):
+    seen = observation(n)
+    action, counters = Counting().predict(seen)
+    assert action.dtype == np.float32
+    np.testing.assert_array_equal(action, seen["state"] + np.float32(0.5) + seen["maze"][..., 1:, :, :])
+    assert isinstance(counters, tuple)
+    np.testing.assert_array_equal(counters[0], np.ones(n or 1))
+    assert counters[0].dtype == np.int64
+
+
+def test_predict_runs_each_environment_at_its_own_step():
+    seen = observation(4)
+    policy = Counting()
+    before = (np.array([7, 3, 7, 0]),)
+    action, after = policy.predict(seen, before, np.array([False, False, True, False]))
+    np.testing.assert_array_equal(before[0], [7, 3, 7, 0], err_msg="predict changed its argument")
+    np.testing.assert_array_equal(after[0], [8, 4, 1, 1])
+    for env, step in enumerate([7, 3, 0, 0]):
+        alone = policy(*(torch.from_numpy(seen[key][env : env + 1]) for key in ("maze", "state")), step)
+        np.testing.assert_array_equal(action[env], alone[0].detach().numpy())
+
+
+def test_predict_accepts_read_only_and_strided_arrays():
+    seen = observation(2)
+    plain, _ = Counting().predict(seen)
+    for array in seen.values():
+        array.setflags(write=False)
+    strided = {key: array[:, :, ::-1][:, :, ::-1] for key, array in seen.items()}
+    np.testing.assert_array_equal(Counting().predict(strided)[0], plain)
+
+
+def test_predict_rejects_counts_of_another_length():
+    with pytest.raises(ValueError, match=r"state must hold one value for each of 2 environments, got \(3,\)"):
+        Counting().predict(observation(2), (np.zeros(3, np.int64),))
+    with pytest.raises(ValueError, match=r"episode_start must hold one value for each of 2 environments"):
+        Counting().predict(observation(2), None, np.zeros(1, bool))
+
+
+def test_rollout_iterates_under_the_dynamics():
+    maze = torch.zeros(1, 4, 2, 2)
+    state = torch.tensor([[[[1.0, -1.0], [0.0, 3.0]]]])
+    states = list(trace(Doubling(), maze, 30, state))
+    assert len(states) == 31
+    assert torch.equal(states[0], state)
+    assert torch.equal(states[2], 4 * state)
+    limit = 2.0**24
+    assert states[-1].flatten().tolist() == [limit, -limit, 0.0, limit]
+    assert torch.equal(rollout(Doubling(), maze, 30, state), states[-1])
+
+
+def test_rollout_starts_from_zeros_and_counts_steps():
+    maze = torch.zeros(2, 2, 3, 5)
+    assert torch.equal(rollout(Counting(), maze, 0), torch.zeros(2, 2, 3, 5))
+    assert (rollout(Counting(), maze, 3) == 0 + 1 + 2 + 3 * 0.5).all()
+    assert (rollout(Counting(), maze, 2, start_step=10) == 10 + 11 + 1).all()
+    half_way = rollout(Counting(), maze, 2)
+    assert torch.equal(rollout(Counting(), maze, 2, half_way, start_step=2), rollout(Counting(), maze, 4))
+
+
+def test_gradients_flow_through_a_rollout():
+    policy = Counting()
+    rollout(policy, torch.zeros(1, 2, 2, 2), 3).sum().backward()
+    assert policy.weight.grad == 3 * 8
+
+
+def test_rollout_rejects():
+    with pytest.raises(ValueError, match="n_steps must be at least 0, got -1"):
+        rollout(Counting(), torch.zeros(1, 2, 2, 2), -1)
+    with pytest.raises(ValueError, match=r"\(B, T, H, W\), got \(2, 2, 2\)"):
+        rollout(Counting(), torch.zeros(2, 2, 2), 1)
+    with pytest.raises(ValueError, match="needs 2 state channels, got 1"):
+        rollout(Counting(), torch.zeros(1, 2, 2, 2), 1, torch.zeros(1, 1, 2, 2))

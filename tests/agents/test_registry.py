@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from maze_nca_gym.agents import Policy, list_policies, load
+
+
+@pytest.mark.parametrize("name", list_policies())
+def test_every_policy_loads_and_is_what_the_table_says(name):
+    policy, info = load(name), list_policies()[name]
+    assert isinstance(policy, Policy)
+    assert policy.task == info.task
+    assert policy.channel_names[0] == "path"
+    assert len(set(policy.channel_names)) == policy.n_channels
+    assert info.description
+    assert "\n" not in info.description
+
+
+def test_unknown_name_lists_the_known_ones():
+    with pytest.raises(ValueError, match=r"unknown policy 'dijkstra'; known: .*shortest-path-bfs"):
+        load("dijkstra")
+
+
+def test_options_reach_the_constructor():
+    assert load("shortest-path-bfs", ties="all").n_channels == load("shortest-paths-bfs").n_channels == 8
+    with pytest.raises(ValueError, match="unknown ties 'none'; known: canonical, all"):
+        load("shortest-path-bfs", ties="none")
+
+
+def test_the_table_of_policies_is_a_copy():
+    list_policies().clear()
+    assert list_policies()
+
+
+def test_listing_policies_imports_no_torch():
+    code = (
+        "import sys, maze_nca_gym.agents as agents; agents.list_policies();"
+        "print('torch' in sys.modules, hasattr(agents, 'xyz'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import load, rollout, trace
+from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
+from maze_samples import FAMILIES, sample
+from path_oracles import all_paths, canonical_path
+
+from maze_nca_gym.levels import Tile, one_hot, parse
+
+NAMES = [(ties, form) for ties, forms in FORMS.items() for form in forms]
+ORACLES = {"canonical": canonical_path, "all": all_paths}
+
+
+def mazes(*tiles: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(one_hot(np.stack(tiles)))
+
+
+def check(policies: list[ShortestPathNCA], ties: str, tiles: np.ndarray) -> int:
+    """Compare paths, step counts and stability with networkx; returns how many mazes had a path."""
+    truth = [ORACLES[ties](level) for level in tiles]
+    target, lengths = np.stack([path for path, _ in truth]), np.array([length for _, length in truth])
+    ends = tiles >= Tile.SOURCE
+    for policy in policies:
+        per_edge = policy.form.steps_per_edge
+        expected = np.where(lengths > 0, per_edge * lengths + 2, -1)
+        finished = np.full(len(tiles), -1)
+        with torch.no_grad():
+            for step, state in enumerate(trace(policy, mazes(*tiles), int(expected.max()) + 8)):
+                path = state[:, 0].numpy()
+                joined = (np.where(ends, path, 1) == 1).all(axis=(1, 2))
+                finished[(finished < 0) & joined] = step
+                over = joined | (lengths == 0)
+                np.testing.assert_array_equal(path[over], target[over])
+        np.testing.assert_array_equal(finished, expected)
+    return int((lengths > 0).sum())
+
+
+@pytest.mark.parametrize("ties", FORMS)
+@pytest.mark.parametrize(("height", "width"), [(16, 16), (5, 12)])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_exact_on_every_kind_of_maze(family, height, width, ties):
+    policies = [ShortestPathNCA(ties, form) for form in FORMS[ties]]
+    tiles = sample(np.random.default_rng(sum(map(ord, family))), family, 20, height, width)
+    assert check(policies, ties, tiles) > 0 or family == "random 0.6"
+
+
+@pytest.mark.parametrize("ties", FORMS)
+@pytest.mark.parametrize("family", ["random 0.3", "perfect", "loops"])
+def test_exact_on_larger_mazes(family, ties):
+    policies = [ShortestPathNCA(ties, form) for form in FORMS[ties]]
+    assert check(policies, ties, sample(np.random.default_rng(7), family, 4, 32, 31)) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", FORMS)
+@pytest.mark.parametrize(
+    ("family", "n_mazes", "height", "width"),
+    [("random 0.5", 10_000, 16, 16)]
+    + [(family, 1000, 32, 32) for family in ("random 0.3", "random 0.5", "loops", "open")]
+    + [(family, 1000, 31, 31) for family in ("perfect", "spiral", "comb")]
+    + [("random 0.3", 1000, 9, 27), ("open", 1000, 20, 7)],
+)
+def test_exact_on_many_mazes(family, n_mazes, height, width, ties):
+    policies = [ShortestPathNCA(ties, form) for form in FORMS[ties]]
+    rng = np.random.default_rng(n_mazes + height)
+    assert sum(check(policies, ties, sample(rng, family, 250, height, width)) for _ in range(n_mazes // 250))
+
+
+@pytest.mark.parametrize(("ties", "form"), NAMES)
+def test_paths_of_both_parities_by_hand(ties, form):
+    policy = ShortestPathNCA(ties, form)
+    even = parse("""
+        S..
+        .#.
+        ..T
+    """)
+    both = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]])
+    down = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1]])
+    odd = parse("""
+        S.#
+        .#.
+        ..T
+    """)
+    state = rollout(policy, mazes(even, odd), policy.max_steps(3, 3))
+    np.testing.assert_array_equal(state[0, 0].detach(), both if ties == "all" else down)
+    np.testing.assert_array_equal(state[1, 0].detach(), down)
+    assert policy.solved(mazes(even, odd), state).tolist() == [True, True]
+
+
+@pytest.mark.parametrize(("ties", "form"), NAMES)
+def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, form):
+    policy = ShortestPathNCA(ties, form)
+    maze = mazes(parse("S.#T.."), parse("S....T"))
+    solved = [policy.solved(maze, state).tolist() for state in trace(policy, maze, policy.max_steps(1, 6))]
+    assert solved[0] == [False, False]
+    assert solved[-1] == [True, True]
+    assert [reached for reached, _ in solved] == sorted(reached for reached, _ in solved), "solved, then not"
+    assert not rollout(policy, maze, 30)[0, 0].any()
+
+
+@pytest.mark.parametrize(("ties", "form"), NAMES)
+def test_solved_comes_with_the_path(ties, form):
+    policy = ShortestPathNCA(ties, form)
+    tiles = sample(np.random.default_rng(3), "loops", 10, 11, 9)
+    lengths = np.array([all_paths(level)[1] for level in tiles])
+    solved = torch.stack([policy.solved(mazes(*tiles), state) for state in trace(policy, mazes(*tiles), 80)])
+    np.testing.assert_array_equal(solved.int().argmax(dim=0), policy.form.steps_per_edge * lengths + 2)
+
+
+@pytest.mark.parametrize(("ties", "form"), NAMES)
+def test_gradients_are_finite_and_the_same_bits_come_out_with_and_without_them(ties, form):
+    policy = ShortestPathNCA(ties, form)
+    maze = mazes(*sample(np.random.default_rng(0), "random 0.3", 3, 6, 7))
+    with_gradients = rollout(policy, maze, 20)
+    with torch.no_grad():
+        assert torch.equal(rollout(policy, maze, 20), with_gradients)
+    with_gradients[:, 0].sum().backward()
+    for parameter in policy.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.any()
+
+
+def test_changed_weights_are_used():
+    policy = ShortestPathNCA()
+    maze = mazes(parse("S..T"))
+    with torch.no_grad():
+        policy.bias[policy.form.table.channels["AGE"]] += 3
+        assert (policy(maze, torch.zeros(1, 11, 1, 4))[0, 2] == 3).all()
+        policy.weight.zero_()
+        policy.bias.zero_()
+        assert not rollout(policy, maze, 8).any()
+
+
+def test_copies_and_saved_weights():
+    policy, changed = ShortestPathNCA(), ShortestPathNCA()
+    assert set(policy.state_dict()) == {"weight", "bias"}
+    with torch.no_grad():
+        changed.weight.add_(0.25)
+    policy.load_state_dict(changed.state_dict())
+    maze = mazes(parse("S..T"))
+    with torch.no_grad():
+        assert torch.equal(rollout(policy, maze, 3), rollout(changed, maze, 3))
+
+
+@pytest.mark.parametrize(("ties", "form"), NAMES)
+def test_low_precision_around_the_policy_does_not_reach_it(ties, form):
+    policy = ShortestPathNCA(ties, form)
+    tiles = sample(np.random.default_rng(5), "spiral", 2, 35, 35)
+    tiles[:] = np.where(tiles >= Tile.SOURCE, Tile.EMPTY, tiles)
+    tiles[:, 0, 0], tiles[:, 17, 17] = Tile.SOURCE, Tile.TARGET
+    path, length = canonical_path(tiles[0])
+    assert length > 600, "the spiral is too short to count beyond bfloat16"
+    n_steps = policy.form.steps_per_edge * length + 2
+    tf32 = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = True
+    try:
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            state = rollout(policy, mazes(*tiles), n_steps)
+        with torch.autocast("cpu", torch.bfloat16):
+            dense = rollout(policy, mazes(parse("S..T")), 8)
+    finally:
+        torch.backends.cudnn.allow_tf32 = tf32
+    assert state.dtype == dense.dtype == torch.float32
+    np.testing.assert_array_equal(state[0, 0], path)
+    assert dense[0, 0].sum() == 4
+
+
+def test_extra_channels_and_other_batches():
+    policy = load("shortest-path-bfs")
+    tiles = sample(np.random.default_rng(1), "random 0.3", 5, 8, 6)
+    with torch.no_grad():
+        alone = torch.cat([rollout(policy, mazes(level), 25) for level in tiles])
+        together = rollout(policy, mazes(*tiles), 25, torch.zeros(5, 14, 8, 6))
+        assert torch.equal(together[:, :11], alone)
+        assert not together[:, 11:].any()
+        assert rollout(policy, mazes(*tiles)[:0], 3).shape == (0, 11, 8, 6)
+
+
+def test_unknown_options():
+    with pytest.raises(ValueError, match="unknown ties 'some'; known: canonical, all"):
+        ShortestPathNCA("some")
+    with pytest.raises(ValueError, match="unknown form 'one-flood' for ties='canonical'; known: counting"):
+        ShortestPathNCA("canonical", "one-flood")
+
+
+def test_a_maze_too_large_to_count_on():
+    policy = ShortestPathNCA()
+    state = torch.zeros(1, 1, 1, 1).expand(1, 11, 2900, 2900)
+    with pytest.raises(
+        ValueError, match=r"2900 x 2900 tiles this automaton counts to 33640000, .* up to 16777216"
+    ):
+        policy(torch.zeros(1, 1, 1, 1).expand(1, 4, 2900, 2900), state)
+
+
+def test_the_printed_table():
+    rows = ShortestPathNCA("all").weight_rows()
+    assert ("flood_s", "wall", "C", -6.0, 0.0) in rows
+    assert ("path_u", "age", "U", 2.0, 0.0) in rows
+    assert ("path", "flood_t", "C", 1.0, -1.0) in rows
