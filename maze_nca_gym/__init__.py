@@ -1,1 +1,29 @@
-"""Gymnasium mazes in which each step is one iteration of a neural cellular automaton."""
+"""Gymnasium mazes in which each step is one iteration of a neural cellular automaton.
+
+Importing this package registers `MazeShortestPath-v0` and `MazeDiameter-v0`; it loads neither torch, numba nor pygame.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from gymnasium import register
+
+__version__ = version("maze-nca-gym")
+
+# id -> (task, steps within which its hand-coded solver finishes every maze of 16 x 16 inner tiles: 2 moves + 2 for a
+# shortest path of at most 255 moves, 8 times the free tiles for a diameter)
+ENVIRONMENTS = {
+    "MazeShortestPath-v0": ("shortest-path", 2 * 255 + 2),
+    "MazeDiameter-v0": ("diameter", 8 * 256),
+}
+"""Registered ids -> (task, max_episode_steps)."""
+
+for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
+    register(
+        _id,
+        entry_point="maze_nca_gym.envs.maze:MazeEnv",
+        vector_entry_point="maze_nca_gym.envs.vector:MazeVectorEnv",
+        max_episode_steps=_max_episode_steps,
+        kwargs={"task": _task},
+    )

@@ -66,7 +66,9 @@ def _compile() -> None:
         except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
             compiled = numba.njit(signature, error_model="numpy")(clone)
         namespace[function.__name__] = compiled
-    _compiled = SimpleNamespace(**{function.__name__: namespace[function.__name__] for function, _ in _kernels.REGISTRY})
+    _compiled = SimpleNamespace(
+        **{function.__name__: namespace[function.__name__] for function, _ in _kernels.REGISTRY}
+    )
 
 
 if hasattr(os, "register_at_fork"):  # a child forked while the compiler runs would wait for its locks for ever

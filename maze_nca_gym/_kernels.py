@@ -638,42 +638,76 @@ def squared_error(path, target):
     return total
 
 
-@kernel("b1(f4[::1], f4[::1], f4)")
-def clip_into(values, clipped, limit):
-    """Clip to +-limit into another array; returns whether all values are finite."""
+STATE_LIMIT = np.float32(2**24)
+"""Largest magnitude in a state: float32 counts exactly up to there."""
+
+
+@kernel("b1(f4[::1], f4[::1])")
+def clip_into(values, clipped):
+    """Clip to +-STATE_LIMIT into another array; returns whether all values are finite."""
     finite = True
     for i in range(len(values)):
         value = values[i]
         finite &= abs(value) < np.float32(np.inf)
-        clipped[i] = min(max(value, -limit), limit)
+        clipped[i] = min(max(value, -STATE_LIMIT), STATE_LIMIT)
     return finite
 
 
-@kernel("b1(f4[::1], b1[::1], b1[::1])")
-def round_path(path, target, rounded):
-    """Round to the nearest of 0 and 1 (a half to 0, as NumPy does); returns whether the result is the target."""
-    differing = 0
+@kernel("b1(f4[::1], b1[::1], f8[::1])")
+def compare_path(path, target, scores):
+    """Write loss, accuracy, complete and optimal of one path; returns whether it may be another optimum.
+
+    Rounding takes a half to 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
+    too: `settle_optimum` decides.
+    """
+    length = n_on = n_differing = 0
     for i in range(len(path)):
         on = path[i] > np.float32(0.5)
-        rounded[i] = on
-        differing += on != target[i]
-    return differing == 0
+        length += target[i]
+        n_on += on
+        n_differing += on != target[i]
+    error = squared_error(path, target)
+    scores[0] = error / len(path)
+    scores[1] = 1.0 - error / length
+    scores[2] = scores[3] = n_differing == 0
+    return n_on == length and n_differing > 0
 
 
-@kernel("void(u1[:, :, ::1], b1[:, ::1], i4[::1], f4[:, ::1], f8[::1], b1[::1], b1[::1])")
-def score_paths(levels, targets, lengths, channels, error, complete, optimal):
-    """The squared error of every level's channel 0, and whether, rounded, it is the target or another optimum.
+@kernel("i8(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
+def compare_paths(targets, paths, scores):
+    """`compare_path` of every level; returns how many need `settle_optima`."""
+    n_doubtful = 0
+    for i in range(len(targets)):
+        area = targets[i].size
+        n_doubtful += compare_path(paths[i].reshape(area), targets[i].reshape(area), scores[i])
+    return n_doubtful
 
-    Where it is another optimum, the error is measured against that one.
+
+@kernel("i8(b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
+def transition(targets, actions, channels, scores):
+    """Clip every action into the next state's channels and score its path, channel 0.
+
+    Returns how many need `settle_optima` or, where an action is not finite, -1 less its index.
     """
+    n_doubtful = 0
+    for i in range(len(targets)):
+        area = targets[i].size
+        state = channels[i].reshape(channels[i].size)
+        if not clip_into(actions[i].reshape(actions[i].size), state):
+            return -1 - i
+        n_doubtful += compare_path(state[:area], targets[i].reshape(area), scores[i])
+    return n_doubtful
+
+
+@kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
+def settle_optima(levels, targets, paths, scores):
+    """Where a rounded path that is not the target is another optimum, say so and measure against that one."""
     n, height, width = levels.shape
-    area = height * width
-    rounded = np.empty(area, np.bool_)
     for i in range(n):
-        path = channels[i, :area]
-        error[i] = squared_error(path, targets[i])
-        complete[i] = round_path(path, targets[i], rounded)
-        optimal[i] = complete[i]
-        if not complete[i] and is_optimal_path(levels[i], rounded.reshape(height, width), lengths[i]):
-            optimal[i] = True
-            error[i] = squared_error(path, rounded)
+        rounded = paths[i] > np.float32(0.5)
+        length = targets[i].sum()
+        if scores[i, 3] == 0 and is_optimal_path(levels[i], rounded, length):
+            error = squared_error(paths[i].reshape(height * width), rounded.reshape(height * width))
+            scores[i, 0] = error / (height * width)
+            scores[i, 1] = 1.0 - error / length
+            scores[i, 3] = 1

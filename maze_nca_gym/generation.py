@@ -79,7 +79,11 @@ def random(
 def _draw_random(rng: np.random.Generator, n: int, height: int, width: int, wall_probability: float) -> Tiles:
     """(N, H + 2, W + 2) candidates with border, source and target, solvable or not."""
     levels = _solid(n, height + 2, width + 2)
-    np.less(rng.random((n, height, width), dtype=np.float32), wall_probability, out=levels[:, 1:-1, 1:-1].view(np.bool_))
+    np.less(
+        rng.random((n, height, width), dtype=np.float32),
+        wall_probability,
+        out=levels[:, 1:-1, 1:-1].view(np.bool_),
+    )
     source = rng.integers(height * width, size=n)
     target = (source + rng.integers(1, height * width, size=n)) % (height * width)
     levels[np.arange(n), 1 + source // width, 1 + source % width] = Tile.SOURCE
@@ -87,9 +91,7 @@ def _draw_random(rng: np.random.Generator, n: int, height: int, width: int, wall
     return levels
 
 
-def perfect(
-    rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True
-) -> Tiles:
+def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
     """Perfect mazes (one path between any two tiles) carved by a depth-first walk: long winding corridors.
 
     Arguments as of `random`. Raises ValueError for a bad one.
@@ -106,9 +108,7 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
     return levels
 
 
-def kruskal(
-    rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True
-) -> Tiles:
+def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
     """Perfect mazes from Kruskal's algorithm on walls in random order: many short dead ends, no preferred direction.
 
     Arguments as of `random`. Raises ValueError for a bad one.
@@ -229,9 +229,7 @@ GENERATORS: dict[str, Callable[..., Tiles]] = {
 """Name -> generator: the names that environments and the command line take."""
 
 
-def generate(
-    rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any
-) -> Tiles:
+def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any) -> Tiles:
     """`n` levels of the generator of that name, with that generator's `options`.
 
     Returns:

@@ -38,7 +38,11 @@ GLYPHS = ".#ST"
 """The character of each `Tile` in a level's text; a space reads as empty too."""
 PATH_GLYPH = "*"
 """The character of a path tile in text written by `to_text`; it reads as empty."""
-_TILE_OF_GLYPH = {**{glyph: Tile(i) for i, glyph in enumerate(GLYPHS)}, " ": Tile.EMPTY, PATH_GLYPH: Tile.EMPTY}
+_TILE_OF_GLYPH = {
+    **{glyph: Tile(i) for i, glyph in enumerate(GLYPHS)},
+    " ": Tile.EMPTY,
+    PATH_GLYPH: Tile.EMPTY,
+}
 
 
 def parse(text: str) -> Tiles:

@@ -1,0 +1,102 @@
+"""The environments' mechanics as pure functions on a batch of N episodes, in NumPy.
+
+The action *is* the automaton's next state; channel 0 is the predicted path. A single environment is a batch of one,
+so that it equals a vector environment bit for bit. `dynamics_torch` is the same on a device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym import _kernels
+from maze_nca_gym._jit import kernels
+from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.scoring import Scores
+
+STATE_LIMIT = float(_kernels.STATE_LIMIT)
+"""2**24, the largest magnitude in a state: float32 counts exactly up to there. Actions beyond it are clipped."""
+
+
+class State(NamedTuple):
+    """N episodes. Arrays are replaced, never written to.
+
+    Attributes:
+        tiles: (N, H, W) uint8 levels.
+        maze: (N, T, H, W) float32, their one-hot encoding.
+        target: (N, H, W) bool, their canonical solutions.
+        length: (N,) int64, tiles on the solution.
+        channels: (N, C, H, W) float32, the automata's states, finite, within +-`STATE_LIMIT`.
+        scores: of channel 0.
+    """
+
+    tiles: Tiles
+    maze: NDArray[np.float32]
+    target: NDArray[np.bool_]
+    length: NDArray[np.int64]
+    channels: NDArray[np.float32]
+    scores: Scores
+
+
+def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> State:
+    """Episodes on the given levels, all channels zero.
+
+    Args:
+        tiles: (N, H, W) uint8, solvable.
+        target: (N, H, W) bool, their canonical solutions, at least one tile each.
+        n_tiles: T, channels of the one-hot maze.
+        n_channels: C, channels of the state.
+    """
+    n, height, width = tiles.shape
+    length = target.sum(axis=(1, 2), dtype=np.int64)
+    scores = np.zeros((n, 4))
+    scores[:, 0] = length / (height * width)
+    return State(
+        tiles,
+        one_hot(tiles, n_tiles),
+        target,
+        length,
+        np.zeros((n, n_channels, height, width), np.float32),
+        Scores(scores),
+    )
+
+
+def with_levels(state: State, tiles: Tiles, target: NDArray[np.bool_]) -> State:
+    """The same channels on other levels: what an edit during an episode leaves. Arguments as of `initial`."""
+    fresh = initial(tiles, target, state.maze.shape[1], state.channels.shape[1])
+    return transition(fresh, state.channels)
+
+
+def transition(state: State, action: NDArray[np.float32]) -> State:
+    """One iteration: the action, clipped, becomes the channels.
+
+    Args:
+        action: (N, C, H, W) float32, C-contiguous.
+
+    Raises:
+        ValueError: it holds a NaN or infinity.
+    """
+    tiles, maze, target, length, channels, _ = state
+    clipped, scores = np.empty_like(channels), np.empty((len(tiles), 4))
+    run = kernels(action.size)
+    outcome = run.transition(target, action, clipped, scores)
+    if outcome < 0:
+        raise ValueError(f"the action must be finite, got NaN or infinity (in episode {-1 - outcome} of {len(tiles)})")
+    if outcome > 0:
+        run.settle_optima(tiles, target, np.ascontiguousarray(clipped[:, 0]), scores)
+    return State(tiles, maze, target, length, clipped, Scores(scores))
+
+
+def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
+    """The episodes with those at `rows` replaced by the fresh ones, in order."""
+    arrays = (assign(old, rows, new) for old, new in zip(state[:-1], fresh[:-1], strict=True))
+    return State(*arrays, Scores(assign(state.scores.table, rows, fresh.scores.table)))
+
+
+def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
+    """A copy of the array with other values at `rows`."""
+    array = array.copy()
+    array[rows] = values
+    return array

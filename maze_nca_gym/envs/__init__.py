@@ -1,0 +1,1 @@
+"""The environments: one `step` is one iteration of a neural cellular automaton."""

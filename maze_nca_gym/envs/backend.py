@@ -1,0 +1,76 @@
+"""Where a vector environment computes, and what its arrays are: NumPy on the CPU, or torch on a device."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym import dynamics
+from maze_nca_gym.envs.spaces import check_action
+from maze_nca_gym.levels import Tiles
+
+
+class Backend(Protocol):
+    """The dynamics of a batch on one device, and the conversion of what users pass and get."""
+
+    def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
+        """Episodes on the given levels."""
+
+    def transition(self, state: Any, action: Any) -> Any:
+        """One iteration."""
+
+    def replace(self, state: Any, rows: NDArray[np.intp], fresh: Any) -> Any:
+        """The episodes with some replaced."""
+
+    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> Any:
+        """The user's action, checked, with zeros where it is ignored."""
+
+    def out(self, array: Any) -> Any:
+        """An array or tensor as the user gets it."""
+
+    def host(self, channels: Any) -> NDArray[np.float32]:
+        """The channels as a NumPy array."""
+
+
+class NumpyBackend:
+    """NumPy arrays in and out."""
+
+    initial = staticmethod(dynamics.initial)
+    transition = staticmethod(dynamics.transition)
+    replace = staticmethod(dynamics.replace)
+
+    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """A C-contiguous float32 array."""
+        array = check_action(action, shape)
+        if ignored.any():
+            array = array.copy()
+            array[ignored] = 0
+        return array
+
+    def out(self, array: NDArray[Any]) -> Any:
+        """As it is."""
+        return array
+
+    def host(self, channels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As they are."""
+        return channels
+
+
+def make_backend(device: str, output: str) -> Backend:
+    """The backend for a device and the arrays that the user wants.
+
+    Raises:
+        ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.
+    """
+    if output not in ("numpy", "torch"):
+        raise ValueError(f"unknown output {output!r}; known: numpy, torch")
+    if output == "numpy" and device == "cpu":
+        return NumpyBackend()
+    from maze_nca_gym.envs.backend_torch import DeviceBackend, TorchBackend, find_device
+
+    found = find_device(device)
+    if output == "numpy":
+        raise ValueError(f'device={device!r} keeps its arrays there: ask for output="torch", or device="cpu"')
+    return TorchBackend() if found.type == "cpu" else DeviceBackend(found)

@@ -1,0 +1,82 @@
+"""Backends whose arrays are torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym import dynamics_torch
+from maze_nca_gym.envs.backend import NumpyBackend
+from maze_nca_gym.levels import Tiles
+
+
+def find_device(name: str) -> torch.device:
+    """The torch device of that name.
+
+    Raises:
+        ValueError: there is no such device here.
+    """
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f'unknown device {name!r}; known: "cpu", "cuda", "cuda:0" …') from error
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f'device {name!r} is not supported; known: "cpu", "cuda", "cuda:0" …')
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"device={name!r}, but torch finds {torch.cuda.device_count()} CUDA devices here")
+    return device
+
+
+def _check_tensor(action: Any, shape: tuple[int, ...]) -> torch.Tensor:
+    if not isinstance(action, torch.Tensor):
+        raise ValueError(f'with output="torch" the action must be a torch.Tensor, got {type(action).__name__}')
+    if tuple(action.shape) != shape:
+        raise ValueError(f"the action is the next state and must have shape {shape}, got {tuple(action.shape)}")
+    if not action.is_floating_point():
+        raise ValueError(f"the action must be floating-point (float32), got dtype {action.dtype}")
+    return action.detach()
+
+
+class TorchBackend(NumpyBackend):
+    """NumPy dynamics, the arrays wrapped as CPU tensors without a copy."""
+
+    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The tensor's values as an array."""
+        return super().action(_check_tensor(action, shape).cpu().float().numpy(), shape, ignored)
+
+    def out(self, array: NDArray[Any]) -> Any:
+        """A tensor on the same memory."""
+        return torch.from_numpy(array)
+
+
+class DeviceBackend:
+    """Torch dynamics on one device."""
+
+    transition = staticmethod(dynamics_torch.transition)
+    replace = staticmethod(dynamics_torch.replace)
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
+        """Episodes on the given levels."""
+        return dynamics_torch.initial(tiles, target, n_tiles, n_channels, self._device)
+
+    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> torch.Tensor:
+        """A float32 tensor on the device."""
+        tensor = _check_tensor(action, shape).to(self._device, torch.float32)
+        if ignored.any():
+            tensor = tensor.clone()
+            tensor[torch.from_numpy(ignored).to(self._device)] = 0
+        return tensor
+
+    def out(self, array: Any) -> Any:
+        """A tensor on the device."""
+        return array if isinstance(array, torch.Tensor) else torch.from_numpy(array).to(self._device)
+
+    def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
+        """A NumPy copy."""
+        return channels.cpu().numpy()

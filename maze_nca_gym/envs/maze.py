@@ -1,0 +1,167 @@
+"""The single environment: a thin Gymnasium shell over `dynamics`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym import dynamics
+from maze_nca_gym.dynamics import State
+from maze_nca_gym.envs.spaces import (
+    check_action,
+    check_n_channels,
+    check_options,
+    observation_space,
+    state_space,
+)
+from maze_nca_gym.envs.tasks import LevelSource, find_task
+from maze_nca_gym.envs.view import View
+from maze_nca_gym.generation import Size
+from maze_nca_gym.levels import LevelSet, Tile, Tiles
+from maze_nca_gym.scoring import ACCURACY, OPTIMAL
+
+Observation: TypeAlias = dict[str, NDArray[np.float32]]
+
+
+class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
+    """A maze and the state of a neural cellular automaton over it; one step is one iteration of the automaton.
+
+    **Observation**: `maze`, (T, H, W) float32, one-hot tiles (empty, wall and, for the shortest path, source, target);
+    `state`, (C, H, W) float32 within +-2**24, all zero at first. **Action**: the next state, of the same shape;
+    values beyond the bounds are clipped. Channel 0 is the predicted path, read after clipping to [0, 1].
+
+    **Reward**: the gain in accuracy, so that an episode's return is its final accuracy. Accuracy is
+    1 - mse(path, target) / mse(0, target), measured against the canonical target or, where the rounded path is another
+    optimal one, against that. **Terminated**: the rounded path is optimal. Truncation is the time limit's.
+
+    **Info** at reset: `target` (H, W) bool, `solution_length` in tiles; at a step: `accuracy`, `loss` (the mean squared
+    error), `complete` (equals the target), `optimal`.
+
+    **Reset options**: `level`, the (H, W) tiles or the text of the level to play.
+
+    In the window of render mode "human", `r` truncates the episode, and clicks turn empty tiles into walls and back
+    while the automaton runs.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 10}
+
+    def __init__(
+        self,
+        task: str = "shortest-path",
+        size: Size = 16,
+        generator: str = "random",
+        n_channels: int | None = None,
+        levels: LevelSet | str | Path | ArrayLike | None = None,
+        render_mode: str | None = None,
+        channel_names: Sequence[str] | None = None,
+        **generator_options: Any,
+    ) -> None:
+        """Check every argument; nothing is drawn yet.
+
+        Args:
+            task: "shortest-path" or "diameter".
+            size: inner size, one number or (rows, cols); the border comes on top.
+            generator: a name in `generation.GENERATORS`.
+            n_channels: channels of the state, by default what the task's hand-coded automaton needs.
+            levels: play these instead of generated ones: a level set, its file, a prefab's name, or tiles.
+            render_mode: "human" (a pygame window), "rgb_array" or "ansi".
+            channel_names: what the pictures call the channels.
+            generator_options: the generator's own, such as `wall_probability=0.5`.
+
+        Raises:
+            ValueError: a bad argument; the message says what is allowed.
+        """
+        self._task = find_task(task)
+        self._source = LevelSource(self._task, size, generator, levels, generator_options)
+        self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
+        shape = self._source.shape
+        self._shape = (self._n_channels, *shape)
+        self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)
+        self.action_space = state_space(self._n_channels, *shape)
+        self.render_mode = render_mode
+        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
+        self._state: State | None = None
+        self._n_steps = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode on a new level, or on `options["level"]`.
+
+        Raises:
+            ValueError: an unknown option, or a level that is malformed, unsolvable or of another shape.
+        """
+        super().reset(seed=seed)
+        level = check_options(options).get("level")
+        state = self._begin(self._source.draw(self.np_random)[None] if level is None else self._source.given(level))
+        while self._view.show(state, 0):
+            state = self._begin(self._source.draw(self.np_random)[None])
+        info = {"target": state.target[0].copy(), "solution_length": int(state.length[0])}
+        return _observation(state), info
+
+    def _begin(self, tiles: Tiles) -> State:
+        target = self._task.solve_all(tiles)
+        self._state = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
+        self._n_steps = 0
+        return self._state
+
+    def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Make the action the state.
+
+        Raises:
+            ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.
+            ResetNeeded: there is no episode, or it has ended.
+        """
+        before = self.state
+        if before.scores.table.item(OPTIMAL):
+            raise ResetNeeded("the episode has ended with an optimal path: call reset() before the next step()")
+        after = dynamics.transition(before, check_action(action, self._shape)[None])
+        self._state = after
+        self._n_steps += 1
+        wants_new_level = False
+        if self.render_mode == "human":
+            wants_new_level = self._view.show(after, self._n_steps)
+            self._edit(self._view.take_edits())
+        loss, accuracy, complete, optimal = after.scores.table[0].tolist()
+        info = {"accuracy": accuracy, "loss": loss, "complete": complete != 0, "optimal": optimal != 0}
+        reward = accuracy - before.scores.table.item(ACCURACY)
+        return _observation(self._state), reward, optimal != 0, wants_new_level, info
+
+    def _edit(self, places: list[tuple[int, int]]) -> None:
+        """Turn walls into empty tiles and back while the automaton runs; an edit that leaves no solution is undone."""
+        for row, col in places:
+            tiles = self.state.tiles.copy()
+            tiles[0, row, col] = Tile.EMPTY if tiles[0, row, col] == Tile.WALL else Tile.WALL
+            target = self._task.solve(tiles)
+            if target.any():
+                self._state = dynamics.with_levels(self.state, tiles, target)
+
+    def render(self) -> NDArray[np.uint8] | str | None:  # type: ignore[override]
+        """The picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows it."""
+        return self._view.render(self.state, 0, self._n_steps)
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._view.close()
+
+    @property
+    def state(self) -> State:
+        """The current episode, as a batch of one.
+
+        Raises:
+            ResetNeeded: there has been no `reset`.
+        """
+        if self._state is None:
+            raise ResetNeeded("there is no episode: call reset() first")
+        return self._state
+
+
+def _observation(state: State) -> Observation:
+    """The arrays are the user's: no later step reads or writes them."""
+    return {"maze": state.maze[0].copy(), "state": state.channels[0]}

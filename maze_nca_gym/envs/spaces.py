@@ -1,0 +1,66 @@
+"""Observation and action spaces, and what of the action is checked before anything changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Dict
+from numpy.typing import NDArray
+
+from maze_nca_gym.dynamics import STATE_LIMIT
+
+
+def state_space(n_channels: int, height: int, width: int) -> Box:
+    """The automaton's state, which is the action too."""
+    return Box(-STATE_LIMIT, STATE_LIMIT, (n_channels, height, width), np.float32)
+
+
+def observation_space(n_tiles: int, n_channels: int, height: int, width: int) -> Dict:
+    """The one-hot maze (T, H, W) and the state (C, H, W)."""
+    maze = Box(0.0, 1.0, (n_tiles, height, width), np.float32)
+    return Dict({"maze": maze, "state": state_space(n_channels, height, width)})
+
+
+def check_n_channels(n_channels: Any) -> int:
+    """The number of state channels.
+
+    Raises:
+        ValueError: not an integer >= 1.
+    """
+    if isinstance(n_channels, bool) or not isinstance(n_channels, (int, np.integer)) or n_channels < 1:
+        raise ValueError(f"n_channels must be an integer >= 1, got {n_channels!r}")
+    return int(n_channels)
+
+
+def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """The action as a C-contiguous float32 array.
+
+    Raises:
+        ValueError: another shape, or not floating-point.
+    """
+    if (
+        type(action) is np.ndarray
+        and action.dtype == np.float32
+        and action.shape == shape
+        and action.flags.c_contiguous
+    ):
+        return action
+    array = np.asarray(action)
+    if array.shape != shape:
+        raise ValueError(f"the action is the next state and must have shape {shape}, got {array.shape}")
+    if array.dtype.kind != "f":
+        raise ValueError(f"the action must be floating-point (float32), got dtype {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def check_options(options: dict[str, Any] | None, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:
+    """The reset options.
+
+    Raises:
+        ValueError: an unknown one.
+    """
+    unknown = sorted(set(options or {}) - set(known))
+    if unknown:
+        raise ValueError(f"unknown reset options {', '.join(unknown)}; known: {', '.join(known)}")
+    return dict(options or {})

@@ -1,0 +1,130 @@
+"""What is asked of a maze, and where an environment's levels come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym import solvers
+from maze_nca_gym.generation import Size, check_generator, generate
+from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, clear_endpoints, load_levels, parse
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as the environments see it.
+
+    Attributes:
+        name: "shortest-path" or "diameter".
+        n_tiles: T, kinds of tile: the channels of the one-hot maze.
+        n_channels: state channels that the task's hand-coded automaton needs, the default of the environments.
+        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
+        has_endpoints: whether its levels have a source and a target.
+    """
+
+    name: str
+    n_tiles: int
+    n_channels: int
+    solve: Callable[[Tiles], NDArray[np.bool_]]
+    has_endpoints: bool
+
+    def prepare(self, tiles: Tiles) -> Tiles:
+        """The same levels as this task has them: without source and target if they play no role."""
+        return tiles if self.has_endpoints else clear_endpoints(tiles)
+
+    def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
+        """The canonical solutions of levels all of which must be solvable, (N, H, W) bool.
+
+        Raises:
+            ValueError: a level is unsolvable or malformed.
+        """
+        targets = self.solve(tiles)
+        solvable = targets.any(axis=(1, 2))
+        if not solvable.all():
+            reason = "no path joins source and target" if self.has_endpoints else "it has no free tile"
+            raise ValueError(f"level {int(np.argmin(solvable))} of {len(tiles)} is unsolvable: {reason}")
+        return targets
+
+
+ShortestPath = Task("shortest-path", len(Tile), 11, solvers.shortest_path, has_endpoints=True)
+"""The shortest path from source to target (paper, "Computing the shortest path")."""
+Diameter = Task("diameter", 2, 31, solvers.diameter, has_endpoints=False)
+"""The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
+
+TASKS = {task.name: task for task in (ShortestPath, Diameter)}
+
+
+def find_task(name: str) -> Task:
+    """The task of that name.
+
+    Raises:
+        ValueError: unknown name.
+    """
+    if name not in TASKS:
+        raise ValueError(f"unknown task {name!r}; known: {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+class LevelSource:
+    """Where the levels of one environment come from: a generator, or a set from which they are drawn evenly.
+
+    Attributes:
+        shape: (H, W) of every level, borders included.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        size: Size,
+        generator: str,
+        levels: LevelSet | str | Path | ArrayLike | None,
+        options: dict[str, Any],
+    ) -> None:
+        """Check everything now, so that no `reset` fails later.
+
+        Raises:
+            ValueError: an unknown generator, option, file or name, a bad value, or a level that is unsolvable.
+        """
+        self._task = task
+        self._set = None if levels is None else task.prepare(load_levels(levels).tiles)
+        if self._set is None:
+            check_generator(generator, options)
+            self._arguments: tuple[Any, ...] = (size, generator)
+            self._options = {**options, "endpoints": task.has_endpoints}
+            self.shape = self._generate(np.random.default_rng(0), 0).shape[1:]
+        else:
+            if options:
+                raise ValueError(f"with levels=, generator options make no sense: {', '.join(sorted(options))}")
+            task.solve_all(self._set)
+            self.shape = self._set.shape[1:]
+
+    def _generate(self, rng: np.random.Generator, n: int) -> Tiles:
+        return generate(rng, n, *self._arguments, **self._options)
+
+    def draw(self, rng: np.random.Generator) -> Tiles:
+        """One (H, W) level."""
+        if self._set is not None:
+            return self._set[rng.integers(len(self._set))]
+        return self._generate(rng, 1)[0]
+
+    def given(self, level: str | ArrayLike, n: int = 1) -> Tiles:
+        """(N, H, W) levels from what a user passes as `options={"level": ...}`: text or tiles, one for all or N.
+
+        Raises:
+            ValueError: malformed, unsolvable, or not of this environment's shape.
+        """
+        tiles = parse(level) if isinstance(level, str) else as_tiles(level)
+        if tiles.shape not in {self.shape, (n, *self.shape)}:
+            height, width = self.shape
+            raise ValueError(
+                f"this environment's levels are {height} x {width} tiles (border included), the one given has shape "
+                f"{tiles.shape}; make the environment with size={(height - 2, width - 2)} or levels=…"
+            )
+        levels = self._task.prepare(np.broadcast_to(tiles, (n, *self.shape)).copy())
+        self._task.solve_all(levels)
+        return levels

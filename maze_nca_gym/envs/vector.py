@@ -1,0 +1,259 @@
+"""The batch-native vector environment: N mazes stepped by one call, on the CPU or on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.envs.backend import make_backend
+from maze_nca_gym.envs.spaces import check_n_channels, check_options, observation_space, state_space
+from maze_nca_gym.envs.tasks import LevelSource, find_task
+from maze_nca_gym.envs.view import View
+from maze_nca_gym.generation import Size
+from maze_nca_gym.levels import LevelSet, Tiles
+
+Infos = dict[str, Any]
+
+
+class MazeVectorEnv(VectorEnv[Any, Any, Any]):
+    """N independent `MazeEnv`, equal to them bit for bit on the CPU, many times faster than stepping them one by one.
+
+    Sub-environment i of a vector seeded with the integer s is the single environment seeded with s + i. Observations,
+    rewards, infos and the reset option `level` (one level for all, or N) are those of `MazeEnv`, batched; infos come
+    with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask": mask})` restarts some.
+
+    The `maze` array is handed out again as long as no episode in the batch is new; every other array is new each step.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["rgb_array", "ansi"],
+        "render_fps": 10,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        task: str = "shortest-path",
+        size: Size = 16,
+        generator: str = "random",
+        n_channels: int | None = None,
+        levels: LevelSet | str | Path | ArrayLike | None = None,
+        render_mode: str | None = None,
+        channel_names: Sequence[str] | None = None,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        device: str = "cpu",
+        output: str = "numpy",
+        **generator_options: Any,
+    ) -> None:
+        """Check every argument; nothing is drawn yet.
+
+        Args:
+            num_envs: N.
+            max_episode_steps: steps after which an episode is truncated; None for never.
+            autoreset_mode: what happens after an episode's end.
+            device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`.
+            output: "numpy" or "torch", the kind of all arrays, actions too.
+            task, size, generator, n_channels, levels, render_mode, channel_names, generator_options: as of `MazeEnv`.
+
+        Raises:
+            ValueError: a bad argument; the message says what is allowed.
+        """
+        for name, value in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps or 1)):
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+        self.num_envs = int(num_envs)
+        self._max_episode_steps = max_episode_steps
+        self._task = find_task(task)
+        self._source = LevelSource(self._task, size, generator, levels, generator_options)
+        self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
+        self._backend = make_backend(device, output)
+        self._autoreset = AutoresetMode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}  # type: ignore[misc]
+        shape = self._source.shape
+        self.single_observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)
+        self.single_action_space = state_space(self._n_channels, *shape)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.render_mode = render_mode
+        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
+        self._state: Any = None
+        self._rngs: list[np.random.Generator] = []
+        self._n_steps = np.zeros(self.num_envs, np.int64)
+        self._done = np.zeros(self.num_envs, np.bool_)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], Infos]:
+        """Start all episodes, or those of `options["reset_mask"]`.
+
+        Raises:
+            ValueError: a bad seed, option or level; nothing has changed then.
+        """
+        options = check_options(options, ("level", "reset_mask"))
+        mask = self._check_mask(options.get("reset_mask"))
+        seeds = self._check_seeds(seed)
+        level = options.get("level")
+        given = None if level is None else self._source.given(level, self.num_envs)
+        self._seed(seeds, mask)
+        rows = np.flatnonzero(mask)
+        self._begin(rows, self._draw(rows) if given is None else given[rows])
+        return self._observation(), self._reset_info(mask)
+
+    def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
+        """Make the actions the states; where an episode has ended, what the autoreset mode says.
+
+        Raises:
+            ValueError: actions of another shape or dtype, or not finite; nothing has changed then.
+            ResetNeeded: there has been no `reset`, or with autoreset disabled an episode has ended.
+        """
+        before = self._require_state()
+        if self._autoreset == AutoresetMode.DISABLED and self._done.any():
+            ended = np.flatnonzero(self._done).tolist()
+            raise ResetNeeded(f"episodes {ended} have ended: reset them with options={{'reset_mask': mask}}")
+        restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
+        action = self._backend.action(actions, self.action_space.shape, restarting)  # type: ignore[arg-type]
+        self._state = self._backend.transition(before, action)
+        self._n_steps += 1
+        rewards = np.where(restarting, 0.0, self._state.scores.accuracy - before.scores.accuracy)
+        infos = self._step_info(~restarting)
+        if restarting.any():
+            rows = np.flatnonzero(restarting)
+            self._begin(rows, self._draw(rows))
+            infos.update(self._reset_info(restarting))
+        terminated = self._state.scores.optimal
+        truncated = self._past_limit()
+        self._done = terminated | truncated
+        if self._autoreset == AutoresetMode.SAME_STEP and self._done.any():
+            infos = self._restart_at_once()
+        out = self._backend.out
+        return self._observation(), out(rewards), out(terminated), out(truncated), infos
+
+    def _past_limit(self) -> NDArray[np.bool_]:
+        if self._max_episode_steps is None:
+            return np.zeros(self.num_envs, np.bool_)
+        return self._n_steps >= self._max_episode_steps
+
+    def _restart_at_once(self) -> Infos:
+        """SAME_STEP: what the ended episodes leave goes to `final_obs` and `final_info`; then they begin anew."""
+        ended, rows = self._done, np.flatnonzero(self._done)
+        observation, final_info = self._observation(), self._step_info(ended)
+        final_obs = np.full(self.num_envs, None, dtype=object)
+        for i in rows:
+            final_obs[i] = {key: array[i] for key, array in observation.items()}
+        infos = self._step_info(~ended)
+        self._begin(rows, self._draw(rows))
+        for key, value in (("final_obs", final_obs), ("final_info", final_info)):
+            infos[key], infos[f"_{key}"] = value, self._backend.out(ended.copy())
+        return {**infos, **self._reset_info(ended)}
+
+    def _begin(self, rows: NDArray[np.intp], tiles: Tiles) -> None:
+        """Start new episodes at `rows` on the given levels."""
+        target = self._task.solve_all(tiles)
+        fresh = self._backend.initial(tiles, target, self._task.n_tiles, self._n_channels)
+        self._state = fresh if len(rows) == self.num_envs else self._backend.replace(self._state, rows, fresh)
+        self._n_steps[rows] = 0
+        self._done = self._done.copy()
+        self._done[rows] = False
+
+    def _draw(self, rows: NDArray[np.intp]) -> Tiles:
+        """One new level from each of these sub-environments' own generators, (len(rows), H, W)."""
+        return np.stack([self._source.draw(self._rngs[row]) for row in rows])
+
+    def _observation(self) -> dict[str, Any]:
+        out = self._backend.out
+        return {"maze": out(self._state.maze), "state": out(self._state.channels)}
+
+    def _reset_info(self, mask: NDArray[np.bool_]) -> Infos:
+        target, length = self._state.target, self._state.length
+        return self._masked({"target": target, "solution_length": length}, mask)
+
+    def _step_info(self, mask: NDArray[np.bool_]) -> Infos:
+        scores = self._state.scores
+        values = {
+            "accuracy": scores.accuracy,
+            "loss": scores.loss,
+            "complete": scores.complete,
+            "optimal": scores.optimal,
+        }
+        return self._masked(values, mask) if mask.any() else {}
+
+    def _masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
+        """Infos as Gymnasium batches them: zero where they do not apply, and a `_key` mask of where they do."""
+        infos: Infos = {}
+        for key, array in values.items():
+            kept = array.copy()
+            kept[~mask] = 0
+            infos[key] = self._backend.out(kept)
+            infos[f"_{key}"] = self._backend.out(mask.copy())
+        return infos
+
+    def _check_mask(self, mask: Any) -> NDArray[np.bool_]:
+        """Which episodes a reset starts; all without a mask.
+
+        Raises:
+            ValueError: not an (N,) bool array with at least one True, or partial before the first reset.
+        """
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        array = np.asarray(mask)
+        if array.shape != (self.num_envs,) or array.dtype != np.bool_ or not array.any():
+            raise ValueError(
+                f"reset_mask must be a bool array of shape ({self.num_envs},) with at least one True, "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        if self._state is None and not array.all():
+            raise ValueError("the first reset must start all episodes: leave reset_mask out")
+        return array
+
+    def _check_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, (int, np.integer)):
+            return [int(seed) + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"a sequence of seeds must have one for each of {self.num_envs} envs, got {len(seed)}")
+        return list(seed)
+
+    def _seed(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
+        """New generators where there is a seed, or none yet."""
+        fresh = not self._rngs
+        old = self._rngs or [np.random.default_rng(0)] * self.num_envs
+        self._rngs = [
+            seeding.np_random(seed)[0] if fresh or (use and seed is not None) else rng
+            for rng, seed, use in zip(old, seeds, mask, strict=True)
+        ]
+
+    @property
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The sub-environments' generators."""
+        return tuple(self._rngs)
+
+    def render(self) -> tuple[NDArray[np.uint8] | str | None, ...]:  # type: ignore[override]
+        """One picture a sub-environment."""
+        state = self._require_state()
+        state = state._replace(channels=self._backend.host(state.channels))
+        return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))
+
+    @property
+    def state(self) -> Any:
+        """The current episodes: a `dynamics.State` or, on a GPU, a `dynamics_torch.TensorState`.
+
+        Raises:
+            ResetNeeded: there has been no `reset`.
+        """
+        return self._require_state()
+
+    def _require_state(self) -> Any:
+        if self._state is None:
+            raise ResetNeeded("there are no episodes: call reset() first")
+        return self._state

@@ -1,0 +1,87 @@
+"""How an environment's state is shown, by render mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import logger
+from numpy.typing import NDArray
+
+from maze_nca_gym.dynamics import State
+from maze_nca_gym.levels import to_text
+
+if TYPE_CHECKING:
+    from maze_nca_gym.rendering.window import Window
+
+
+class View:
+    """Draws episodes of a batch of `dynamics.State`; opens the window when there is something to show."""
+
+    def __init__(
+        self,
+        render_mode: str | None,
+        metadata: dict[str, Any],
+        channel_names: Sequence[str] | None,
+        n_channels: int,
+        title: str,
+    ) -> None:
+        """Check the mode and the names.
+
+        Raises:
+            ValueError: an unknown render mode, or more names than channels.
+        """
+        modes = metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            raise ValueError(f"unknown render_mode {render_mode!r}; known: {', '.join(modes)}")
+        if channel_names is not None and len(channel_names) > n_channels:
+            raise ValueError(f"got {len(channel_names)} channel_names for n_channels={n_channels}")
+        self._mode = render_mode
+        self._fps = metadata["render_fps"]
+        self._names = None if channel_names is None else tuple(channel_names)
+        self._title = title
+        self._window: Window | None = None
+
+    def show(self, state: State, n_steps: int) -> bool:
+        """In "human" mode show episode 0 in the window; returns whether the user asks for a new level there."""
+        if self._mode != "human":
+            return False
+        from maze_nca_gym.rendering.window import Request, Snapshot, Window
+
+        if self._window is None:
+            self._window = Window(self._fps, self._title)
+        return self._window.show(Snapshot(**self._picture(state, 0, n_steps))) is Request.NEW_LEVEL
+
+    def take_edits(self) -> list[tuple[int, int]]:
+        """The (row, col) of tiles that the user toggled in the window since the last call."""
+        return [] if self._window is None else self._window.take_edits()
+
+    def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
+        """One episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""
+        if self._mode is None:
+            logger.warn("render() does nothing without a render_mode; pass one to gymnasium.make")
+        if self._mode == "ansi":
+            return to_text(state.tiles[index], state.channels[index, 0] > 0.5)
+        if self._mode == "rgb_array":
+            from maze_nca_gym.rendering.frame import draw_frame
+
+            return draw_frame(**self._picture(state, index, n_steps))
+        return None
+
+    def _picture(self, state: State, index: int, n_steps: int) -> dict[str, Any]:
+        return {
+            "tiles": state.tiles[index],
+            "channels": state.channels[index],
+            "target": state.target[index],
+            "channel_names": self._names,
+            "step": n_steps,
+            "accuracy": float(state.scores.accuracy[index]),
+            "title": self._title,
+        }
+
+    def close(self) -> None:
+        """Close the window if it is open."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None

@@ -1,0 +1,5 @@
+"""Wrappers for the environments."""
+
+from maze_nca_gym.wrappers.path_action import PathAction
+
+__all__ = ["PathAction"]
