@@ -93,9 +93,7 @@ class Policy(nn.Module):
                 f"got {tuple(maze.shape)} and {tuple(state.shape)}"
             )
         if maze.dtype != state.dtype or not state.is_floating_point():
-            raise ValueError(
-                f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}"
-            )
+            raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
 
     @property
     def device(self) -> torch.device:
@@ -162,9 +160,7 @@ def _restarted_counters(
     starts = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
     for name, array in (("state", counters), ("episode_start", starts)):
         if array.shape != (n_envs,):
-            raise ValueError(
-                f"{name} must hold one value for each of {n_envs} environments, got {array.shape}"
-            )
+            raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
     counters[starts] = 0
     return counters
 
@@ -192,9 +188,7 @@ def _iterate(policy: Policy, maze: Tensor, n_steps: int, state: Tensor, start_st
         yield state
 
 
-def rollout(
-    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0
-) -> Tensor:
+def rollout(policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0) -> Tensor:
     """Iterate a policy under the environment's dynamics, which clip every state to +-2**24; differentiable.
 
     Equal, bit for bit, to stepping the environments one by one with the policy's actions.

@@ -45,6 +45,16 @@ _POLICIES = {
         constructor=".handcoded.shortest_path:ShortestPathNCA",
         options={"ties": "all"},
     ),
+    "depth-first": PolicyInfo(
+        task="shortest-path",
+        description="depth-first search from the source; channel 0 is the tiles visited so far",
+        constructor=".handcoded.depth_first:DepthFirstNCA",
+    ),
+    "diameter": PolicyInfo(
+        task="diameter",
+        description="all eccentricities by nested waves, then the canonical longest shortest path; exact",
+        constructor=".handcoded.diameter:DiameterNCA",
+    ),
 }
 
 

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maze_nca_gym.dynamics import STATE_LIMIT
+
 from ..policy import Policy
 from . import sparse
 from .kernels import Row, WeightTable
-
-EXACT = 2**24
-"""float32 counts exactly up to here."""
 
 
 class HandcodedNCA(Policy):
@@ -46,7 +45,7 @@ class HandcodedNCA(Policy):
         return maze
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """The next state from the convolution's output, the previous state (each (B, C, H, W)) and `static`."""
+        """The next state, (B, C, H, W) like the convolution's output and the previous state."""
         raise NotImplementedError
 
     def largest_count(self, height: int, width: int) -> int:
@@ -69,16 +68,21 @@ class HandcodedNCA(Policy):
         """One iteration, the same at every step.
 
         Raises:
-            ValueError: the maze is so large that float32 would not count exactly.
+            ValueError: the maze is so large that the state's dtype would not count exactly.
         """
-        largest = self.largest_count(*maze.shape[2:])
-        if largest > EXACT:
-            raise ValueError(
-                f"on mazes of {maze.shape[2]} x {maze.shape[3]} tiles this automaton counts to {largest}, "
-                f"but float32 is exact only up to {EXACT}"
-            )
+        self._check_exact(state)
         static = self.static(maze)
         return self.activate(self.convolve(static, state), state, static)
+
+    def _check_exact(self, state: Tensor) -> None:
+        """A dtype counts exactly up to 2 / eps: 2**24 in float32, 256 in bfloat16."""
+        largest = self.largest_count(*state.shape[2:])
+        limit = min(2 / torch.finfo(state.dtype).eps, STATE_LIMIT)
+        if largest > limit:
+            raise ValueError(
+                f"on mazes of {state.shape[2]} x {state.shape[3]} tiles this automaton counts to {largest}, "
+                f"but {state.dtype} states are exact only up to {limit:.0f}"
+            )
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
         """The one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""

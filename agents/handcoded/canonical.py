@@ -41,41 +41,60 @@ class Channel(IntEnum):
     ENTER_R = 10
 
 
-POINTS = [Channel[f"POINT_{direction}"] for direction in DIRECTIONS]
-ENTERS = [Channel[f"ENTER_{direction}"] for direction in DIRECTIONS]
-
-TABLE = WeightTable(
-    inputs=Tile,
-    channels=Channel,
-    weights=(
+def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
+    """The weights between channels named as in `Channel`, for any channels that mark both ends and the
+    walls."""
+    path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
+    return (
         # the flood, as in the paper's Table "Dijkstra map generation"
-        Weight(Channel.FLOOD, Tile.TARGET, "C"),
-        Weight(Channel.FLOOD, Channel.FLOOD, "N5"),
-        Weight(Channel.FLOOD, Tile.WALL, "C", -6),
-        Weight(Channel.AGE, Channel.AGE, "C"),
-        Weight(Channel.AGE, Channel.FLOOD, "C"),
-        # the path starts at the source once the flood is there, stays, and enters where a path tile points
-        Weight(Channel.PATH, Tile.SOURCE, "C"),
-        Weight(Channel.PATH, Channel.FLOOD, "C"),
-        Weight(Channel.PATH, Channel.PATH, "C"),
-        *(Weight(point, Channel.AGE, towards) for point, towards in zip(POINTS, DIRECTIONS, strict=True)),
-        *(Weight(point, Channel.AGE, "C", -1) for point in POINTS),
-        *(
-            Weight(enter, source, OPPOSITE[towards])
-            for enter, point, towards in zip(ENTERS, POINTS, DIRECTIONS, strict=True)
-            for source in (Channel.PATH, point)
-        ),
-    ),
-    biases={Channel.PATH: -1, **dict.fromkeys(ENTERS, -1)},
-)
+        Weight(flood, target, "C"),
+        Weight(flood, flood, "N5"),
+        Weight(flood, wall, "C", -6),
+        Weight(age, age, "C"),
+        Weight(age, flood, "C"),
+        # the path starts at the source once the flood is there, and stays
+        Weight(path, source, "C"),
+        Weight(path, flood, "C"),
+        Weight(path, path, "C"),
+        *(weight for towards in DIRECTIONS for weight in _pointer_weights(channels, towards)),
+    )
+
+
+def _pointer_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
+    """A tile points at an older neighbour; the path enters where a tile of the path points."""
+    point = channels[f"POINT_{towards}"]
+    return (
+        Weight(point, channels["AGE"], towards),
+        Weight(point, channels["AGE"], "C", -1),
+        *follow_weights(channels, towards),
+    )
+
+
+def follow_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
+    """The path enters a tile from the opposite neighbour, if that is on the path and points here."""
+    point, enter = channels[f"POINT_{towards}"], channels[f"ENTER_{towards}"]
+    return tuple(Weight(enter, source, OPPOSITE[towards]) for source in (channels["PATH"], point))
+
+
+def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
+    """-1 where two channels must both be on."""
+    return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
+
+
+TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGET, Tile.WALL), path_biases(Channel))
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
     """Steps and ReLUs; a pointer gives way to those before it in the order up, left, down, right."""
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
-    enter = torch.relu(enter)
-    path = step(path + enter.sum(dim=1, keepdim=True))
+    path, enter = follow(path, enter)
     return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
+
+
+def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
+    """The (B, 1, H, W) path with the tiles that it enters, and the (B, 4, H, W) moves that enter them."""
+    enter = torch.relu(enter)
+    return step(path + enter.sum(dim=1, keepdim=True)), enter
 
 
 def first(flags: Tensor) -> Tensor:

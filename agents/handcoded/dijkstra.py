@@ -150,9 +150,7 @@ def _activate_local(convolved: Tensor, state: Tensor, peak: int) -> Tensor:
     return torch.cat([extracted[:, :1], step(floods), torch.relu(age), extracted[:, 1:]], dim=1)
 
 
-BIDIRECTIONAL = Form(
-    BIDIRECTIONAL_TABLE, _activate_bidirectional, steps_per_edge=1, counters=frozenset({Channel.AGE})
-)
+BIDIRECTIONAL = Form(BIDIRECTIONAL_TABLE, _activate_bidirectional, steps_per_edge=1, counters=frozenset({Channel.AGE}))
 EQUAL_AGES = Form(  # once both floods are there, ages are 2 (t - 1) less both distances
     EQUAL_AGE_TABLE,
     partial(_activate_local, peak=EQUAL_AGE),

@@ -40,9 +40,7 @@ def offsets(kernel: str) -> tuple[Offset, ...]:
     if kernel in _SETS:
         return _SETS[kernel]
     if not kernel or set(kernel) - set(_MOVES):
-        raise ValueError(
-            f"unknown kernel {kernel!r}; known: {', '.join(_SETS)} and words of {', '.join(_MOVES)}"
-        )
+        raise ValueError(f"unknown kernel {kernel!r}; known: {', '.join(_SETS)} and words of {', '.join(_MOVES)}")
     rows, cols = zip(*(_MOVES[letter] for letter in kernel), strict=True)
     return ((sum(rows), sum(cols)),)
 
@@ -85,9 +83,7 @@ class WeightTable:
     @property
     def kernel_size(self) -> int:
         """Side of the smallest odd square around the tile that holds every kernel: 3 or 5 in the paper."""
-        reach = max(
-            abs(step) for weight in self.weights for offset in offsets(weight.kernel) for step in offset
-        )
+        reach = max(abs(step) for weight in self.weights for offset in offsets(weight.kernel) for step in offset)
         return 2 * reach + 1
 
     def convolution(self) -> tuple[Tensor, Tensor]:
@@ -96,9 +92,7 @@ class WeightTable:
         weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size)
         for row in self.weights:
             for down, right in offsets(row.kernel):
-                weight[row.out, self._input_index(row.source), size // 2 + down, size // 2 + right] += (
-                    row.value
-                )
+                weight[row.out, self._input_index(row.source), size // 2 + down, size // 2 + right] += row.value
         bias = torch.tensor([float(self.biases.get(channel, 0)) for channel in self.channels])
         return weight, bias
 

@@ -6,12 +6,12 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
-from . import canonical, dijkstra
+from . import bounded, canonical, dijkstra
 from .base import HandcodedNCA
 from .form import Form
 
 FORMS: dict[str, dict[str, Form]] = {
-    "canonical": {"counting": canonical.FORM},
+    "canonical": {"counting": canonical.FORM, "bounded": bounded.FORM},
     "all": {
         "bidirectional": dijkstra.BIDIRECTIONAL,
         "equal-age": dijkstra.EQUAL_AGES,
@@ -49,7 +49,7 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def largest_count(self, height: int, width: int) -> int:  # noqa: D102
-        return 2 * self.max_steps(height, width)  # an age grows by at most one a flood and step
+        return 2 * self.max_steps(height, width) if self.form.counters else 1  # ages grow by 1 a flood and step
 
     def max_steps(self, height: int, width: int) -> int:
         """`steps_per_edge * L + 2` for the longest shortest path, of at most `height * width - 1` edges."""

@@ -15,9 +15,7 @@ DIRECTIONS = ((-1, 0), (0, -1), (1, 0), (0, 1))
 
 def grid_graph(tiles: Tiles) -> nx.Graph:
     """Free tiles as nodes in row-major order, each with its edges in the order up, left, down, right."""
-    graph = (
-        nx.DiGraph()
-    )  # directed both ways: an undirected graph would list neighbours in the order of insertion
+    graph = nx.DiGraph()  # directed both ways: an undirected graph would list neighbours in the order of insertion
     free = [(int(row), int(col)) for row, col in np.argwhere(tiles != Tile.WALL)]
     graph.add_nodes_from(free)
     for row, col in free:
@@ -53,7 +51,5 @@ def all_paths(tiles: Tiles) -> tuple[NDArray[np.bool_], int]:
     from_source = nx.single_source_shortest_path_length(graph, source)
     from_target = nx.single_source_shortest_path_length(graph, target)
     length = from_source.get(target, 0)
-    joined = [
-        p for p, d in from_source.items() if length and p in from_target and d + from_target[p] == length
-    ]
+    joined = [p for p, d in from_source.items() if length and p in from_target and d + from_target[p] == length]
     return _drawn(tiles, joined), length

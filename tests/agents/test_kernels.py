@@ -73,9 +73,7 @@ def test_a_kernel_reads_the_neighbour_it_is_named_after():
     channels = torch.zeros(1, 4, 3, 3)
     channels[0, 2 + Channel.AGE, 0, 1] = 7
     out = F.conv2d(channels, weight, bias, padding=2)
-    assert out[0, Channel.PATH].tolist() == [[0, 0, 0], [0, 14, 0], [0, 0, 0]], (
-        "the tile below reads its upper one"
-    )
+    assert out[0, Channel.PATH].tolist() == [[0, 0, 0], [0, 14, 0], [0, 0, 0]], "the tile below reads its upper one"
 
 
 def test_rows_for_printing():

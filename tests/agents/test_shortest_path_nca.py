@@ -183,16 +183,14 @@ def test_extra_channels_and_other_batches():
 def test_unknown_options():
     with pytest.raises(ValueError, match="unknown ties 'some'; known: canonical, all"):
         ShortestPathNCA("some")
-    with pytest.raises(ValueError, match="unknown form 'one-flood' for ties='canonical'; known: counting"):
+    with pytest.raises(ValueError, match="unknown form 'one-flood' for ties='canonical'; known: counting, bounded"):
         ShortestPathNCA("canonical", "one-flood")
 
 
 def test_a_maze_too_large_to_count_on():
     policy = ShortestPathNCA()
     state = torch.zeros(1, 1, 1, 1).expand(1, 11, 2900, 2900)
-    with pytest.raises(
-        ValueError, match=r"2900 x 2900 tiles this automaton counts to 33640000, .* up to 16777216"
-    ):
+    with pytest.raises(ValueError, match=r"2900 x 2900 tiles this automaton counts to 33640000, .* up to 16777216"):
         policy(torch.zeros(1, 1, 1, 1).expand(1, 4, 2900, 2900), state)
 
 
@@ -201,3 +199,26 @@ def test_the_printed_table():
     assert ("flood_s", "wall", "C", -6.0, 0.0) in rows
     assert ("path_u", "age", "U", 2.0, 0.0) in rows
     assert ("path", "flood_t", "C", 1.0, -1.0) in rows
+
+
+def test_the_bounded_form_is_exact_in_bfloat16_where_counting_is_refused():
+    tiles = sample(np.random.default_rng(5), "spiral", 6, 31, 31)
+    truth = [canonical_path(level) for level in tiles]
+    assert max(length for _, length in truth) > 300
+    n_steps = 2 * max(length for _, length in truth) + 2
+    maze = mazes(*tiles).bfloat16()
+    with torch.no_grad():
+        state = rollout(ShortestPathNCA("canonical", "bounded"), maze, n_steps)
+    assert state.dtype == torch.bfloat16
+    np.testing.assert_array_equal(state[:, 0].float(), np.stack([path for path, _ in truth]))
+    assert set(state.unique().tolist()) == {0, 1}
+    with pytest.raises(ValueError, match=r"torch.bfloat16 states are exact only up to 256"):
+        rollout(ShortestPathNCA(), maze, 1)
+
+
+def test_the_bounded_form_moves_in_step_with_the_counting_one():
+    maze = mazes(*sample(np.random.default_rng(6), "loops", 5, 12, 12))
+    counting, bounded = (ShortestPathNCA("canonical", form) for form in FORMS["canonical"])
+    with torch.no_grad():
+        for one, other in zip(trace(counting, maze, 80), trace(bounded, maze, 80), strict=True):
+            assert torch.equal(one[:, 0], other[:, 0])

@@ -1,0 +1,187 @@
+"""Depth-first search by an automaton (paper, section "Depth-First Search" and appendix "DFS").
+
+A pebble walks the maze, at each tile to the first unvisited neighbour in the order down, right, up, left. The
+free neighbours that it passes by are stacked, each with a rank that grows while it waits. When the pebble is
+stuck, the tile of least rank is popped, and the pebble goes on there. Ranks are counted in fifths, so that
+every value, the paper's direction priorities 0.2 to 0.8 included, is an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from maze_nca_gym.levels import Tile
+
+from .activations import global_max, global_min, sawtooth, step
+from .base import HandcodedNCA
+from .kernels import Weight, WeightTable
+
+
+class Channel(IntEnum):
+    """The state channels.
+
+    `PATH` is the paper's route, the tiles visited so far; `ROUTE_*` says that the route flows in from the
+    neighbour in that direction; `PEBBLE` is the tile just entered; `STACK` marks the tiles that wait,
+    `STACK_DIRECTION` by which move they would have been entered (1 to 4), and `STACK_RANK` for how long they
+    have waited, times 5.
+    """
+
+    PATH = 0
+    ROUTE_U = 1
+    ROUTE_L = 2
+    ROUTE_D = 3
+    ROUTE_R = 4
+    PEBBLE = 5
+    STACK = 6
+    STACK_DIRECTION = 7
+    STACK_RANK = 8
+
+
+RANK_UNIT = 5
+"""A step on the stack, in the units of a rank: more than the largest direction priority, 4."""
+UNSTACKED = 16
+"""Rank of a tile off the stack, times H W: more than any that waits, since a search ends within 2 H W
+steps."""
+FIRST_VISITED = {"U": (), "L": ("DL",), "D": ("DD", "DR"), "R": ("UR", "RR", "DR")}
+"""For the neighbour that the pebble comes from, its neighbours that it would visit before the tile itself:
+the paper's W_p,(i,j). A pebble that comes from above has moved down, which is always its first choice."""
+
+
+def search_weights(
+    channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
+) -> tuple[Weight, ...]:
+    """Table "DFS" between channels named as in `Channel`, for any channels that mark starts, walls and free
+    tiles."""
+    pebble, stack = channels["PEBBLE"], channels["STACK"]
+    direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
+    return (
+        Weight(route, starts, "C"),
+        Weight(route, route, "C"),
+        Weight(route, wall, "C", -1),
+        Weight(route, stack, "C", -1),
+        *(weight for towards in FIRST_VISITED for weight in _flow_weights(channels, route, towards, free)),
+        Weight(stack, pebble, "N4"),
+        Weight(stack, stack, "C"),
+        Weight(stack, wall, "C", -2),
+        Weight(stack, route, "C", -2),
+        *(Weight(direction, pebble, kernel, priority) for priority, kernel in enumerate("ULDR", start=1)),
+        Weight(direction, direction, "C"),
+        Weight(direction, wall, "C", -2 * RANK_UNIT),
+        Weight(direction, route, "C", -2 * RANK_UNIT),
+        Weight(rank, pebble, "N4", RANK_UNIT),
+        Weight(rank, rank, "C"),
+        Weight(rank, stack, "C", RANK_UNIT),
+        Weight(rank, wall, "C", -2 * RANK_UNIT),
+        Weight(rank, route, "C", -2 * RANK_UNIT),
+    )
+
+
+def _flow_weights(channels: type[IntEnum], route: IntEnum, towards: str, free: Sequence[IntEnum]) -> tuple[Weight, ...]:
+    """The route flows in, unless its last tile has a free and unvisited neighbour to be visited before."""
+    flow = channels[f"ROUTE_{towards}"]
+    return (
+        Weight(flow, route, towards),
+        *(
+            weight
+            for rival in FIRST_VISITED[towards]
+            for weight in (Weight(flow, route, rival), *(Weight(flow, tile, rival, -1) for tile in free))
+        ),
+    )
+
+
+class Search(NamedTuple):
+    """The channels of a depth-first search, each (B, 1, H, W) but for the (B, 4, H, W) `flow`."""
+
+    route: Tensor
+    flow: Tensor
+    pebble: Tensor
+    stack: Tensor
+    direction: Tensor
+    rank: Tensor
+
+    @classmethod
+    def split(cls, channels: Tensor) -> Search:
+        """Read nine channels in the order of `Channel`."""
+        return cls(*torch.split(channels, [1, 4, 1, 1, 1, 1], dim=1))
+
+    def unstack(self, popped: Tensor) -> Search:
+        """Take the tiles marked in (B, 1, H, W) `popped` from the stack."""
+        kept = 1 - popped
+        return self._replace(stack=self.stack * kept, direction=self.direction * kept, rank=self.rank * kept)
+
+
+def explore(convolved: Search, before: Search) -> Search:
+    """One move of the pebble, and the stack as it passes by (appendix "DFS", "Forward pass", up to
+    `pebble`)."""
+    flow = step(convolved.flow)
+    route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
+    stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
+    stacked_again = sawtooth(stack, 2)
+    return Search(
+        route,
+        flow,
+        pebble=route - before.route,
+        stack=stack - before.stack * stacked_again,
+        direction=direction - before.direction * stacked_again,
+        rank=rank - (before.rank + RANK_UNIT) * stacked_again,
+    )
+
+
+def is_stuck(search: Search) -> Tensor:
+    """(B, 1, 1, 1): 1 where there is no pebble."""
+    return 1 - step(global_max(search.pebble))
+
+
+class DepthFirstNCA(HandcodedNCA):
+    """Visits the source's component in depth-first order, down, right, up, left; channel 0 is the tiles
+    visited.
+
+    n free tiles are visited within 2 n steps: one step a visit, one a pop, and one to see that nothing is
+    left.
+    """
+
+    def __init__(self) -> None:
+        free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
+        weights = search_weights(Channel, Channel.PATH, Tile.SOURCE, Tile.WALL, free)
+        super().__init__("shortest-path", len(Tile), WeightTable(Tile, Channel, weights))
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        """Explore; if the pebble is stuck, pop the tile of least rank."""
+        search = explore(Search.split(convolved), Search.split(state))
+        rank = search.rank + search.direction
+        rank = rank + sawtooth(rank, 0) * UNSTACKED * state.shape[2] * state.shape[3]
+        popped = sawtooth(rank - global_min(rank), 0) * is_stuck(search)
+        return torch.cat(search.unstack(popped), dim=1)
+
+    def largest_count(self, height: int, width: int) -> int:  # noqa: D102
+        return UNSTACKED * height * width
+
+    def max_steps(self, height: int, width: int) -> int:
+        """2 n for n <= height * width free tiles."""
+        return 2 * height * width
+
+    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+        """(B,) bool: nothing moves any more."""
+        state = state[:, : self.n_channels]
+        return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)
+
+    @torch.no_grad()
+    def visit_order(self, maze: Tensor) -> Tensor:
+        """Run to the end; (B, H, W) int64: 0 at the source, counting up by visits, -1 where the pebble never
+        was."""
+        state = maze.new_zeros(maze.shape[0], self.n_channels, *maze.shape[2:])
+        order = torch.full((maze.shape[0], *maze.shape[2:]), -1, device=maze.device)
+        visits = torch.zeros(maze.shape[0], 1, 1, dtype=torch.int64, device=maze.device)
+        for _ in range(self.max_steps(*maze.shape[2:])):
+            before, state = state, self(maze, state)
+            pebble = state[:, Channel.PEBBLE] > 0
+            order = torch.where(pebble, visits, order)
+            visits = visits + pebble.any(dim=(1, 2), keepdim=True)
+            if torch.equal(before, state):
+                break
+        return order

@@ -1,0 +1,220 @@
+"""The diameter of a maze by an automaton (paper, section "Computing the diameter", Alg. 1).
+
+A depth-first search visits every tile; at each the pebble launches a wave, and every tile remembers the
+farthest wave that has reached it: its eccentricity. Then a wave from the first tile of largest eccentricity
+finds the tiles at that distance, and the canonical shortest path leads there.
+
+Alg. 1's waiting times let waves collide (or take quadratic time). Here the pebble launches once the latest
+wave has passed its own tile. Then each wave reaches every tile later than all waves before it: the next
+pebble at distance d launches at least d + 1 steps after the last, so its wave lies strictly inside.
+Components cannot disturb each other, and the search restarts in each, at the first free tile in row-major
+order that has not been visited.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .activations import global_max, global_min, sawtooth, step
+from .base import HandcodedNCA
+from .canonical import first, follow, path_biases, path_weights
+from .depth_first import UNSTACKED, Search, explore, is_stuck, search_weights
+from .kernels import DIRECTIONS, Weight, WeightTable
+
+
+class Static(IntEnum):
+    """What never changes: `POSITION` is H W less the row-major index, so it tells apart equal-looking
+    components."""
+
+    FREE = 0
+    WALL = 1
+    POSITION = 2
+
+
+class Channel(IntEnum):
+    """The state channels.
+
+    `ROUTE` to `STACK_RANK` are the search of `depth_first`, which starts from the tiles of `SEED`. `LAUNCHED`
+    tiles have sent their wave; `CLOCK` counts steps; `WAVE` is the launch time of the latest wave that has
+    been here, `WAVE_*` that of the neighbour; `ECCENTRICITY` is the paper's path_max. `END` and `FAR` are the
+    first and last tile of the longest shortest path, and the rest extracts it as in `canonical`.
+    """
+
+    PATH = 0
+    ROUTE = 1
+    ROUTE_U = 2
+    ROUTE_L = 3
+    ROUTE_D = 4
+    ROUTE_R = 5
+    PEBBLE = 6
+    STACK = 7
+    STACK_DIRECTION = 8
+    STACK_RANK = 9
+    SEED = 10
+    LAUNCHED = 11
+    CLOCK = 12
+    WAVE = 13
+    WAVE_U = 14
+    WAVE_L = 15
+    WAVE_D = 16
+    WAVE_R = 17
+    ECCENTRICITY = 18
+    END = 19
+    FAR = 20
+    FLOOD = 21
+    AGE = 22
+    POINT_U = 23
+    POINT_L = 24
+    POINT_D = 25
+    POINT_R = 26
+    ENTER_U = 27
+    ENTER_L = 28
+    ENTER_D = 29
+    ENTER_R = 30
+
+
+_KEPT = ("SEED", "LAUNCHED", "CLOCK", "WAVE", "ECCENTRICITY", "END", "FAR")
+
+TABLE = WeightTable(
+    inputs=Static,
+    channels=Channel,
+    weights=(
+        *search_weights(Channel, Channel.ROUTE, Channel.SEED, Static.WALL, (Static.FREE,)),
+        *(Weight(Channel[name], Channel[name], "C") for name in _KEPT),
+        *(Weight(Channel[f"WAVE_{towards}"], Channel.WAVE, towards) for towards in DIRECTIONS),
+        *path_weights(Channel, Channel.END, Channel.FAR, Static.WALL),
+    ),
+    biases={Channel.CLOCK: 1, **path_biases(Channel)},
+)
+
+
+class Fields(NamedTuple):
+    """The state by groups of channels, in the order of `Channel`; all (B, 1, H, W) but for those with a
+    number."""
+
+    path: Tensor
+    search: Tensor  # 10: the nine of `depth_first.Search`, and SEED
+    launched: Tensor
+    clock: Tensor
+    wave: Tensor
+    wave_from: Tensor  # 4
+    eccentricity: Tensor
+    end: Tensor
+    far: Tensor
+    flood: Tensor
+    age: Tensor
+    point: Tensor  # 4
+    enter: Tensor  # 4
+
+    @classmethod
+    def split(cls, channels: Tensor) -> Fields:
+        """Read 31 channels."""
+        return cls(*torch.split(channels, [1, 10, 1, 1, 1, 4, 1, 1, 1, 1, 1, 4, 4], dim=1))
+
+
+class DiameterNCA(HandcodedNCA):
+    """Finds the canonical longest shortest path of every maze exactly, and every tile's eccentricity.
+
+    n free tiles take at most 8 n steps: all eccentricities are known after T <= 4 n + D steps, where D is the
+    diameter in edges, and the path is complete after T + 3 D + 2.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("diameter", 2, TABLE)
+
+    def static(self, maze: Tensor) -> Tensor:
+        """Free, wall and position, from the one-hot maze."""
+        height, width = maze.shape[2:]
+        wall = maze[:, 1:2]
+        position = torch.arange(height * width, 0, -1, dtype=maze.dtype, device=maze.device)
+        return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        """Alg. 1: search, launch waves, register eccentricities, then find the path between the first
+        farthest pair."""
+        free, _, position = torch.split(static, 1, dim=1)
+        new, before = Fields.split(convolved), Fields.split(state)
+        waits = _pebble_to_launch(before)
+        search, finished = _search(new, before, free, position)
+        go = 1 - global_max(waits)
+        search = before.search + go * (search - before.search)
+        launch = waits * _wave_has_passed(before)
+        wave_from = torch.relu(new.wave_from)
+        spread = torch.maximum(new.wave, wave_from.amax(dim=1, keepdim=True)) * free
+        in_motion = step(global_max(step(spread - before.wave) + launch))
+        start = go * finished * (1 - in_motion) * _first_farthest(before, free, position)
+        wave = torch.maximum(spread, (launch + start) * new.clock)
+        arrived = step(wave - before.wave)
+        distance = new.clock - wave
+        diameter = global_max(before.eccentricity)
+        last_wave = step(global_max(before.end) + global_max(start))
+        path, enter = follow(new.path, new.enter)
+        return torch.cat(
+            [
+                path,
+                search,
+                step(new.launched + launch),
+                new.clock,
+                wave,
+                wave_from,
+                new.eccentricity + torch.relu(arrived * distance - new.eccentricity),
+                step(new.end + start),
+                step(new.far + arrived * sawtooth(distance - diameter, 0) * last_wave),
+                step(new.flood),
+                torch.relu(new.age),
+                first(step(new.point)),
+                enter,
+            ],
+            dim=1,
+        )
+
+    def largest_count(self, height: int, width: int) -> int:
+        """The rank of a tile that is neither stacked nor available, in `_search`."""
+        return (UNSTACKED + 1) * height * width + 1
+
+    def max_steps(self, height: int, width: int) -> int:
+        """8 n for n <= height * width free tiles."""
+        return 8 * height * width
+
+    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+        """(B,) bool: the path has come to its last tile, or there is no free tile."""
+        arrived = state[:, Channel.PATH] * state[:, Channel.FAR] >= 1
+        return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)
+
+
+def _pebble_to_launch(before: Fields) -> Tensor:
+    """The pebble, where its wave has not been launched yet."""
+    return Search.split(before.search[:, :-1]).pebble * (1 - before.launched)
+
+
+def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
+    """One step of the search and its seeds, (B, 10, H, W), and (B, 1, 1, 1): 1 once all free tiles are
+    visited.
+
+    One minimum finds the tile to pop or, with an empty stack, the first free tile that has not been visited.
+    """
+    n_tiles = free.shape[2] * free.shape[3]
+    search = explore(Search.split(new.search[:, :-1]), Search.split(before.search[:, :-1]))
+    stuck, rank = is_stuck(search), search.rank + search.direction
+    off_stack, available = 1 - step(rank), free * (1 - search.route)
+    order = available * (n_tiles - position) + (1 - available) * (n_tiles + 1)
+    rank = rank + off_stack * (UNSTACKED * n_tiles + order)
+    least = global_min(rank)
+    popped = sawtooth(rank - least, 0) * stuck
+    seed = step(new.search[:, -1:] + popped * off_stack * available)
+    return torch.cat([*search.unstack(popped), seed], dim=1), stuck * step(least - (UNSTACKED + 1) * n_tiles)
+
+
+def _wave_has_passed(before: Fields) -> Tensor:
+    """1 where the latest wave has been, and on seeds, which the waves of other components never reach."""
+    return step(sawtooth(global_max(before.wave) - before.wave, 0) + before.search[:, -1:])
+
+
+def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:
+    """1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
+    farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
+    return sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.handcoded.depth_first import Channel, DepthFirstNCA
+from maze_samples import FAMILIES, sample
+from search_oracles import depth_first_order
+
+from maze_nca_gym.levels import Tile, one_hot, parse
+
+SIZES = [(3, 3), (4, 7), (9, 5), (16, 16), (13, 24)]
+
+
+def mazes(*tiles: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(one_hot(np.stack(tiles)))
+
+
+def check(tiles: np.ndarray) -> None:
+    for level, order in zip(tiles, DepthFirstNCA().visit_order(mazes(*tiles)).numpy(), strict=True):
+        row, col = np.argwhere(level == Tile.SOURCE)[0]
+        np.testing.assert_array_equal(order, depth_first_order(level, (row, col)), err_msg=str(level))
+
+
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_visits_in_the_order_of_a_sequential_search(height, width):
+    rng = np.random.default_rng(height * width)
+    check(np.concatenate([sample(rng, family, 14, height, width) for family in FAMILIES]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_mazes", "height", "width"),
+    [(8000, 7, 7), (8000, 16, 16), (2000, 24, 11), (1500, 32, 32), (400, 48, 48), (100, 64, 64)],
+)
+def test_the_order_on_many_mazes(n_mazes, height, width):
+    rng = np.random.default_rng(n_mazes)
+    batch = min(200, n_mazes // 4)
+    for start in range(0, n_mazes, batch):
+        family = list(FAMILIES)[start // batch % len(FAMILIES)]
+        check(sample(rng, family, batch, height, width))
+
+
+def test_an_order_by_hand():
+    tiles = parse("""
+        ...
+        .S#
+        ..T
+    """)
+    order = DepthFirstNCA().visit_order(mazes(tiles))[0].tolist()
+    assert order == [[5, 6, 7], [4, 0, -1], [3, 1, 2]]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
+    policy = DepthFirstNCA()
+    tiles = sample(np.random.default_rng(2), family, 12, 10, 10)
+    maze = mazes(*tiles)
+    visited = np.stack([depth_first_order(t, tuple(np.argwhere(t == Tile.SOURCE)[0])) >= 0 for t in tiles])
+    state = torch.zeros(12, policy.n_channels, 10, 10)
+    with torch.no_grad():
+        for step in range(1, 2 * int(visited.sum(axis=(1, 2)).max()) + 1):
+            state = policy(maze, state)
+            late = 2 * visited.sum(axis=(1, 2)) <= step
+            assert policy.solved(maze, state)[late].all()
+    np.testing.assert_array_equal(state[:, Channel.PATH], visited)
+    assert torch.equal(policy(maze, state), state)
+
+
+def test_solved_says_no_before_the_end():
+    policy = DepthFirstNCA()
+    maze = mazes(parse("S.T"))
+    solved = [policy.solved(maze, rollout(policy, maze, n_steps)).item() for n_steps in range(7)]
+    assert solved == [False] * 4 + [True] * 3
+
+
+def test_no_source_and_no_neighbour():
+    policy = DepthFirstNCA()
+    order = policy.visit_order(mazes(parse("..\n.."), parse("S#\n#T")))
+    assert order.tolist() == [[[-1, -1], [-1, -1]], [[0, -1], [-1, -1]]]
+
+
+def test_there_is_at_most_one_pebble():
+    policy = load("depth-first")
+    maze = mazes(*sample(np.random.default_rng(4), "random 0.3", 6, 9, 9))
+    state = torch.zeros(6, 9, 9, 9)
+    for _ in range(120):
+        state = policy(maze, state)
+        assert (state[:, Channel.PEBBLE].sum(dim=(1, 2)) <= 1).all()
+        assert ((state[:, Channel.PEBBLE] == 0) | (state[:, Channel.PEBBLE] == 1)).all()
+        assert not (state[:, Channel.STACK] * (state[:, Channel.PATH] - state[:, Channel.PEBBLE])).any()
+
+
+def test_gradients_are_finite_and_the_bits_do_not_depend_on_them():
+    policy = DepthFirstNCA()
+    maze = mazes(*sample(np.random.default_rng(0), "random 0.3", 3, 5, 6))
+    with_gradients = rollout(policy, maze, 12)
+    with torch.no_grad():
+        assert torch.equal(rollout(policy, maze, 12), with_gradients)
+    with_gradients[:, Channel.STACK_RANK].sum().backward()
+    for parameter in policy.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.any()
+
+
+def test_low_precision_around_the_policy_does_not_reach_it(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    tiles = sample(np.random.default_rng(9), "open", 1, 20, 20)
+    policy = DepthFirstNCA()
+    with torch.autocast("cpu", torch.bfloat16):
+        state = rollout(policy, mazes(*tiles), 40)
+        check(tiles)
+    assert state.dtype == torch.float32
+    assert torch.equal(state, rollout(policy, mazes(*tiles), 40))
+
+
+def test_a_maze_too_large_to_count_on():
+    state = torch.zeros(1, 1, 1, 1).expand(1, 9, 1025, 1024)
+    with pytest.raises(ValueError, match=r"1025 x 1024 .* counts to 16793600, .* only up to 16777216"):
+        DepthFirstNCA()(torch.zeros(1, 1, 1, 1).expand(1, 4, 1025, 1024), state)

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import load, rollout, trace
+from maze_nca_gym.agents.handcoded.diameter import Channel, DiameterNCA
+from maze_samples import FAMILIES, Tiles
+from search_oracles import diameter_path, diameter_path_by_eccentricities, eccentricities
+
+from maze_nca_gym.levels import Tile, one_hot, parse
+
+SIZES = [(1, 7), (3, 3), (4, 7), (9, 5), (12, 12), (11, 17)]
+SMALL = 100
+"""Tiles up to which networkx compares all pairs of tiles."""
+
+
+def mazes(*tiles: Tiles) -> torch.Tensor:
+    return torch.from_numpy(one_hot(np.stack(tiles), 2))
+
+
+def run(tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
+    """The (N, C, H, W) states when the last maze is solved, and the (N,) steps that each took."""
+    policy, maze = DiameterNCA(), mazes(*tiles)
+    steps = np.full(len(tiles), -1)
+    with torch.no_grad():
+        for step, state in enumerate(trace(policy, maze, policy.max_steps(*tiles.shape[1:]))):
+            solved = policy.solved(maze, state).numpy()
+            steps[(steps < 0) & solved] = step
+            if solved.all():
+                break
+    return state.numpy(), steps
+
+
+def check(tiles: Tiles) -> None:
+    states, steps = run(tiles)
+    for level, state, taken in zip(tiles, states, steps, strict=True):
+        n_free = int((level != Tile.WALL).sum())
+        oracle = diameter_path if level.size <= SMALL else diameter_path_by_eccentricities
+        np.testing.assert_array_equal(state[Channel.PATH], oracle(level), err_msg=str(level))
+        np.testing.assert_array_equal(state[Channel.ECCENTRICITY], eccentricities(level), err_msg=str(level))
+        assert 0 <= taken <= 8 * n_free
+
+
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_exact_on_every_kind_of_maze(height, width):
+    rng = np.random.default_rng(height * width)
+    check(np.stack([FAMILIES[family](rng, height, width) for family in FAMILIES for _ in range(10)]))
+
+
+def test_exact_on_a_larger_maze():
+    rng = np.random.default_rng(0)
+    check(np.stack([FAMILIES[family](rng, 24, 23) for family in FAMILIES]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_mazes", "height", "width"),
+    [(8000, 7, 7), (8000, 13, 13), (3000, 16, 16), (900, 23, 15), (180, 32, 31), (27, 48, 48), (9, 64, 64)],
+)
+def test_exact_on_many_mazes(n_mazes, height, width):
+    rng = np.random.default_rng(n_mazes)
+    batch = min(200, -(-n_mazes // len(FAMILIES)))
+    for start in range(0, n_mazes, batch):
+        family = list(FAMILIES)[start // batch % len(FAMILIES)]
+        check(np.stack([FAMILIES[family](rng, height, width) for _ in range(batch)]))
+
+
+@pytest.mark.parametrize(
+    ("drawing", "path"),
+    [
+        (".", "*"),
+        ("#", "#"),
+        ("..", "**"),
+        ("##\n##", "##\n##"),
+        ("#.#\n.#.\n#.#", "#*#\n.#.\n#.#"),
+        ("..#\n.#.\n#..", "**#\n*#.\n#.."),
+        (".#...\n.#.#.\n...#.", "*#***\n*#*#*\n***#*"),
+        ("...\n...\n...", "*..\n*..\n***"),
+        (".##\n###\n#..", ".##\n###\n#**"),
+    ],
+)
+def test_paths_by_hand(drawing, path):
+    state, _ = run(parse(drawing)[None])
+    drawn = np.array([[glyph == "*" for glyph in row] for row in path.split("\n")])
+    np.testing.assert_array_equal(state[0, Channel.PATH], drawn)
+
+
+def test_the_path_takes_exactly_three_diameters_and_two_steps_once_all_eccentricities_are_known():
+    rng = np.random.default_rng(5)
+    tiles = np.stack([FAMILIES[family](rng, 8, 9) for family in FAMILIES for _ in range(4)])
+    policy, maze = DiameterNCA(), mazes(*tiles)
+    starts, ends = np.full(len(tiles), -1), np.full(len(tiles), -1)
+    with torch.no_grad():
+        for step, state in enumerate(trace(policy, maze, policy.max_steps(8, 9))):
+            starts[(starts < 0) & (state[:, Channel.END] > 0).any(dim=(1, 2)).numpy()] = step
+            ends[(ends < 0) & policy.solved(maze, state).numpy()] = step
+    diameters = np.array([eccentricities(level).max() for level in tiles])
+    n_free = (tiles != Tile.WALL).sum(axis=(1, 2))
+    np.testing.assert_array_equal(ends, starts + 3 * diameters + 2)
+    assert (starts <= 4 * n_free + diameters).all()
+
+
+def test_the_result_stays():
+    policy = load("diameter")
+    rng = np.random.default_rng(1)
+    maze = mazes(*(FAMILIES[family](rng, 6, 6) for family in FAMILIES))
+    with torch.no_grad():
+        state = rollout(policy, maze, policy.max_steps(6, 6))
+        assert policy.solved(maze, state).all()
+        for later in trace(policy, maze, 60, state):
+            assert policy.solved(maze, later).all()
+            assert torch.equal(later[:, Channel.PATH], state[:, Channel.PATH])
+            assert torch.equal(later[:, Channel.ECCENTRICITY], state[:, Channel.ECCENTRICITY])
+
+
+def test_it_has_the_channels_that_the_environment_offers():
+    policy = DiameterNCA()
+    assert policy.n_channels == 31
+    assert policy.channel_names[0] == "path"
+    assert policy.weight.shape == (31, 34, 5, 5)
+
+
+def test_gradients_are_finite_and_the_bits_do_not_depend_on_them():
+    policy = DiameterNCA()
+    rng = np.random.default_rng(1)
+    maze = mazes(*(FAMILIES[family](rng, 3, 4) for family in FAMILIES))
+    with_gradients = rollout(policy, maze, 30)
+    with torch.no_grad():
+        assert torch.equal(rollout(policy, maze, 30), with_gradients)
+    with_gradients[:, Channel.ECCENTRICITY].sum().backward()
+    for parameter in policy.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.isfinite().all()
+
+
+def test_low_precision_around_the_policy_does_not_reach_it(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    rng = np.random.default_rng(1)
+    tiles = np.stack([FAMILIES[family](rng, 9, 9) for family in FAMILIES])
+    with torch.autocast("cpu", torch.bfloat16):
+        check(tiles)
+        dense = rollout(DiameterNCA(), mazes(*tiles), 20)
+    assert dense.dtype == torch.float32
+    assert torch.equal(dense, rollout(DiameterNCA(), mazes(*tiles), 20))
+
+
+def test_a_maze_too_large_to_count_on():
+    state = torch.zeros(1, 1, 1, 1).expand(1, 31, 1000, 990)
+    with pytest.raises(ValueError, match=r"1000 x 990 .* counts to 16830001, .* only up to 16777216"):
+        DiameterNCA()(torch.zeros(1, 1, 1, 1).expand(1, 2, 1000, 990), state)
+
+
+def test_low_precision_states_are_refused_rather_than_wrong():
+    with pytest.raises(ValueError, match=r"torch.bfloat16 states are exact only up to 256"):
+        DiameterNCA()(torch.zeros(1, 2, 6, 6).bfloat16(), torch.zeros(1, 31, 6, 6).bfloat16())
