@@ -24,10 +24,10 @@ SOLVED, UNSOLVABLE, MALFORMED = 0, 1, 2
 """What `shortest_paths` and `diameters` report of a level; malformed is not exactly one source and one target."""
 
 
-def kernel(signature: str):  # type: ignore[no-untyped-def]
+def kernel(signature: str):
     """Register a function for compilation with a numba signature."""
 
-    def register(function):  # type: ignore[no-untyped-def]
+    def register(function):
         REGISTRY.append((function, signature))
         return function
 

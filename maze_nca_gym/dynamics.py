@@ -91,8 +91,14 @@ def transition(state: State, action: NDArray[np.float32]) -> State:
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
     """The episodes with those at `rows` replaced by the fresh ones, in order."""
-    arrays = (assign(old, rows, new) for old, new in zip(state[:-1], fresh[:-1], strict=True))
-    return State(*arrays, Scores(assign(state.scores.table, rows, fresh.scores.table)))
+    return State(
+        assign(state.tiles, rows, fresh.tiles),
+        assign(state.maze, rows, fresh.maze),
+        assign(state.target, rows, fresh.target),
+        assign(state.length, rows, fresh.length),
+        assign(state.channels, rows, fresh.channels),
+        Scores(assign(state.scores.table, rows, fresh.scores.table)),
+    )
 
 
 def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:

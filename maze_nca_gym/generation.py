@@ -263,7 +263,7 @@ def check_size(size: Any) -> tuple[int, int]:
         ValueError: not one or two integers >= 1.
     """
     pair = size if isinstance(size, (tuple, list)) else (size, size)
-    if len(pair) != 2 or not all(isinstance(s, Integral) and not isinstance(s, bool) and s >= 1 for s in pair):
+    if len(pair) != 2 or not all(isinstance(s, Integral) and not isinstance(s, bool) and int(s) >= 1 for s in pair):
         raise ValueError(f"size must be an integer >= 1 or a pair (rows, cols) of such, got {size!r}")
     return int(pair[0]), int(pair[1])
 
@@ -279,7 +279,7 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def _check_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
 
 

@@ -100,7 +100,7 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
         raise ValueError(f"tiles must have shape {wanted}, got {array.shape}")
     if 0 in array.shape[-2:]:
         raise ValueError(f"a level needs at least one tile, got shape {array.shape}")
-    if array.dtype.kind not in "iub" or (array.size and not (0 <= array.min() and array.max() < len(Tile))):
+    if array.dtype.kind not in "iub" or (array.size and not (array.min() >= 0 and array.max() < len(Tile))):
         raise ValueError(
             f"tiles must be integers from 0 to {len(Tile) - 1} ({', '.join(t.name for t in Tile)}), "
             f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if array.size else "")

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym._jit import kernels
 from maze_nca_gym.levels import Tiles, as_tiles
 
-
 LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)
 """Columns of `Scores.table`."""
 

@@ -13,12 +13,16 @@ with nodes in row-major order and neighbours in that order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._jit import kernels
 from maze_nca_gym._kernels import MALFORMED, UNSOLVABLE
 from maze_nca_gym.levels import Tile, Tiles, as_tiles
+
+_UINT8 = np.dtype(np.uint8)
 
 
 def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
@@ -134,16 +138,15 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     return result if np.ndim(tiles) == 3 else bool(result[0])
 
 
-def _path_lengths(solve, levels: Tiles) -> NDArray[np.int64]:  # type: ignore[no-untyped-def]
-    return solve(levels).sum(axis=(1, 2)) if len(levels) else np.empty(0, np.int64)  # type: ignore[no-any-return]
+def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) -> NDArray[np.int64]:
+    return solve(levels).sum(axis=(1, 2)) if len(levels) else np.empty(0, np.int64)
 
 
 def _fast_tiles(tiles: ArrayLike) -> Tiles:
     """`as_tiles`, except that an array which is laid out well already is not looked through for foreign values:
     the searches take any value but `Tile.WALL` for a free tile."""
-    if type(tiles) is np.ndarray and tiles.dtype == np.uint8 and tiles.ndim in (2, 3):
-        if tiles.size and tiles.flags.c_contiguous:
-            return tiles
+    if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.c_contiguous:
+        return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles)
     return as_tiles(tiles)
 
 

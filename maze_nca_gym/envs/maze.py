@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -49,7 +49,10 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     while the automaton runs.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": 10}
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
+        "render_modes": ["human", "rgb_array", "ansi"],
+        "render_fps": 10,
+    }
 
     def __init__(
         self,
@@ -82,8 +85,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
         shape = self._source.shape
         self._shape = (self._n_channels, *shape)
-        self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)
-        self.action_space = state_space(self._n_channels, *shape)
+        self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)  # type: ignore[assignment]
+        self.action_space = state_space(self._n_channels, *shape)  # type: ignore[assignment]
         self.render_mode = render_mode
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
         self._state: State | None = None
@@ -142,7 +145,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             if target.any():
                 self._state = dynamics.with_levels(self.state, tiles, target)
 
-    def render(self) -> NDArray[np.uint8] | str | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | str | None:
         """The picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows it."""
         return self._view.render(self.state, 0, self._n_steps)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -33,7 +33,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     The `maze` array is handed out again as long as no episode in the batch is new; every other array is new each step.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+    metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
         "render_modes": ["rgb_array", "ansi"],
         "render_fps": 10,
         "autoreset_mode": AutoresetMode.NEXT_STEP,
@@ -78,7 +78,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
         self._backend = make_backend(device, output)
         self._autoreset = AutoresetMode(autoreset_mode)
-        self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}  # type: ignore[misc]
+        self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
         shape = self._source.shape
         self.single_observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)
         self.single_action_space = state_space(self._n_channels, *shape)
@@ -233,7 +233,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             for rng, seed, use in zip(old, seeds, mask, strict=True)
         ]
 
-    @property
+    @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The sub-environments' generators."""
         return tuple(self._rngs)

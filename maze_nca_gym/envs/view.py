@@ -47,7 +47,8 @@ class View:
         """In "human" mode show episode 0 in the window; returns whether the user asks for a new level there."""
         if self._mode != "human":
             return False
-        from maze_nca_gym.rendering.window import Request, Snapshot, Window
+        from maze_nca_gym.rendering.history import Snapshot
+        from maze_nca_gym.rendering.window import Request, Window
 
         if self._window is None:
             self._window = Window(self._fps, self._title)
