@@ -1,0 +1,238 @@
+"""The paper's automata as printed: each class below keeps one slip of the appendix in an otherwise right automaton."""
+
+from __future__ import annotations
+
+import torch
+from maze_nca_gym.agents.handcoded import activations
+from maze_nca_gym.agents.handcoded.base import HandcodedNCA
+from maze_nca_gym.agents.handcoded.depth_first import Channel as Search
+from maze_nca_gym.agents.handcoded.depth_first import search_weights
+from maze_nca_gym.agents.handcoded.dijkstra import BIDIRECTIONAL_TABLE
+from maze_nca_gym.agents.handcoded.dijkstra import Channel as Path
+from maze_nca_gym.agents.handcoded.kernels import Weight, WeightTable
+from torch import Tensor
+
+from maze_nca_gym.levels import Tile
+
+FREE = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
+
+
+def printed_step(x: Tensor) -> Tensor:
+    """Appendix "Dijkstra map generation": 1 for x >= 0."""
+    return (x >= 0).to(x.dtype)
+
+
+def printed_sawtooth(x: Tensor, peak: float) -> Tensor:
+    """Appendix "Path Extraction", its four cases in the printed order."""
+    falling = torch.where(x <= peak + 1, -x + peak + 1, torch.ones_like(x))
+    rising = torch.where(x <= peak, x + peak - 1, falling)
+    return torch.where(x < peak - 1, torch.zeros_like(x), rising)
+
+
+class Automaton(HandcodedNCA):
+    """A 4-tile automaton that counts without limits."""
+
+    def __init__(self, table: WeightTable) -> None:
+        super().__init__("shortest-path", len(Tile), table)
+
+    def largest_count(self, height: int, width: int) -> int:
+        return 0
+
+    def step(self, x: Tensor) -> Tensor:
+        return activations.step(x)
+
+    def sawtooth(self, x: Tensor, peak: float) -> Tensor:
+        return activations.sawtooth(x, peak)
+
+
+class PathFinder(Automaton):
+    """Dijkstra map generation and path extraction with every slip corrected."""
+
+    peak = -1
+
+    def __init__(self) -> None:
+        super().__init__(BIDIRECTIONAL_TABLE)
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        path, floods, age, towards = torch.split(convolved, [1, 2, 1, 4], dim=1)
+        met = activations.global_max((state[:, [Path.FLOOD_S]] + state[:, [Path.FLOOD_T]] - 1).relu())
+        floods = self.freeze_floods(met, state[:, [Path.FLOOD_S, Path.FLOOD_T]], self.step(floods))
+        age = self.freeze_age(met, state[:, [Path.AGE]], age.relu())
+        towards = self.sawtooth(towards, self.peak)
+        path = self.join(path, towards.sum(dim=1, keepdim=True))
+        return torch.cat([path, floods, age, towards], dim=1)
+
+    def freeze_floods(self, met: Tensor, before: Tensor, after: Tensor) -> Tensor:
+        return torch.where(met > 0, before, after)
+
+    def freeze_age(self, met: Tensor, before: Tensor, after: Tensor) -> Tensor:
+        return torch.where(met > 0, before, after)
+
+    def join(self, path: Tensor, arriving: Tensor) -> Tensor:
+        return self.step(self.step(path) + arriving)
+
+
+class PathStepOfZero(PathFinder):
+    """step(0) = 1."""
+
+    def step(self, x: Tensor) -> Tensor:
+        return printed_step(x)
+
+
+class PathSawtooth(PathFinder):
+    """The sawtooth that rises by x + a - 1 and ends at 1."""
+
+    def sawtooth(self, x: Tensor, peak: float) -> Tensor:
+        return printed_sawtooth(x, peak)
+
+
+class PathWithoutSeed(PathFinder):
+    """path = step(sum of path_i,j), which drops the convolution's own term."""
+
+    def join(self, path: Tensor, arriving: Tensor) -> Tensor:
+        return self.step(arriving)
+
+
+class PathNeverFreezes(PathFinder):
+    """The concatenated networks as they stand: floods and ages go on after the floods have met."""
+
+    def freeze_floods(self, met: Tensor, before: Tensor, after: Tensor) -> Tensor:
+        return after
+
+    def freeze_age(self, met: Tensor, before: Tensor, after: Tensor) -> Tensor:
+        return after
+
+
+class PathAgesNeverFreeze(PathFinder):
+    """Only the floods stop once they have met."""
+
+    def freeze_age(self, met: Tensor, before: Tensor, after: Tensor) -> Tensor:
+        return after
+
+
+class PathTowardsGreaterAge(PathFinder):
+    """The path flows "exactly when this neighbor's age is greater than the current cell's by 1": 1 + 2."""
+
+    peak = 3
+
+
+class DepthFirst(Automaton):
+    """The depth-first search with every slip corrected: the appendix's forward pass, line by line."""
+
+    unit = 5
+
+    def __init__(self) -> None:
+        weights = search_weights(Search, Search.PATH, Tile.SOURCE, Tile.WALL, FREE)
+        super().__init__(WeightTable(Tile, Search, self.change(weights)))
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        return weights
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        route, flow, _, stack, direction, rank = torch.split(convolved, [1, 4, 1, 1, 1, 1], dim=1)
+        flow = self.step(flow)
+        route = self.step(route + self.step(flow.sum(dim=1, keepdim=True)))
+        stack, direction, rank = stack.relu(), direction.relu(), rank.relu()
+        twice = self.sawtooth(stack, 2)
+        direction = direction - state[:, [Search.STACK_DIRECTION]] * twice
+        stack, rank = self.overwrite(stack, rank, state, twice)
+        pebble = route - state[:, [Search.PATH]]
+        total = rank + direction
+        total = total + self.zero_mask(total) * 16 * total.shape[2] * total.shape[3]
+        popped = self.sawtooth(total - activations.global_min(total), 0) * self.stuck(pebble)
+        kept = 1 - popped
+        return torch.cat([route, flow, pebble, stack * kept, direction * kept, rank * kept], dim=1)
+
+    def overwrite(self, stack: Tensor, rank: Tensor, state: Tensor, twice: Tensor) -> tuple[Tensor, Tensor]:
+        stack = stack - state[:, [Search.STACK]] * twice
+        return stack, rank - (state[:, [Search.STACK_RANK]] + self.unit) * twice
+
+    def stuck(self, pebble: Tensor) -> Tensor:
+        return 1 - self.step(activations.global_max(pebble))
+
+    def zero_mask(self, total: Tensor) -> Tensor:
+        return self.sawtooth(total, 0)
+
+
+class SearchStepOfZero(DepthFirst):
+    """step(0) = 1."""
+
+    def step(self, x: Tensor) -> Tensor:
+        return printed_step(x)
+
+
+class SearchSawtooth(DepthFirst):
+    """The sawtooth that rises by x + a - 1 and ends at 1."""
+
+    def sawtooth(self, x: Tensor, peak: float) -> Tensor:
+        return printed_sawtooth(x, peak)
+
+
+class SearchDisplayedPriorities(DepthFirst):
+    """W_p as displayed, left and right exchanged against the prose."""
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        exchanged = {"L": "R", "R": "L"}
+        return tuple(
+            weight._replace(kernel=exchanged.get(weight.kernel, weight.kernel))
+            if (weight.out, weight.source) == (Search.STACK_DIRECTION, Search.PEBBLE)
+            else weight
+            for weight in weights
+        )
+
+
+class SearchTableRank(DepthFirst):
+    """The table's two rows that feed the rank: the pebble's own tile, and the direction instead of the rank."""
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        rank = Search.STACK_RANK
+        slips = {
+            (rank, Search.PEBBLE): Weight(rank, Search.PEBBLE, "C", self.unit),
+            (rank, rank): Weight(rank, Search.STACK_DIRECTION, "C"),
+        }
+        return tuple(slips.get((weight.out, weight.source), weight) for weight in weights)
+
+
+class SearchOverwritesStackTwice(DepthFirst):
+    """The formula that subtracts (stack + 1) from the stack and nothing from the rank."""
+
+    def overwrite(self, stack: Tensor, rank: Tensor, state: Tensor, twice: Tensor) -> tuple[Tensor, Tensor]:
+        before = state[:, [Search.STACK]]
+        return stack - before * twice - (before + 1) * twice, rank
+
+
+class SearchStuckInverted(DepthFirst):
+    """is_stuck = step(sum of pebble): stuck where there is a pebble."""
+
+    def stuck(self, pebble: Tensor) -> Tensor:
+        return self.step(pebble.sum(dim=(2, 3), keepdim=True))
+
+
+class SearchStepMask(DepthFirst):
+    """The prose's step_0(total_rank) in place of sawtooth_0: it lifts the tiles that wait, not the others."""
+
+    def zero_mask(self, total: Tensor) -> Tensor:
+        return self.step(total)
+
+
+class SearchInFifths(DepthFirst):
+    """Priorities of 0.2 to 0.8 under a sawtooth of slope 1: a tile of nearly the least rank is popped in part."""
+
+    unit = 1
+
+    def change(self, weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
+        ranks = (Search.STACK_DIRECTION, Search.STACK_RANK)
+        kept = {(rank, rank) for rank in ranks}
+        return tuple(
+            weight._replace(value=weight.value / 5)
+            if weight.out in ranks and (weight.out, weight.source) not in kept
+            else weight
+            for weight in weights
+        )
+
+
+class SearchInFifthsSteep(SearchInFifths):
+    """The same with slope 5, exact on paper: float32 rounding pops a neighbour's rank a little."""
+
+    def sawtooth(self, x: Tensor, peak: float) -> Tensor:
+        return (1 - 5 * (x - peak).abs()).relu()

@@ -1,0 +1,99 @@
+"""Each formula of the paper that is printed wrong, alone in an otherwise right automaton, fails on a tiny maze."""
+
+from __future__ import annotations
+
+import literal_automata as literal
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import Policy, trace
+from maze_samples import Tiles
+from path_oracles import all_paths
+from search_oracles import depth_first_order
+
+from maze_nca_gym.levels import Tile, one_hot, parse
+
+PATH_SLIPS = {
+    literal.PathStepOfZero: "TS#",
+    literal.PathSawtooth: "TS#",
+    literal.PathWithoutSeed: "TS#",
+    literal.PathNeverFreezes: """
+        ..S
+        .T.
+    """,
+    literal.PathAgesNeverFreeze: "S.T",
+    literal.PathTowardsGreaterAge: "S.T",
+}
+SEARCH_SLIPS = {
+    literal.SearchStepOfZero: "S.T",
+    literal.SearchSawtooth: """
+        ..T
+        S.#
+    """,
+    literal.SearchDisplayedPriorities: """
+        ..#
+        TS.
+    """,
+    literal.SearchTableRank: """
+        ..#
+        ST.
+    """,
+    literal.SearchOverwritesStackTwice: """
+        S..
+        .T.
+    """,
+    literal.SearchStuckInverted: "TS.",
+    literal.SearchStepMask: "TS.",
+    literal.SearchInFifths: """
+        ..#
+        TS.
+    """,
+    literal.SearchInFifthsSteep: """
+        ..S
+        ..T
+    """,
+}
+
+
+def states(policy: Policy, tiles: Tiles) -> list[np.ndarray]:
+    """Channel 0 after every step, for far longer than a right automaton needs."""
+    maze = torch.from_numpy(one_hot(tiles))[None]
+    with torch.no_grad():
+        return [state[0, 0].numpy() for state in trace(policy, maze, 6 * tiles.size)]
+
+
+def finds_all_paths(policy: Policy, tiles: Tiles) -> bool:
+    """Whether the path is the right one when it first joins source and target."""
+    ends = tiles >= Tile.SOURCE
+    joined = [path for path in states(policy, tiles) if (path[ends] >= 1).all()]
+    return bool(joined) and np.array_equal(joined[0], all_paths(tiles)[0])
+
+
+def visits_in_order(policy: Policy, tiles: Tiles) -> bool:
+    """Whether exactly the right tiles are visited, one at a time, in the order of a sequential search."""
+    visited = np.stack(states(policy, tiles)) > 0
+    row, col = np.argwhere(tiles == Tile.SOURCE)[0]
+    order = depth_first_order(tiles, (int(row), int(col)))
+    arrival = np.where(visited[-1], visited.argmax(axis=0), -1)
+    in_order = arrival.ravel()[np.argsort(order, axis=None)][(order < 0).sum() :]
+    return np.array_equal(arrival >= 0, order >= 0) and bool((np.diff(in_order) > 0).all())
+
+
+@pytest.mark.parametrize("slip", PATH_SLIPS, ids=lambda slip: slip.__name__)
+def test_slips_in_the_shortest_path(slip):
+    tiles = parse(PATH_SLIPS[slip])
+    assert finds_all_paths(literal.PathFinder(), tiles), "right but for the slip"
+    assert not finds_all_paths(slip(), tiles)
+
+
+@pytest.mark.parametrize("slip", SEARCH_SLIPS, ids=lambda slip: slip.__name__)
+def test_slips_in_the_depth_first_search(slip):
+    tiles = parse(SEARCH_SLIPS[slip])
+    assert visits_in_order(literal.DepthFirst(), tiles), "right but for the slip"
+    assert not visits_in_order(slip(), tiles)
+
+
+def test_the_printed_functions_differ_where_it_matters():
+    x = torch.tensor([-2.0, 0.0, 2.0])
+    assert literal.printed_step(x).tolist() == [0, 1, 1]
+    assert literal.printed_sawtooth(x, 0).tolist() == [0, -1, 1]
