@@ -616,28 +616,6 @@ def keep_largest_component(levels):
                 levels[i, place // width, place % width] = WALL
 
 
-LANES = 16
-"""The squared error is summed in this many interleaved parts, so that interpreted and vectorised sums are equal."""
-
-
-@kernel("f8(f4[::1], b1[::1])")
-def squared_error(path, target):
-    """The sum of (clip(path, 0, 1) - target)^2 over one level."""
-    sums = np.zeros(LANES, np.float32)
-    whole = len(path) - len(path) % LANES
-    for start in range(0, whole, LANES):
-        for lane in range(LANES):
-            value = min(max(path[start + lane], np.float32(0)), np.float32(1)) - np.float32(target[start + lane])
-            sums[lane] += value * value
-    for i in range(whole, len(path)):
-        value = min(max(path[i], np.float32(0)), np.float32(1)) - np.float32(target[i])
-        sums[i - whole] += value * value
-    total = np.float32(0)
-    for lane in range(LANES):
-        total += sums[lane]
-    return total
-
-
 STATE_LIMIT = np.float32(2**24)
 """Largest magnitude in a state: float32 counts exactly up to there."""
 
@@ -653,22 +631,45 @@ def clip_into(values, clipped):
     return finite
 
 
-@kernel("b1(f4[::1], b1[::1], f8[::1])")
-def compare_path(path, target, scores):
+LANES = 16
+"""Sums over a level run in this many interleaved parts, so that they vectorise and yet are the same interpreted."""
+ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
+
+
+@kernel("void(f4, b1, i8, f4[:, ::1])")
+def add_tile(value, wanted, lane, sums):
+    """Add one tile's squared error, whether it is wanted, is on, and whether these differ, to one lane's sums."""
+    target = ONE if wanted else ZERO
+    on = ONE if value > HALF else ZERO
+    clipped = value if value > ZERO else ZERO
+    clipped = clipped if clipped < ONE else ONE
+    error = clipped - target
+    sums[0, lane] += error * error
+    sums[1, lane] += target
+    sums[2, lane] += on
+    sums[3, lane] += abs(on - target)
+
+
+@kernel("b1(f4[::1], b1[::1], f4[:, ::1], f8[::1])")
+def compare_path(path, target, sums, scores):
     """Write loss, accuracy, complete and optimal of one path; returns whether it may be another optimum.
 
     Rounding takes a half to 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
-    too: `settle_optimum` decides.
+    too: `settle_optima` decides. Counts in float32 are exact.
     """
-    length = n_on = n_differing = 0
-    for i in range(len(path)):
-        on = path[i] > np.float32(0.5)
-        length += target[i]
-        n_on += on
-        n_differing += on != target[i]
-    error = squared_error(path, target)
-    scores[0] = error / len(path)
-    scores[1] = 1.0 - error / length
+    area = len(path)
+    sums[:] = ZERO
+    whole = area - area % LANES
+    for start in range(0, whole, LANES):
+        for lane in range(LANES):
+            add_tile(path[start + lane], target[start + lane], lane, sums)
+    for i in range(whole, area):
+        add_tile(path[i], target[i], i - whole, sums)
+    for lane in range(1, LANES):
+        sums[:, 0] += sums[:, lane]
+    error, length, n_on, n_differing = sums[0, 0], sums[1, 0], sums[2, 0], sums[3, 0]
+    scores[0] = np.float64(error) / area
+    scores[1] = 1.0 - np.float64(error) / np.float64(length)
     scores[2] = scores[3] = n_differing == 0
     return n_on == length and n_differing > 0
 
@@ -676,10 +677,11 @@ def compare_path(path, target, scores):
 @kernel("i8(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def compare_paths(targets, paths, scores):
     """`compare_path` of every level; returns how many need `settle_optima`."""
+    sums = np.empty((4, LANES), np.float32)
     n_doubtful = 0
     for i in range(len(targets)):
         area = targets[i].size
-        n_doubtful += compare_path(paths[i].reshape(area), targets[i].reshape(area), scores[i])
+        n_doubtful += compare_path(paths[i].reshape(area), targets[i].reshape(area), sums, scores[i])
     return n_doubtful
 
 
@@ -689,25 +691,24 @@ def transition(targets, actions, channels, scores):
 
     Returns how many need `settle_optima` or, where an action is not finite, -1 less its index.
     """
+    sums = np.empty((4, LANES), np.float32)
     n_doubtful = 0
     for i in range(len(targets)):
         area = targets[i].size
         state = channels[i].reshape(channels[i].size)
         if not clip_into(actions[i].reshape(actions[i].size), state):
             return -1 - i
-        n_doubtful += compare_path(state[:area], targets[i].reshape(area), scores[i])
+        n_doubtful += compare_path(state[:area], targets[i].reshape(area), sums, scores[i])
     return n_doubtful
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def settle_optima(levels, targets, paths, scores):
     """Where a rounded path that is not the target is another optimum, say so and measure against that one."""
-    n, height, width = levels.shape
-    for i in range(n):
-        rounded = paths[i] > np.float32(0.5)
-        length = targets[i].sum()
-        if scores[i, 3] == 0 and is_optimal_path(levels[i], rounded, length):
-            error = squared_error(paths[i].reshape(height * width), rounded.reshape(height * width))
-            scores[i, 0] = error / (height * width)
-            scores[i, 1] = 1.0 - error / length
-            scores[i, 3] = 1
+    sums = np.empty((4, LANES), np.float32)
+    for i in range(len(levels)):
+        rounded = paths[i] > HALF
+        if scores[i, 3] == 0 and is_optimal_path(levels[i], rounded, targets[i].sum()):
+            area = rounded.size
+            compare_path(paths[i].reshape(area), rounded.reshape(area), sums, scores[i])
+            scores[i, 2] = 0
