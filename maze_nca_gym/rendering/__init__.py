@@ -1,0 +1,26 @@
+"""Pictures: frames of levels and states, PNG and GIF files, and the window.
+
+Importing this package loads Pillow; pygame is loaded when a `Window` is made.
+"""
+
+from __future__ import annotations
+
+from maze_nca_gym.rendering.files import save_gif, save_png
+from maze_nca_gym.rendering.frame import contact_sheet, draw_frame, draw_level
+from maze_nca_gym.rendering.history import Snapshot
+from maze_nca_gym.rendering.layout import Layout, Panel, frame_layout
+from maze_nca_gym.rendering.window import Request, Window
+
+__all__ = [
+    "Layout",
+    "Panel",
+    "Request",
+    "Snapshot",
+    "Window",
+    "contact_sheet",
+    "draw_frame",
+    "draw_level",
+    "frame_layout",
+    "save_gif",
+    "save_png",
+]

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from maze_nca_gym import levels
+
+
+class Scene(NamedTuple):
+    """A level, a state in the middle of an episode and the exact path."""
+
+    tiles: NDArray[np.uint8]
+    channels: NDArray[np.float32]
+    target: NDArray[np.bool_]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Two channels: a path of 1, 0.5 and a mistake on a wall at (0, 0); a counter with a negative value."""
+    tiles = levels.parse(
+        """
+        ######
+        #S..##
+        ##.#.#
+        #..T##
+        ######
+        """
+    )
+    target = tiles * 0 == 1
+    for tile in ((1, 1), (1, 2), (2, 2), (3, 2), (3, 3)):
+        target[tile] = True
+    channels = np.zeros((2, 5, 6), np.float32)
+    channels[0, 1, 2], channels[0, 2, 2], channels[0, 0, 0] = 1, 0.5, 1
+    channels[1, 1, 1:4], channels[1, 3, 1] = (1, 250, 250), -3
+    return Scene(tiles, channels, target)
