@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from gymnasium import register
+from gymnasium import register, registry
 
 __version__ = version("maze-nca-gym")
 
@@ -20,6 +20,7 @@ ENVIRONMENTS = {
 """Registered ids -> (task, max_episode_steps)."""
 
 for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
+    registry.pop(_id, None)  # a second import would warn
     register(
         _id,
         entry_point="maze_nca_gym.envs.maze:MazeEnv",

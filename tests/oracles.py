@@ -1,0 +1,137 @@
+"""Independent solutions: networkx and plain Python, on levels as the package's text draws them.
+
+Nodes are added row by row and neighbours in the order up, left, down, right, so that networkx's first path is the
+canonical one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain, combinations
+
+import networkx as nx
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tile
+
+Place = tuple[int, int]
+MOVES = ((-1, 0), (0, -1), (1, 0), (0, 1))
+
+
+def grid_graph(tiles: NDArray[np.uint8]) -> nx.DiGraph:
+    """The free tiles of one level, each with edges to its free neighbours."""
+    graph = nx.DiGraph()
+    graph.add_nodes_from((int(row), int(col)) for row, col in np.argwhere(tiles != Tile.WALL))
+    for row, col in list(graph):
+        for d_row, d_col in MOVES:
+            if (row + d_row, col + d_col) in graph:
+                graph.add_edge((row, col), (row + d_row, col + d_col))
+    return graph
+
+
+def place_of(tiles: NDArray[np.uint8], tile: Tile) -> Place:
+    """The one place of that tile."""
+    ((row, col),) = np.argwhere(tiles == tile)
+    return int(row), int(col)
+
+
+def mask_of(places: Iterable[Place], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """A bool grid of the shape, True at the places."""
+    mask = np.zeros(shape, np.bool_)
+    for place in places:
+        mask[place] = True
+    return mask
+
+
+def canonical_shortest_path(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+    """The path from source to target, None where there is none."""
+    paths = nx.shortest_path(grid_graph(tiles), place_of(tiles, Tile.SOURCE))
+    target = place_of(tiles, Tile.TARGET)
+    return mask_of(paths[target], tiles.shape) if target in paths else None
+
+
+def canonical_diameter(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+    """The first strictly longest of all pairs' shortest paths, None where no tile is free."""
+    graph = grid_graph(tiles)
+    best: list[Place] = []
+    for start in graph:
+        for path in nx.shortest_path(graph, start).values():
+            best = path if len(path) > len(best) else best
+    return mask_of(best, tiles.shape) if best else None
+
+
+def distance_grid(tiles: NDArray[np.uint8], start: Place) -> NDArray[np.int32]:
+    """Moves from `start` to every tile, -1 where it does not reach."""
+    distances = np.full(tiles.shape, -1, np.int32)
+    for place, length in nx.single_source_shortest_path_length(grid_graph(tiles), start).items():
+        distances[place] = length
+    return distances
+
+
+def eccentricity_grid(tiles: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """The largest of every tile's distances, -1 at walls."""
+    eccentricities = np.full(tiles.shape, -1, np.int32)
+    for place in grid_graph(tiles):
+        eccentricities[place] = distance_grid(tiles, place).max()
+    return eccentricities
+
+
+def optimal_shortest_paths(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
+    """All shortest paths from source to target, as sets of tiles."""
+    source, target = place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET)
+    try:
+        return {frozenset(path) for path in nx.all_shortest_paths(grid_graph(tiles), source, target)}
+    except nx.NetworkXNoPath:
+        return set()
+
+
+def optimal_diameters(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
+    """All shortest paths, as sets of tiles, between any two tiles as far apart as the diameter."""
+    graph = grid_graph(tiles)
+    diameter = eccentricity_grid(tiles).max()
+    return {
+        frozenset(path)
+        for start in graph
+        for end, length in nx.single_source_shortest_path_length(graph, start).items()
+        if length == diameter
+        for path in nx.all_shortest_paths(graph, start, end)
+    }
+
+
+def all_subsets(shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """(2 ** (H * W), H, W): every set of tiles."""
+    places = [(row, col) for row in range(shape[0]) for col in range(shape[1])]
+    sets = chain.from_iterable(combinations(places, size) for size in range(len(places) + 1))
+    return np.stack([mask_of(chosen, shape) for chosen in sets])
+
+
+def is_connected(tiles: NDArray[np.uint8]) -> bool:
+    """Whether the free tiles are one component."""
+    graph = grid_graph(tiles)
+    return len(graph) > 0 and nx.is_strongly_connected(graph)
+
+
+def is_tree(tiles: NDArray[np.uint8]) -> bool:
+    """Whether exactly one path joins any two free tiles."""
+    return nx.is_tree(grid_graph(tiles).to_undirected())
+
+
+@st.composite
+def mazes(draw: st.DrawFn, largest: int = 12, least: int = 1) -> NDArray[np.uint8]:
+    """(H, W) empty tiles and walls of any density, connected or not, with a wall border or without."""
+    shape = draw(st.tuples(st.integers(least, largest), st.integers(least, largest)))
+    palette = draw(st.sampled_from([[0, 1], [0, 0, 0, 1], [0, 1, 1, 1]]))
+    tiles = draw(hnp.arrays(np.uint8, shape, elements=st.sampled_from(palette)))
+    return np.pad(tiles, 1, constant_values=Tile.WALL) if draw(st.booleans()) else tiles
+
+
+@st.composite
+def levels_with_endpoints(draw: st.DrawFn, largest: int = 12) -> NDArray[np.uint8]:
+    """`mazes` with one source and one target on any two tiles, joined by a path or not."""
+    tiles = draw(mazes(largest).filter(lambda maze: maze.size > 1)).copy()
+    first, second = draw(st.lists(st.integers(0, tiles.size - 1), min_size=2, max_size=2, unique=True))
+    tiles.flat[first], tiles.flat[second] = Tile.SOURCE, Tile.TARGET
+    return tiles
