@@ -386,8 +386,9 @@ def lay_out_path(tiles, path, found, ends):
                 ends[tiles[row, col] - SOURCE] = tile
     if ends[0] == 0:
         for tile in range(stride, (height + 1) * stride):
-            links = (found[tile - stride] == UNSEEN) + (found[tile - 1] == UNSEEN)
-            links += (found[tile + stride] == UNSEEN) + (found[tile + 1] == UNSEEN)
+            links = 0  # NumPy's bools, which the interpreted code has here, would add up to a bool
+            for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
+                links += found[neighbour] == UNSEEN
             if found[tile] == UNSEEN and links <= 1:
                 ends[0] = tile
     return count
@@ -405,7 +406,7 @@ def is_optimal_path(tiles, path, length):
     found = np.empty((height + 2) * stride, np.int32)
     queue = np.empty(height * width + 4, np.int32)
     ends = np.empty(2, np.int32)
-    if lay_out_path(tiles, path, found, ends) != length or ends[0] == 0:
+    if lay_out_path(tiles, path, found, ends) != length or ends[0] == 0 or found[ends[0]] != UNSEEN:
         return False
     if search(found, stride, ends[0], -1, queue) != length or found[queue[length - 1]] != length - 1:
         return False

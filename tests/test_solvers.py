@@ -1,0 +1,249 @@
+"""The solvers against networkx on mazes of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles import (
+    all_subsets,
+    canonical_diameter,
+    canonical_shortest_path,
+    distance_grid,
+    eccentricity_grid,
+    grid_graph,
+    levels_with_endpoints,
+    mask_of,
+    mazes,
+    optimal_diameters,
+    optimal_shortest_paths,
+    place_of,
+)
+
+from maze_nca_gym import solvers
+from maze_nca_gym.levels import Tile, parse
+
+UNSOLVABLE = parse("S.#T")
+NO_FREE_TILE = parse("##\n##")
+
+
+def path_of(drawing: str) -> NDArray[np.bool_]:
+    """The `*` of a drawing."""
+    return np.array([[glyph == "*" for glyph in row.strip()] for row in drawing.strip().splitlines()])
+
+
+class TestShortestPath:
+    @given(levels_with_endpoints())
+    @example(parse("ST"))
+    @example(parse("T\nS"))
+    def test_is_networkx_first_path(self, tiles: NDArray[np.uint8]) -> None:
+        expected = canonical_shortest_path(tiles)
+        if expected is None:
+            with pytest.raises(ValueError, match="unsolvable: no path joins source and target"):
+                solvers.shortest_path(tiles)
+        else:
+            np.testing.assert_array_equal(solvers.shortest_path(tiles), expected)
+
+    def test_ties_go_up_left_down_right(self) -> None:
+        up_first = parse("...\n..T\nS..")
+        np.testing.assert_array_equal(solvers.shortest_path(up_first), path_of("...\n***\n*.."))
+        left_before_down = parse(
+            """
+            ..S
+            ...
+            T..
+            """
+        )
+        np.testing.assert_array_equal(solvers.shortest_path(left_before_down), path_of("***\n*..\n*.."))
+        down_before_right = parse("S..\n...\n..T")
+        np.testing.assert_array_equal(solvers.shortest_path(down_before_right), path_of("*..\n*..\n***"))
+
+    def test_does_not_wrap_around(self) -> None:
+        tiles = parse(
+            """
+            .###T
+            .....
+            S####
+            """
+        )
+        np.testing.assert_array_equal(solvers.shortest_path(tiles), path_of("....*\n*****\n*...."))
+
+    def test_batch_leaves_unsolvable_levels_empty(self) -> None:
+        batch = np.stack([parse("S.#T"), parse("S..T"), parse("T#.S")])
+        paths = solvers.shortest_path(batch)
+        assert paths.any(axis=(1, 2)).tolist() == [False, True, False]
+        np.testing.assert_array_equal(paths[1], [[True] * 4])
+
+    @pytest.mark.parametrize(
+        ("text", "counts"), [("S..", "1 and 0"), ("..T", "0 and 1"), ("...", "0 and 0"), ("SST", "2 and 1")]
+    )
+    def test_malformed_level(self, text: str, counts: str) -> None:
+        with pytest.raises(ValueError, match=f"exactly one source and one target; the level has {counts}"):
+            solvers.shortest_path(parse(text))
+        with pytest.raises(ValueError, match=f"level 1 has {counts}"):
+            solvers.shortest_path(np.stack([parse("S.T"), parse(text)]))
+
+    def test_endpoints_in_every_pair_of_places(self) -> None:
+        """Longer than the 32 tiles that are looked through together."""
+        for source in range(70):
+            tiles = np.zeros((1, 70), np.uint8)
+            tiles[0, source], tiles[0, 69 - source] = Tile.SOURCE, Tile.TARGET
+            assert solvers.shortest_path(tiles).sum() == abs(69 - 2 * source) + 1
+
+
+class TestDiameter:
+    @given(mazes())
+    @example(parse("."))
+    @example(parse("#.#"))
+    @example(parse("..#.."))
+    @example(parse("S.\n.T"))
+    def test_is_networkx_first_longest_path(self, tiles: NDArray[np.uint8]) -> None:
+        expected = canonical_diameter(tiles)
+        if expected is None:
+            with pytest.raises(ValueError, match="no free tile"):
+                solvers.diameter(tiles)
+        else:
+            np.testing.assert_array_equal(solvers.diameter(tiles), expected)
+
+    def test_of_equal_components_the_first_wins(self) -> None:
+        tiles = parse(
+            """
+            ..#..
+            #.#..
+            ..###
+            """
+        )
+        np.testing.assert_array_equal(solvers.diameter(tiles), path_of("**...\n.*...\n**..."))
+
+    def test_of_isolated_tiles_the_first_wins(self) -> None:
+        np.testing.assert_array_equal(solvers.diameter(parse("#.#.\n.#.#")), path_of(".*..\n...."))
+
+    def test_batch_leaves_levels_without_free_tile_empty(self) -> None:
+        paths = solvers.diameter(np.stack([NO_FREE_TILE, parse("#.\n##")]))
+        assert paths.any(axis=(1, 2)).tolist() == [False, True]
+
+    @pytest.mark.slow
+    @settings(max_examples=3000)
+    @given(mazes(largest=20))
+    def test_is_networkx_first_longest_path_on_many(self, tiles: NDArray[np.uint8]) -> None:
+        expected = canonical_diameter(tiles)
+        if expected is not None:
+            np.testing.assert_array_equal(solvers.diameter(tiles), expected)
+
+
+class TestDistances:
+    @given(mazes(), st.randoms(use_true_random=False))
+    def test_are_networkx_lengths(self, tiles: NDArray[np.uint8], random: Any) -> None:
+        places = list(grid_graph(tiles))
+        if places:
+            start = random.choice(places)
+            np.testing.assert_array_equal(solvers.distances(tiles, start), distance_grid(tiles, start))
+
+    @given(levels_with_endpoints())
+    def test_start_at_the_source_by_default(self, tiles: NDArray[np.uint8]) -> None:
+        expected = distance_grid(tiles, place_of(tiles, Tile.SOURCE))
+        np.testing.assert_array_equal(solvers.distances(tiles), expected)
+
+    def test_batch_takes_one_start_or_one_each(self) -> None:
+        batch = np.stack([parse("..."), parse("..#")])
+        assert solvers.distances(batch, (0, 1)).tolist() == [[[1, 0, 1]], [[1, 0, -1]]]
+        assert solvers.distances(batch, [(0, 2), (0, 0)]).tolist() == [[[2, 1, 0]], [[0, 1, -1]]]
+
+    @pytest.mark.parametrize(
+        ("start", "message"),
+        [
+            ((0, 3), "must lie inside the 1 x 3 tiles"),
+            ((-1, 0), "must lie inside the 1 x 3 tiles"),
+            ((0, 2), "must be a free tile"),
+            ((0.0, 1.0), r"must be \(row, col\)"),
+            (0, r"must be \(row, col\)"),
+            ((True, False), r"must be \(row, col\)"),
+            ([(0, 0), (0, 0)], r"must be \(row, col\)"),
+        ],
+    )
+    def test_bad_start(self, start: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            solvers.distances(parse("..#"), start)
+
+    @pytest.mark.parametrize("text", ["...", "SS."])
+    def test_without_one_source(self, text: str) -> None:
+        with pytest.raises(ValueError, match="needs exactly one source"):
+            solvers.distances(parse(text))
+
+
+class TestEccentricities:
+    @given(mazes(largest=9))
+    def test_are_networkx_largest_lengths(self, tiles: NDArray[np.uint8]) -> None:
+        np.testing.assert_array_equal(solvers.eccentricities(tiles), eccentricity_grid(tiles))
+
+    def test_largest_is_the_diameter(self) -> None:
+        rng = np.random.default_rng(0)
+        batch = (rng.random((50, 9, 14)) < 0.4).astype(np.uint8)
+        largest = solvers.eccentricities(batch).max(axis=(1, 2))
+        np.testing.assert_array_equal(largest + 1, solvers.diameter(batch).sum(axis=(1, 2)))
+
+
+def optimal_subsets(tiles: NDArray[np.uint8]) -> set[bytes]:
+    """Every set of tiles that `is_optimal` accepts, as bytes of its mask."""
+    subsets = all_subsets((tiles.shape[0], tiles.shape[1]))
+    accepted = solvers.is_optimal(np.broadcast_to(tiles, subsets.shape), subsets)
+    return {subset.tobytes() for subset in subsets[accepted]}
+
+
+class TestIsOptimal:
+    @settings(max_examples=60)
+    @given(levels_with_endpoints(largest=3))
+    def test_accepts_just_the_shortest_paths(self, tiles: NDArray[np.uint8]) -> None:
+        tiles = tiles[:3, :4]
+        if (tiles == Tile.SOURCE).any() and (tiles == Tile.TARGET).any():
+            expected = {mask_of(path, tiles.shape).tobytes() for path in optimal_shortest_paths(tiles)}
+            assert optimal_subsets(tiles) == expected
+
+    @settings(max_examples=60)
+    @given(mazes(largest=3))
+    def test_accepts_just_the_diameters(self, tiles: NDArray[np.uint8]) -> None:
+        tiles = tiles[:3, :4]
+        assert optimal_subsets(tiles) == {mask_of(path, tiles.shape).tobytes() for path in optimal_diameters(tiles)}
+
+    @given(levels_with_endpoints(largest=7))
+    def test_accepts_every_shortest_path_of_larger_mazes(self, tiles: NDArray[np.uint8]) -> None:
+        for path in optimal_shortest_paths(tiles):
+            assert solvers.is_optimal(tiles, mask_of(path, tiles.shape)) is True
+
+    @given(mazes(largest=7))
+    def test_accepts_every_diameter_of_larger_mazes(self, tiles: NDArray[np.uint8]) -> None:
+        for path in optimal_diameters(tiles):
+            assert solvers.is_optimal(tiles, mask_of(path, tiles.shape)) is True
+
+    def test_path_without_its_source(self) -> None:
+        tiles = parse("S.T\n...\n...")
+        assert solvers.is_optimal(tiles, path_of("***\n...\n..."))
+        assert not solvers.is_optimal(tiles, path_of(".**\n...\n.*."))
+        assert not solvers.is_optimal(tiles, path_of("**.\n...\n.*."))
+
+    def test_detour_with_a_shortcut_is_no_diameter(self) -> None:
+        """A chain whose ends are nearer to each other through the maze than along it."""
+        tiles = parse("...\n...")
+        assert not solvers.is_optimal(tiles, path_of("*.*\n***"))
+        assert solvers.is_optimal(tiles, path_of("**.\n.**"))
+
+    def test_unsolvable_level_has_no_optimum(self) -> None:
+        for tiles in (UNSOLVABLE, NO_FREE_TILE):
+            empty = np.zeros(tiles.shape, np.bool_)
+            batch = np.stack([tiles, tiles])
+            assert solvers.is_optimal(batch, np.stack([empty, ~empty])).tolist() == [False, False]
+
+    def test_batch_may_mix_both_tasks(self) -> None:
+        batch = np.stack([parse("S.T"), parse("..."), parse("..."), parse("#ST")])
+        paths = np.array([[[1, 1, 1]], [[1, 1, 1]], [[1, 1, 0]], [[0, 1, 1]]], np.bool_)
+        assert solvers.is_optimal(batch, paths).tolist() == [True, True, False, True]
+
+    def test_bad_arguments(self) -> None:
+        with pytest.raises(ValueError, match="path must have the shape of tiles"):
+            solvers.is_optimal(parse("S.T"), np.ones((1, 2)))
+        with pytest.raises(ValueError, match="exactly one source and one target"):
+            solvers.is_optimal(parse("S.."), np.ones((1, 3)))
