@@ -16,13 +16,14 @@ from enum import IntEnum
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Tiles: TypeAlias = NDArray[np.uint8]
 """(H, W) or (N, H, W) uint8, values of `Tile`."""
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Tile(IntEnum):
@@ -89,7 +90,7 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> str:
 
 
 def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
-    """Check and convert to a C-contiguous uint8 array of tiles.
+    """Check and convert to a `behaved` uint8 array of tiles.
 
     Raises:
         ValueError: another number of dimensions than allowed, no tile at all, or values that are no `Tile`.
@@ -100,12 +101,18 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
         raise ValueError(f"tiles must have shape {wanted}, got {array.shape}")
     if 0 in array.shape[-2:]:
         raise ValueError(f"a level needs at least one tile, got shape {array.shape}")
-    if array.dtype.kind not in "iub" or (array.size and not (array.min() >= 0 and array.max() < len(Tile))):
+    integral = array.dtype.kind in "iub"
+    if not integral or (array.size and not (array.min() >= 0 and array.max() < len(Tile))):
         raise ValueError(
             f"tiles must be integers from 0 to {len(Tile) - 1} ({', '.join(t.name for t in Tile)}), "
-            f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if array.size else "")
+            f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if integral else "")
         )
-    return np.ascontiguousarray(array, dtype=np.uint8)
+    return behaved(array, np.uint8)
+
+
+def behaved(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """The array as compiled kernels take it: C-contiguous, aligned and writeable; a copy only where it is not."""
+    return np.require(array, dtype, ["C", "A", "W"])
 
 
 def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._jit import kernels
-from maze_nca_gym.levels import Tiles, as_tiles
+from maze_nca_gym.levels import Tiles, as_tiles, behaved
 
 LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)
 """Columns of `Scores.table`."""
@@ -59,8 +59,7 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
         ValueError: the shapes differ, or a target is empty.
     """
     levels: Tiles = as_tiles(tiles, ndim=(3,))
-    paths = np.ascontiguousarray(path, dtype=np.float32)
-    targets = np.ascontiguousarray(target, dtype=np.bool_)
+    paths, targets = behaved(path, np.float32), behaved(target, np.bool_)
     if not levels.shape == paths.shape == targets.shape:
         raise ValueError(
             f"tiles, path and target must have one shape, got {levels.shape}, {paths.shape}, {targets.shape}"

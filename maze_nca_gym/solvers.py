@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._jit import kernels
 from maze_nca_gym._kernels import MALFORMED, UNSOLVABLE
-from maze_nca_gym.levels import Tile, Tiles, as_tiles
+from maze_nca_gym.levels import Tile, Tiles, as_tiles, behaved
 
 _UINT8 = np.dtype(np.uint8)
 
@@ -105,7 +105,7 @@ def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
     """
     levels = _as_batch(tiles)
     result = np.empty(levels.shape, np.int32)
-    kernels(levels.size * levels[0].size).eccentricity_maps(levels, result)
+    kernels(levels.size * levels.shape[1] * levels.shape[2]).eccentricity_maps(levels, result)
     return result if np.ndim(tiles) == 3 else result[0]
 
 
@@ -125,7 +125,7 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
         ValueError: the shapes differ, or a level has a source without a target, two sources …
     """
     levels = _as_batch(tiles)
-    paths = np.ascontiguousarray(path, dtype=np.bool_)
+    paths = behaved(path, np.bool_)
     if paths.shape != np.shape(tiles):
         raise ValueError(f"path must have the shape of tiles, {np.shape(tiles)}, got {paths.shape}")
     paths = paths.reshape(levels.shape)
@@ -145,7 +145,7 @@ def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) ->
 def _fast_tiles(tiles: ArrayLike) -> Tiles:
     """`as_tiles`, except that an array which is laid out well already is not looked through for foreign values:
     the searches take any value but `Tile.WALL` for a free tile."""
-    if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.c_contiguous:
+    if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.carray:
         return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles)
     return as_tiles(tiles)
 
@@ -169,7 +169,7 @@ def _sources(levels: Tiles) -> NDArray[np.int64]:
     if (counts != 1).any():
         i = int(np.argmax(counts != 1))
         raise ValueError(f"without `start`, a level needs exactly one source; level {i} has {counts[i]}")
-    return (levels == Tile.SOURCE).reshape(len(levels), -1).argmax(axis=1)
+    return (levels == Tile.SOURCE).reshape(len(levels), levels.shape[1] * levels.shape[2]).argmax(axis=1)
 
 
 def _check_starts(levels: Tiles, start: ArrayLike) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -247,3 +248,69 @@ class TestIsOptimal:
             solvers.is_optimal(parse("S.T"), np.ones((1, 2)))
         with pytest.raises(ValueError, match="exactly one source and one target"):
             solvers.is_optimal(parse("S.."), np.ones((1, 3)))
+
+
+Solver = Callable[[Any], Any]
+SOLVERS: list[Solver] = [solvers.shortest_path, solvers.diameter, solvers.distances, solvers.eccentricities]
+LEVELS = np.stack(
+    [
+        parse("######\n#S..##\n#.#.T#\n######"),
+        parse("######\n#.#.##\n#T.S.#\n######"),
+        parse("T.....\n..#S#.\n......\n......"),
+        parse("......\n.T#.S#\n###...\n......"),
+    ]
+)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+class TestArrays:
+    def test_batch_is_each_level_alone(self, solve: Solver) -> None:
+        solvable = LEVELS[:3]
+        np.testing.assert_array_equal(solve(solvable), np.stack([solve(level) for level in solvable]))
+        assert solve(solvable).dtype == solve(solvable[0]).dtype
+
+    @pytest.mark.parametrize(
+        "convert",
+        [
+            lambda tiles: tiles.astype(np.int64),
+            lambda tiles: tiles.tolist(),
+            lambda tiles: np.asfortranarray(tiles),
+            lambda tiles: np.repeat(tiles, 2, axis=-1)[..., ::2],
+            lambda tiles: np.broadcast_to(tiles, tiles.shape),
+            lambda tiles: np.frombuffer(b" " + tiles.tobytes(), np.uint8, offset=1).reshape(tiles.shape),
+        ],
+        ids=["int64", "list", "Fortran", "strided", "read-only", "frombuffer"],
+    )
+    def test_any_integers_in_any_layout(self, solve: Solver, convert: Callable[..., Any]) -> None:
+        for tiles in (LEVELS[:3], LEVELS[1]):
+            before = tiles.copy()
+            np.testing.assert_array_equal(solve(convert(tiles)), solve(tiles))
+            np.testing.assert_array_equal(tiles, before)
+
+    def test_no_levels(self, solve: Solver) -> None:
+        assert solve(np.zeros((0, 3, 4), np.uint8)).shape == (0, 3, 4)
+
+    @pytest.mark.parametrize(
+        ("tiles", "message"),
+        [
+            ([[0, 4]], "tiles must be integers from 0 to 3"),
+            ([[0, -1]], "tiles must be integers from 0 to 3"),
+            ([[0.0, 1.0]], "got dtype float64"),
+            ([["S", "T"]], "got dtype <U1"),
+            ([[None, None]], "got dtype object"),
+            ([0, 1], r"must have shape \(H, W\) or \(N, H, W\)"),
+            (np.zeros((1, 1, 1, 1), np.uint8), r"must have shape \(H, W\) or \(N, H, W\)"),
+            (np.zeros((3, 0), np.uint8), "at least one tile"),
+            (np.zeros((2, 0, 3), np.uint8), "at least one tile"),
+        ],
+    )
+    def test_what_is_no_level(self, solve: Solver, tiles: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            solve(tiles)
+
+
+def test_optimal_paths_in_any_layout() -> None:
+    tiles, path = parse("S.\n.T"), path_of("**\n.*")
+    for same in (path.tolist(), path.astype(np.float64), np.asfortranarray(path), np.broadcast_to(path, path.shape)):
+        assert solvers.is_optimal(tiles, same) is True
+    assert solvers.is_optimal(np.zeros((0, 2, 2), np.uint8), np.zeros((0, 2, 2))).shape == (0,)
