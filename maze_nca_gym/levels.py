@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -128,6 +129,20 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 
+_UNREADABLE = (
+    KeyError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading another file raises, depending on where it stops being a level set."""
+
+
 @dataclass(frozen=True, eq=False)
 class LevelSet:
     """Levels of one size and the configuration that made them.
@@ -177,9 +192,12 @@ class LevelSet:
             ValueError: it is not a level-set file.
         """
         try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return cls(arrays["tiles"], json.loads(arrays["config"].item()))
-        except (KeyError, EOFError, AttributeError, ValueError, zipfile.BadZipFile) as error:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+                config = json.loads(arrays["config"].item())
+                if not isinstance(config, dict):
+                    raise ValueError(f"config is a JSON {type(config).__name__}, not an object")
+                return cls(arrays["tiles"], config)
+        except _UNREADABLE as error:
             raise ValueError(f"{path} is not a level-set file (.npz with `tiles` and `config`): {error}") from error
 
 
@@ -218,7 +236,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
     if isinstance(levels, str) and levels in _prefabs():
         return LevelSet(prefab(levels)[None], {"prefab": levels})
     if isinstance(levels, (str, Path)):
-        if not Path(levels).is_file():
+        if not os.path.isfile(levels):  # unlike Path.is_file, no error where text is too long for a name
             raise ValueError(
                 f"levels={str(levels)!r} is neither a file nor a known name; known: {', '.join(list_prefabs())}"
             )
