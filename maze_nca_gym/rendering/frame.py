@@ -157,7 +157,8 @@ def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
     """Title on the left; step and accuracy on the right, in places that do not move with their digits."""
     top, right = (HEADER - text_height(_TITLE)) // 2, frame.shape[1] - MARGIN
     base = top + _TITLE - _STATUS
-    for label, value, widest in (("accuracy", f"{accuracy:.3f}", "-00.000"), ("step", f"{step}", "00000")):
+    rounded = f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero takes the sign off a negative zero
+    for label, value, widest in (("accuracy", rounded, "-00.000"), ("step", f"{step}", "00000")):
         put_text(frame, base, right, value, _STATUS, align="right")
         right -= text_width(widest, _STATUS)
         put_text(frame, base, right, label, _STATUS, palette.FAINT_INK, "right")
@@ -192,4 +193,4 @@ def _compact(value: float) -> str:
         return f"{value / 1000:.0f}k"
     if value.is_integer():
         return f"{value:.0f}"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    return f"{round(value, 2) + 0.0:.2f}" if abs(value) < 10 else f"{value:.1f}"

@@ -240,7 +240,7 @@ def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int]) -> _M
 def _quality(maze: _Scale, panel: _Scale) -> float:
     """How good two scales are: neither may be tiny, and the maze is the main thing; 0 rules them out."""
     large, small = maze.pixels_per_tile, panel.pixels_per_tile
-    return large * math.pow(small, 1.3) if small <= min(large, max(1, large / 2)) else 0.0
+    return large * math.pow(small, 1.1) if small <= min(large, max(1, large / 2)) else 0.0
 
 
 def _mosaics(scaled: _Mosaic, body_width: int) -> Iterator[_Mosaic]:

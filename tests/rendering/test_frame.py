@@ -183,6 +183,10 @@ def test_step_accuracy_and_title_are_shown_above_the_maze(scene: Scene, change: 
     assert np.array_equal(plain[top:], changed[top:])
 
 
+def test_an_accuracy_that_rounds_to_zero_has_no_sign(scene: Scene) -> None:
+    assert np.array_equal(draw_frame(*scene, accuracy=-1e-5), draw_frame(*scene, accuracy=0.0))
+
+
 def test_names_and_largest_values_are_shown_above_the_heat_maps(scene: Scene) -> None:
     panel = frame_layout(*scene.tiles.shape, 2).channels[1]
     caption = (slice(panel.top - 16, panel.top - 1), panel.area[1])
