@@ -36,7 +36,11 @@ class Policy(nn.Module):
             wall).
         channel_names: the meaning of each state channel; the first is "path".
         n_channels: state channels that it needs.
+        uses_step: whether an iteration depends on the step; `predict` then runs environments at different steps
+            one after the other.
     """
+
+    uses_step = True
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
@@ -129,7 +133,8 @@ class Policy(nn.Module):
         Raises:
             ValueError: as `forward`, or counts or `episode_start` of another length than the batch.
         """
-        maze, current = (self._to_device(observation[key]) for key in ("maze", "state"))
+        device = self.device
+        maze, current = (_to_tensor(observation[key], device) for key in ("maze", "state"))
         single = current.ndim == 3
         if single:
             maze, current = maze[None], current[None]
@@ -137,19 +142,20 @@ class Policy(nn.Module):
         action = self._step_by_counter(maze, current, counters)
         return (action[0] if single else action).cpu().numpy(), (counters + 1,)
 
-    def _to_device(self, array: NDArray[np.float32]) -> Tensor:
-        return torch.from_numpy(np.require(array, np.float32, ["C", "W"])).to(self.device)
-
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
         """One iteration of every environment; those at the same step run as one batch."""
-        steps = np.unique(counters)
-        if len(steps) == 1:
-            return self.forward(maze, state, int(steps[0]))
+        if (counters == counters[:1]).all():
+            return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
         action = torch.empty_like(state)
-        for step in steps:
+        for step in np.unique(counters):
             members = torch.from_numpy(np.flatnonzero(counters == step)).to(state.device)
             action[members] = self.forward(maze[members], state[members], int(step))
         return action
+
+
+def _to_tensor(array: NDArray[np.float32], device: torch.device) -> Tensor:
+    """Copies only what torch cannot share: read-only or strided arrays."""
+    return torch.from_numpy(np.require(array, np.float32, ["C", "W"])).to(device)
 
 
 def _restarted_counters(

@@ -30,14 +30,15 @@ class HandcodedNCA(Policy):
         bias: (C,).
     """
 
+    uses_step = False
+
     def __init__(self, task: str, n_tiles: int, table: WeightTable) -> None:
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
         weight, bias = table.convolution()
         self.table = table
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(bias)
-        self.register_buffer("_table_weight", weight.clone(), persistent=False)
-        self.register_buffer("_table_bias", bias.clone(), persistent=False)
+        self._table_weight, self._table_bias = weight.clone(), bias.clone()
         self._taps = sparse.taps(weight, bias)
 
     def static(self, maze: Tensor) -> Tensor:
@@ -72,6 +73,8 @@ class HandcodedNCA(Policy):
         """
         self._check_exact(state)
         static = self.static(maze)
+        if self._follows_table(static, state):
+            return self.step_by_table(static, state)
         return self.activate(self.convolve(static, state), state, static)
 
     def _check_exact(self, state: Tensor) -> None:
@@ -86,18 +89,20 @@ class HandcodedNCA(Policy):
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
         """The one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
-        if self._is_sparse(static, state):
-            return sparse.convolve(static, state, self._taps)
         channels = torch.cat([static, state], dim=1).double()
         padding = self.weight.shape[-1] // 2
         return F.conv2d(channels, self.weight.double(), self.bias.double(), padding=padding).to(state.dtype)
 
-    def _is_sparse(self, static: Tensor, state: Tensor) -> bool:
-        """Whether the taps may stand for the convolution: a CPU, no gradients, the weights of the table."""
-        tensors = (static, state, self.weight, self.bias)
-        return (
-            all(tensor.device.type == "cpu" and tensor.dtype == torch.float32 for tensor in tensors)
-            and not (torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors))
-            and torch.equal(self.weight, self.get_buffer("_table_weight"))
-            and torch.equal(self.bias, self.get_buffer("_table_bias"))
-        )
+    def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
+        """The same step over the table's weights only, for float32 on a CPU without gradients."""
+        return self.activate(sparse.convolve(static, state, self._taps), state, static)
+
+    def _follows_table(self, static: Tensor, state: Tensor) -> bool:
+        """Whether `step_by_table` may stand for the convolution: a CPU, no gradients, the weights of the table."""
+        weight, bias = self.weight, self.bias
+        for tensor in (static, state, weight, bias):
+            if not tensor.is_cpu or tensor.dtype != torch.float32:
+                return False
+            if tensor.requires_grad and torch.is_grad_enabled():
+                return False
+        return torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias)
