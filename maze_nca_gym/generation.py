@@ -198,16 +198,20 @@ def caves(
     accepted: list[Tiles] = []
     missing, futile = n, 0
     while missing > 0:
-        levels = (rng.random((missing, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
+        n_candidates = max(missing, min(futile, CHUNK // (height * width)))  # more and more while all are futile
+        levels = (rng.random((n_candidates, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
         for _ in range(smoothing):
             levels = _majority(levels)
         kernels(levels.size).keep_largest_component(levels)
         roomy = (levels == Tile.EMPTY).sum(axis=(1, 2)) >= 2
-        accepted.append(levels[roomy])
-        futile = 0 if roomy.any() else futile + missing
+        accepted.append(levels[roomy][:missing])
         missing -= len(accepted[-1])
+        futile = 0 if roomy.any() else futile + n_candidates
         if futile >= FUTILE:
-            raise ValueError(f"wall_probability={wall_probability} leaves no cave of two tiles; lower it")
+            raise ValueError(
+                f"none of {futile} caves of size {height} x {width} with wall_probability={wall_probability} "
+                "has two tiles; lower it, or enlarge the size"
+            )
     return _finish(rng, np.concatenate(accepted or [_solid(0, height, width)]), border, endpoints)
 
 

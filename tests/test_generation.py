@@ -1,0 +1,277 @@
+"""The generators: what every level keeps, what each kind of maze is, and their statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles import canonical_shortest_path, grid_graph, is_connected, is_tree
+
+from maze_nca_gym import generation, solvers
+from maze_nca_gym.generation import GENERATORS, generate
+from maze_nca_gym.levels import Tile, clear_endpoints
+
+SIZES: list[int | tuple[int, int]] = [5, 6, (5, 8), (8, 5), (3, 12), 16]
+NARROW = [(1, 9), (9, 1), (2, 3), (3, 2), (1, 3)]
+"""Sizes on which `caves` has no chance: it counts the outside as wall."""
+CASES = [(name, size) for name in GENERATORS for size in SIZES + (NARROW if name != "caves" else [])]
+CELLS = ["perfect", "kruskal", "loops"]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def inner(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return tiles[..., 1:-1, 1:-1]
+
+
+@pytest.mark.parametrize(("name", "size"), CASES)
+class TestEveryGenerator:
+    def test_shape_and_border(self, name: str, size: int | tuple[int, int]) -> None:
+        height, width = (size, size) if isinstance(size, int) else size
+        bare = generate(rng(), 5, size, name, border=False)
+        assert bare.shape == (5, height, width)
+        assert bare.dtype == np.uint8
+        assert bare.flags.c_contiguous
+        framed = generate(rng(), 5, size, name)
+        assert framed.flags.c_contiguous
+        np.testing.assert_array_equal(framed, np.pad(bare, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL))
+
+    def test_levels_are_solvable(self, name: str, size: int | tuple[int, int]) -> None:
+        for tiles in generate(rng(1), 10, size, name):
+            assert (tiles == Tile.SOURCE).sum() == (tiles == Tile.TARGET).sum() == 1
+            assert canonical_shortest_path(tiles) is not None
+
+    @pytest.mark.parametrize("border", [True, False])
+    def test_without_endpoints_they_are_empty(self, name: str, size: int | tuple[int, int], border: bool) -> None:
+        levels = generate(rng(2), 5, size, name, border=border)
+        bare = generate(rng(2), 5, size, name, border=border, endpoints=False)
+        np.testing.assert_array_equal(bare, clear_endpoints(levels))
+
+    def test_seed_decides(self, name: str, size: int | tuple[int, int]) -> None:
+        first, same, other = (generate(rng(seed), 20, size, name) for seed in (3, 3, 4))
+        np.testing.assert_array_equal(first, same)
+        assert (first != other).any()
+        assert (first[0] != first[1:]).any()
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+@pytest.mark.parametrize(("border", "shape"), [(True, (0, 5, 6)), (False, (0, 3, 4))])
+def test_no_levels(name: str, border: bool, shape: tuple[int, ...]) -> None:
+    assert generate(rng(), 0, (3, 4), name, border=border).shape == shape
+
+
+def test_defaults_are_the_papers() -> None:
+    assert generate(rng(), 2).shape == (2, 18, 18)
+    np.testing.assert_array_equal(generate(rng(), 2), generate(rng(), 2, 16, "random", wall_probability=0.5))
+
+
+class TestKinds:
+    @pytest.mark.parametrize("name", ["perfect", "kruskal"])
+    @pytest.mark.parametrize("size", [5, 6, (3, 12), (1, 9), 15])
+    def test_perfect_mazes_are_trees_over_all_cells(self, name: str, size: int | tuple[int, int]) -> None:
+        for tiles in generate(rng(), 10, size, name, border=False):
+            assert is_tree(tiles)
+            assert (tiles[::2, ::2] != Tile.WALL).all()
+
+    def test_kruskal_has_more_dead_ends_than_perfect(self) -> None:
+        def dead_ends(name: str) -> int:
+            levels = generate(rng(), 20, 15, name)
+            return sum(degree == 1 for tiles in levels for _, degree in grid_graph(tiles).out_degree())
+
+        assert dead_ends("kruskal") > 1.5 * dead_ends("perfect")
+
+    def test_loops_have_cycles(self) -> None:
+        levels = generate(rng(), 20, 15, "loops")
+        assert all(is_connected(tiles) for tiles in levels)
+        assert sum(is_tree(tiles) for tiles in levels) == 0
+
+    @pytest.mark.parametrize("fraction", [0.0, 0.25, 1.0])
+    def test_loop_fraction_is_that_of_the_walls_between_cells(self, fraction: float) -> None:
+        perfect = inner(generate(rng(), 100, 15, "perfect", endpoints=False))
+        loopy = inner(generate(rng(), 100, 15, "loops", endpoints=False, loop_fraction=fraction))
+        between = np.add.outer(np.arange(15), np.arange(15)) % 2 == 1
+        np.testing.assert_array_equal(loopy[:, ~between], perfect[:, ~between])
+        opened = (loopy == Tile.EMPTY)[:, between][perfect[:, between] == Tile.WALL]
+        assert opened.mean() == pytest.approx(fraction, abs=0.02)
+        assert (loopy[perfect == Tile.EMPTY] == Tile.EMPTY).all()
+
+    @pytest.mark.parametrize("size", [6, (8, 10)])
+    def test_loops_keep_the_wall_at_the_end_of_even_sizes(self, size: int | tuple[int, int]) -> None:
+        levels = generate(rng(), 5, size, "loops", border=False, loop_fraction=1.0)
+        assert (levels[:, -1] == Tile.WALL).all()
+        assert (levels[:, :, -1] == Tile.WALL).all()
+
+    @pytest.mark.parametrize("largest_room", [1, 3, 5])
+    def test_rooms_are_connected_and_no_larger_than_asked(self, largest_room: int) -> None:
+        for tiles in generate(rng(), 20, 15, "rooms", largest_room=largest_room, endpoints=False, border=False):
+            assert is_connected(tiles)
+            free = np.pad(tiles == Tile.EMPTY, 1)
+            for grid in (free, free.T):
+                two_wide = np.lib.stride_tricks.sliding_window_view(grid, (2, largest_room + 1))
+                assert not two_wide.all(axis=(2, 3)).any()
+
+    @pytest.mark.parametrize("wall_probability", [0.3, 0.45, 0.55])
+    def test_caves_are_one_component(self, wall_probability: float) -> None:
+        for tiles in generate(rng(), 20, 16, "caves", wall_probability=wall_probability):
+            assert is_connected(tiles)
+
+    def test_only_the_largest_cave_stays(self) -> None:
+        noise = generate(rng(5), 30, 12, "caves", smoothing=0, wall_probability=0.6, endpoints=False, border=False)
+        assert all(is_connected(tiles) for tiles in noise)
+        assert (noise == Tile.EMPTY).sum(axis=(1, 2)).min() >= 2
+
+    def test_smoothing_is_by_majority_with_walls_outside(self) -> None:
+        raw = (rng(6).random((50, 9, 9), dtype=np.float32) < 0.45).astype(np.uint8)
+        grown = generate(rng(6), 50, 9, "caves", smoothing=1, endpoints=False, border=False)
+        padded = np.pad(raw, ((0, 0), (1, 1), (1, 1)), constant_values=1)
+        counts = sum(padded[:, row : row + 9, col : col + 9].astype(int) for row in range(3) for col in range(3))
+        assert isinstance(counts, np.ndarray)
+        components = [
+            max(map(len, nx.strongly_connected_components(grid_graph(tiles))))
+            for tiles in (counts >= 5).astype(np.uint8)
+        ]
+        assert (grown == Tile.EMPTY).sum(axis=(1, 2)).tolist() == components
+        assert ((grown == Tile.EMPTY) <= (counts < 5)).all()
+
+
+def chi_square_in_sigmas(counts: NDArray[np.int64]) -> float:
+    """How far counts lie from uniform, in standard deviations of chi-square."""
+    expected = counts.sum() / counts.size
+    chi_square = float(((counts - expected) ** 2 / expected).sum())
+    freedom = counts.size - 1
+    return (chi_square - freedom) / float(np.sqrt(2 * freedom))
+
+
+class TestStatistics:
+    @pytest.mark.parametrize(("size", "n", "length", "tolerance"), [(16, 60_000, 9.07, 0.1), (32, 40_000, 13.07, 0.2)])
+    def test_random_path_lengths(self, size: int, n: int, length: float, tolerance: float) -> None:
+        paths = solvers.shortest_path(generate(rng(1), n, size))
+        assert paths.sum(axis=(1, 2)).mean() == pytest.approx(length, abs=tolerance)
+
+    def test_random_diameters(self) -> None:
+        diameters = solvers.diameter(generate(rng(), 20_000, 16, endpoints=False))
+        assert diameters.sum(axis=(1, 2)).mean() == pytest.approx(24.5, abs=0.5)
+
+    def test_random_is_uniform_over_all_solvable_mazes(self) -> None:
+        """2 x 3 tiles: 30 places of source and target, 16 walls elsewhere, less the unsolvable ones."""
+        levels = generate(rng(), 50_000, (2, 3), border=False)
+        mazes, counts = np.unique(levels.reshape(-1, 6), axis=0, return_counts=True)
+        solvable = 0
+        for walls in np.ndindex(*(2,) * 6):
+            for source, target in np.ndindex(6, 6):
+                if source != target and walls[source] == walls[target] == 0:
+                    tiles = np.array(walls, np.uint8)
+                    tiles[source], tiles[target] = Tile.SOURCE, Tile.TARGET
+                    solvable += canonical_shortest_path(tiles.reshape(2, 3)) is not None
+        assert len(mazes) == solvable
+        assert abs(chi_square_in_sigmas(counts)) < 5
+
+    @pytest.mark.parametrize("wall_probability", [0.1, 0.3])
+    def test_walls_are_as_probable_as_asked(self, wall_probability: float) -> None:
+        """Far from source and target, whether a tile is a wall hardly matters to whether they are joined."""
+        levels = generate(rng(), 2000, 30, wall_probability=wall_probability)
+        assert (inner(levels) == Tile.WALL).mean() == pytest.approx(wall_probability, abs=0.01)
+
+    def test_extreme_wall_probabilities(self) -> None:
+        assert (inner(generate(rng(), 100, 5, wall_probability=0)) != Tile.WALL).all()
+        assert (solvers.shortest_path(generate(rng(), 100, 5, wall_probability=1)).sum(axis=(1, 2)) == 2).all()
+
+    def test_random_endpoints_are_uniform_over_pairs(self) -> None:
+        pairs = self.endpoint_pairs(generate(rng(), 38_000, (4, 5), wall_probability=0.0, border=False))
+        assert len(pairs) == 20 * 19
+        assert abs(chi_square_in_sigmas(pairs)) < 5
+
+    def test_placed_endpoints_are_uniform_over_pairs(self) -> None:
+        """All walls between the cells of 3 x 3 tiles removed: a ring of 8 tiles."""
+        pairs = self.endpoint_pairs(generate(rng(), 11_200, 3, "loops", loop_fraction=1.0))
+        assert len(pairs) == 8 * 7
+        assert abs(chi_square_in_sigmas(pairs)) < 5
+
+    @staticmethod
+    def endpoint_pairs(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
+        flat = levels.reshape(len(levels), -1)
+        pairs = np.stack([(flat == tile).argmax(axis=1) for tile in (Tile.SOURCE, Tile.TARGET)], axis=1)
+        return np.unique(pairs, axis=0, return_counts=True)[1]
+
+    @pytest.mark.parametrize("name", CELLS)
+    def test_carved_mazes_prefer_no_side(self, name: str) -> None:
+        levels = inner(generate(rng(), 4000, 7, name, endpoints=False))
+        free = (levels == Tile.EMPTY).mean(axis=0)
+        for mirrored in (free[::-1], free[:, ::-1], free.T):
+            np.testing.assert_allclose(free, mirrored, atol=0.06)
+
+
+NO_SIZE = r"size must be an integer >= 1 or a pair \(rows, cols\) of such"
+NO_FRACTION = r"must be a number in \[0, 1\]"
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+class TestBadArguments:
+    @pytest.mark.parametrize("size", [0, -3, 2.0, True, "16", None, (3, 0), (3,), (3, 4, 5), (3, 4.5), (True, 3)])
+    def test_size(self, name: str, size: Any) -> None:
+        with pytest.raises(ValueError, match=NO_SIZE):
+            generate(rng(), 1, size, name)
+
+    def test_too_small_for_both_endpoints(self, name: str) -> None:
+        with pytest.raises(ValueError, match="the least is 1 x 2"):
+            generate(rng(), 1, 1, name)
+
+    @pytest.mark.parametrize("n", [-1, 1.0, True, "1", None])
+    def test_n(self, name: str, n: Any) -> None:
+        with pytest.raises(ValueError, match="n must be an integer >= 0"):
+            generate(rng(), n, 4, name)
+
+    def test_unknown_option(self, name: str) -> None:
+        with pytest.raises(ValueError, match=rf"'{name}' has no option colour, taste; it takes .*border, endpoints"):
+            generate(rng(), 1, 4, name, taste=1, colour=2)
+
+    def test_numpy_integers_are_integers(self, name: str) -> None:
+        levels = generate(rng(), np.int64(2), (np.int32(6), np.uint8(7)), name)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(levels, generate(rng(), 2, (6, 7), name))
+        np.testing.assert_array_equal(levels, generate(rng(), 2, [6, 7], name))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "option"), [("random", "wall_probability"), ("caves", "wall_probability"), ("loops", "loop_fraction")]
+)
+@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True, 0.5j])
+def test_bad_fraction(name: str, option: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{option} {NO_FRACTION}"):
+        generate(rng(), 1, 4, name, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "least"),
+    [("rooms", "largest_room", 0, 1), ("rooms", "largest_room", 2.5, 1), ("caves", "smoothing", -1, 0)],
+)
+def test_bad_count(name: str, option: str, value: Any, least: int) -> None:
+    with pytest.raises(ValueError, match=f"{option} must be an integer >= {least}"):
+        generate(rng(), 1, 4, name, **{option: value})
+
+
+def test_unknown_generator() -> None:
+    with pytest.raises(ValueError, match=f"unknown generator 'maze'; known: {', '.join(GENERATORS)}"):
+        generate(rng(), 1, 4, "maze")
+
+
+def test_hopeless_caves_are_told_soon() -> None:
+    with pytest.raises(ValueError, match=r"caves of size 1 x 9 with wall_probability=0\.45 has two tiles; lower it"):
+        generate(rng(), 1, (1, 9), "caves")
+
+
+def test_hopeless_random_mazes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "FUTILE", 50)
+    with pytest.raises(ValueError, match=r"none of \d+ mazes of size 1 x 9999 with wall_probability=1\.0 was solvable"):
+        generate(rng(), 1, (1, 9999), wall_probability=1.0)
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_one_cell_has_no_room_for_endpoints(name: str) -> None:
+    with pytest.raises(ValueError, match="2 x 2 tiles have no two connected free tiles"):
+        generate(rng(), 1, 2, name, border=False)
+    assert (generate(rng(), 1, 2, name, border=False, endpoints=False) == Tile.EMPTY).sum() == 1
