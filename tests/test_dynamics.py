@@ -1,0 +1,199 @@
+"""The environments' mechanics, and their twin on torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym import dynamics, dynamics_torch, solvers
+from maze_nca_gym.dynamics import STATE_LIMIT, State
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.scoring import score
+
+CPU = torch.device("cpu")
+
+
+def solver_of(task: str) -> Any:
+    return solvers.shortest_path if task == "shortest-path" else solvers.diameter
+
+
+def levels_of(task: str, n: int, size: Any = 6, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.bool_], int]:
+    """n levels with many optima, their solutions and the number of their kinds of tile."""
+    rng, has_endpoints = np.random.default_rng(seed), task == "shortest-path"
+    tiles = generate(rng, n, size, wall_probability=0.2, endpoints=has_endpoints)
+    return tiles, solver_of(task)(tiles), 4 if has_endpoints else 2
+
+
+def start(task: str = "shortest-path", n: int = 5, n_channels: int = 3, **options: Any) -> State:
+    tiles, target, n_tiles = levels_of(task, n, **options)
+    return dynamics.initial(tiles, target, n_tiles, n_channels)
+
+
+def actions_for(state: Any, seed: int = 0) -> NDArray[np.float32]:
+    """Random states; half of the paths are optima with noise, most of those with ties broken the other way."""
+    rng = np.random.default_rng(seed)
+    action = rng.normal(0, 1, np.shape(state.channels)).astype(np.float32)
+    solve = solver_of("shortest-path" if state.maze.shape[1] == 4 else "diameter")
+    mirrored = solve(state.tiles[:, ::-1, ::-1])[:, ::-1, ::-1]
+    optima = np.where(np.arange(len(action))[:, None, None] % 4, mirrored, state.target)
+    half = len(action) // 2
+    action[:half, 0] = optima[:half] + rng.uniform(-0.4, 0.4, optima[:half].shape)
+    return action
+
+
+def assert_same(a: Any, b: Any) -> None:
+    for name in State._fields[:-1]:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+    np.testing.assert_array_equal(a.scores.table, b.scores.table)
+
+
+class TestInitial:
+    @pytest.mark.parametrize(("task", "n_tiles"), [("shortest-path", 4), ("diameter", 2)])
+    def test_zero_channels_on_the_levels(self, task: str, n_tiles: int) -> None:
+        state = start(task, n=5, n_channels=3, size=(4, 6))
+        np.testing.assert_array_equal(state.maze, one_hot(state.tiles, n_tiles))
+        assert state.channels.shape == (5, 3, 6, 8)
+        assert state.channels.dtype == np.float32
+        assert not state.channels.any()
+        np.testing.assert_array_equal(state.length, state.target.sum(axis=(1, 2)))
+
+    def test_scores_are_those_of_no_path(self) -> None:
+        state = start()
+        np.testing.assert_allclose(state.scores.table, score(state.tiles, state.channels[:, 0], state.target).table)
+        assert (state.scores.accuracy == 0).all()
+
+
+class TestTransition:
+    @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+    def test_action_becomes_the_channels_and_is_scored(self, task: str) -> None:
+        before = start(task, n=40)
+        action = actions_for(before)
+        after = dynamics.transition(before, action)
+        np.testing.assert_array_equal(after.channels, action)
+        np.testing.assert_array_equal(after.scores.table, score(before.tiles, action[:, 0], before.target).table)
+        assert 0 < after.scores.complete.sum() < after.scores.optimal.sum() < 40
+        for name in ("tiles", "maze", "target", "length"):
+            assert getattr(after, name) is getattr(before, name)
+
+    def test_another_optimum_counts(self) -> None:
+        tiles = parse("S.\n.T")[None]
+        before = dynamics.initial(tiles, solvers.shortest_path(tiles), 4, 1)
+        after = dynamics.transition(before, np.array([[[[1, 1], [0, 1]]]], np.float32))
+        assert after.scores.table.tolist() == [[0, 1, 0, 1]]
+
+    def test_values_beyond_the_limit_are_clipped(self) -> None:
+        before = start(n=1)
+        action = np.full(before.channels.shape, np.finfo(np.float32).max, np.float32)
+        assert (dynamics.transition(before, action).channels == STATE_LIMIT).all()
+        assert (dynamics.transition(before, -action).channels == -STATE_LIMIT).all()
+        exact = np.full(before.channels.shape, STATE_LIMIT, np.float32)
+        assert (dynamics.transition(before, exact).channels == 2**24).all()
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    @pytest.mark.parametrize("episode", [0, 3, 4])
+    def test_action_that_is_not_finite(self, value: float, episode: int) -> None:
+        before = start()
+        action = np.zeros(before.channels.shape, np.float32)
+        action[episode, -1, -1, -1] = value
+        with pytest.raises(ValueError, match=rf"must be finite, got NaN or infinity \(in episode {episode} of 5\)"):
+            dynamics.transition(before, action)
+        assert not before.channels.any()
+
+    def test_nothing_is_written_to(self) -> None:
+        before = dynamics.transition(start(), actions_for(start()))
+        kept = State(*(a.copy() for a in before[:-1]), type(before.scores)(before.scores.table.copy()))
+        action = actions_for(before, seed=1)
+        sent = action.copy()
+        after = dynamics.transition(before, action)
+        assert_same(before, kept)
+        np.testing.assert_array_equal(action, sent)
+        assert not np.shares_memory(after.channels, action)
+        assert not np.shares_memory(after.channels, before.channels)
+
+
+def test_with_levels_keeps_the_channels() -> None:
+    state = dynamics.transition(start(), actions_for(start()))
+    tiles, target, _ = levels_of("shortest-path", 5, seed=9)
+    edited = dynamics.with_levels(state, tiles, target)
+    np.testing.assert_array_equal(edited.channels, state.channels)
+    np.testing.assert_array_equal(edited.maze, one_hot(tiles))
+    np.testing.assert_array_equal(edited.scores.table, score(tiles, state.channels[:, 0], target).table)
+
+
+def test_replace_puts_fresh_episodes_in_their_rows() -> None:
+    old = dynamics.transition(start(), actions_for(start()))
+    fresh = start(n=2, seed=1)
+    rows = np.array([3, 1])
+    new = dynamics.replace(old, rows, fresh)
+    for name in State._fields[:-1]:
+        expected = getattr(old, name).copy()
+        expected[3], expected[1] = getattr(fresh, name)
+        np.testing.assert_array_equal(getattr(new, name), expected)
+        assert not np.shares_memory(getattr(new, name), getattr(old, name))
+    assert (new.scores.table[rows] == fresh.scores.table).all()
+    assert (new.scores.table[[0, 2, 4]] == old.scores.table[[0, 2, 4]]).all()
+
+
+@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+class TestTorchTwin:
+    def both(self, task: str, n: int, seed: int = 0) -> tuple[State, dynamics_torch.TensorState]:
+        tiles, target, n_tiles = levels_of(task, n, (5, 7), seed)
+        return dynamics.initial(tiles, target, n_tiles, 3), dynamics_torch.initial(tiles, target, n_tiles, 3, CPU)
+
+    def assert_agree(self, state: State, twin: dynamics_torch.TensorState) -> None:
+        for name in ("tiles", "target", "length"):
+            np.testing.assert_array_equal(getattr(twin, name), getattr(state, name))
+        np.testing.assert_array_equal(twin.maze.numpy(), state.maze)
+        np.testing.assert_array_equal(twin.channels.numpy(), state.channels)
+        np.testing.assert_array_equal(twin.wanted.numpy(), state.target)
+        assert twin.channels.dtype == twin.maze.dtype == torch.float32
+        np.testing.assert_allclose(twin.scores.table[:, :2], state.scores.table[:, :2], rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(twin.scores.table[:, 2:], state.scores.table[:, 2:])
+
+    def test_initial(self, task: str) -> None:
+        self.assert_agree(*self.both(task, 5))
+
+    def test_transition(self, task: str) -> None:
+        state, twin = self.both(task, 200)
+        for seed in range(3):
+            action = actions_for(state, seed)
+            action[7] *= 1e30
+            state = dynamics.transition(state, action)
+            twin = dynamics_torch.transition(twin, torch.from_numpy(action.copy()))
+            self.assert_agree(state, twin)
+            assert 0 < state.scores.complete.sum() < state.scores.optimal.sum() < 200
+
+    def test_replace(self, task: str) -> None:
+        state, twin = self.both(task, 6)
+        action = actions_for(state)
+        state, twin = dynamics.transition(state, action), dynamics_torch.transition(twin, torch.from_numpy(action))
+        fresh, fresh_twin = self.both(task, 3, seed=1)
+        rows = np.array([5, 0, 2])
+        replaced = dynamics_torch.replace(twin, rows, fresh_twin)
+        self.assert_agree(dynamics.replace(state, rows, fresh), replaced)
+        self.assert_agree(state, twin)
+
+    def test_action_that_is_not_finite(self, task: str) -> None:
+        _, twin = self.both(task, 5)
+        for value in (torch.nan, torch.inf, -torch.inf):
+            action = torch.zeros_like(twin.channels)
+            action[2, 1, 0, 0] = value
+            with pytest.raises(ValueError, match=r"must be finite, got NaN or infinity \(in episode 2 of 5\)"):
+                dynamics_torch.transition(twin, action)
+
+    def test_every_optimum_counts(self, task: str) -> None:
+        """On an open level, where optima abound: the transposed canonical path."""
+        tiles = np.zeros((1, 4, 4), np.uint8) if task == "diameter" else parse("S...\n....\n....\n...T")[None]
+        target = solver_of(task)(tiles)
+        state = dynamics.initial(tiles, target, 4, 1)
+        twin = dynamics_torch.initial(tiles, target, 4, 1, CPU)
+        action = target.transpose(0, 2, 1)[:, None].astype(np.float32).copy()
+        assert (action[:, 0] != target).any()
+        state, twin = dynamics.transition(state, action), dynamics_torch.transition(twin, torch.from_numpy(action))
+        self.assert_agree(state, twin)
+        assert state.scores.table.tolist() == [[0, 1, 0, 1]]
