@@ -25,9 +25,11 @@ class Form:
         steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a
             shortest path of `length` edges.
         counters: channels that count for ever, so that they never come to rest.
+        fused: the same step in one pass, from (maze, state), float32 on a CPU and without gradients; for speed.
     """
 
     table: WeightTable
     activate: Activation
     steps_per_edge: int
     counters: frozenset[IntEnum]
+    fused: Callable[[Tensor, Tensor], Tensor] | None = None

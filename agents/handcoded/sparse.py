@@ -7,15 +7,13 @@ float64, where they are exact, so that both give the same bits.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -45,51 +43,9 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
 
 
 def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
-    """The convolution over the channels of (B, T, H, W) `inputs`, then those of (B, C, H, W) `state`, both
-    float32."""
+    """The convolution over the channels of (B, T, H, W) `inputs`, then those of (B, C, H, W) `state`."""
+    from . import compiled  # here, because importing numba takes a third of a second
+
     out = torch.empty(state.shape)
-    _compiled()(inputs.detach().numpy(), state.detach().numpy(), *taps, out.numpy())
+    compiled.convolve(inputs.detach().numpy(), state.detach().numpy(), *taps, out.numpy())
     return out
-
-
-@cache
-def _compiled() -> Any:
-    import numba  # here, because it takes a third of a second
-
-    return numba.njit(cache=True, error_model="numpy")(_convolve)
-
-
-def _convolve(
-    inputs: Floats,
-    state: Floats,
-    places: Integers,
-    weights: Doubles,
-    biases: Doubles,
-    reach: int,
-    out: Floats,
-) -> None:
-    """Shift whole maps: behind each row lie `reach` zeros, which are also those before the next row."""
-    n_inputs, (n_mazes, n_channels, height, width) = inputs.shape[1], state.shape
-    stride = width + reach
-    size = height * stride
-    padded = np.zeros((n_inputs + n_channels, size + 2 * reach * stride + 2 * reach), np.float32)
-    total = np.empty(size, np.float64)
-    for maze in range(n_mazes):
-        for source in range(n_inputs + n_channels):
-            channel_map = inputs[maze, source] if source < n_inputs else state[maze, source - n_inputs]
-            for row in range(height):
-                begin = (row + reach) * stride + reach
-                for col in range(width):
-                    padded[source, begin + col] = channel_map[row, col]
-        tap = 0
-        for channel in range(n_channels):
-            total[:] = biases[channel]
-            while tap < len(weights) and places[tap, 0] == channel:
-                begin = (reach + places[tap, 2]) * stride + reach + places[tap, 3]
-                read, weight = padded[places[tap, 1], begin : begin + size], weights[tap]
-                for tile in range(size):
-                    total[tile] += weight * read[tile]
-                tap += 1
-            for row in range(height):
-                for col in range(width):
-                    out[maze, channel, row, col] = total[row * stride + col]

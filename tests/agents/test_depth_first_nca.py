@@ -10,7 +10,8 @@ from search_oracles import depth_first_order
 
 from maze_nca_gym.levels import Tile, one_hot, parse
 
-SIZES = [(3, 3), (4, 7), (9, 5), (16, 16), (13, 24)]
+SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 4), (13, 24, 2)]
+"""Height, width and mazes of each family."""
 
 
 def mazes(*tiles: np.ndarray) -> torch.Tensor:
@@ -23,10 +24,10 @@ def check(tiles: np.ndarray) -> None:
         np.testing.assert_array_equal(order, depth_first_order(level, (row, col)), err_msg=str(level))
 
 
-@pytest.mark.parametrize(("height", "width"), SIZES)
-def test_visits_in_the_order_of_a_sequential_search(height, width):
+@pytest.mark.parametrize(("height", "width", "n_mazes"), SIZES)
+def test_visits_in_the_order_of_a_sequential_search(height, width, n_mazes):
     rng = np.random.default_rng(height * width)
-    check(np.concatenate([sample(rng, family, 14, height, width) for family in FAMILIES]))
+    check(np.concatenate([sample(rng, family, n_mazes, height, width) for family in FAMILIES]))
 
 
 @pytest.mark.slow

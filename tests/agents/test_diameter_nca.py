@@ -10,7 +10,8 @@ from search_oracles import diameter_path, diameter_path_by_eccentricities, eccen
 
 from maze_nca_gym.levels import Tile, one_hot, parse
 
-SIZES = [(1, 7), (3, 3), (4, 7), (9, 5), (12, 12), (11, 17)]
+SIZES = [(1, 7, 8), (3, 3, 16), (4, 7, 16), (9, 5, 16), (12, 12, 3), (11, 17, 2), (24, 23, 1)]
+"""Height, width and mazes of each family."""
 SMALL = 100
 """Tiles up to which networkx compares all pairs of tiles."""
 
@@ -42,15 +43,10 @@ def check(tiles: Tiles) -> None:
         assert 0 <= taken <= 8 * n_free
 
 
-@pytest.mark.parametrize(("height", "width"), SIZES)
-def test_exact_on_every_kind_of_maze(height, width):
+@pytest.mark.parametrize(("height", "width", "n_mazes"), SIZES)
+def test_exact_on_every_kind_of_maze(height, width, n_mazes):
     rng = np.random.default_rng(height * width)
-    check(np.stack([FAMILIES[family](rng, height, width) for family in FAMILIES for _ in range(10)]))
-
-
-def test_exact_on_a_larger_maze():
-    rng = np.random.default_rng(0)
-    check(np.stack([FAMILIES[family](rng, 24, 23) for family in FAMILIES]))
+    check(np.stack([FAMILIES[family](rng, height, width) for family in FAMILIES for _ in range(n_mazes)]))
 
 
 @pytest.mark.slow

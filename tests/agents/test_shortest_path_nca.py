@@ -124,6 +124,20 @@ def test_gradients_are_finite_and_the_same_bits_come_out_with_and_without_them(t
         assert parameter.grad.any()
 
 
+@pytest.mark.parametrize(("ties", "form"), NAMES)
+@pytest.mark.parametrize("size", [(1, 1), (1, 9), (7, 1), (6, 11)])
+def test_any_state_gives_the_same_bits_with_and_without_gradients(ties, form, size):
+    policy = ShortestPathNCA(ties, form)
+    generator = torch.Generator().manual_seed(size[0])
+    eighths = torch.randint(-24, 25, (4, policy.n_channels, *size), generator=generator) / 8
+    maze = torch.randint(0, 2, (4, 4, *size), generator=generator).float()
+    with torch.no_grad():
+        without = policy(maze, eighths)
+        strided = policy(maze.mT.contiguous().mT, eighths.mT.contiguous().mT)
+    assert torch.equal(policy(maze, eighths), without)
+    assert torch.equal(strided, without)
+
+
 def test_changed_weights_are_used():
     policy = ShortestPathNCA()
     maze = mazes(parse("S..T"))

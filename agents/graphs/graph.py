@@ -1,0 +1,195 @@
+"""Graphs as the automata read them: checked, undirected, and with an order of every node's neighbours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Batch, Data
+from torch_geometric.nn import global_add_pool, global_max_pool
+from torch_geometric.utils import lexsort
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """B disjoint undirected graphs with n nodes and E directed edges in all.
+
+    Attributes:
+        source: (n,) bool, the node where a path or a search starts, one in every graph that has nodes.
+        target: (n,) bool, the node where a path ends, one in every graph that has nodes, or none anywhere.
+        edge_index: (2, E) int64. Every edge stands here once in each direction, without self-loops;
+            messages go from the nodes of row 0, the senders, to those of row 1, the receivers.
+        sender_preference: (E,) int64, how much the sender prefers the receiver: its degree for the first of
+            its neighbours, one less for each that follows, 1 for the last.
+        receiver_preference: (E,) int64, how much the receiver prefers the sender.
+        batch: (n,) int64, the graph of each node.
+        sizes: (B,) int64, the nodes of each graph.
+        degrees: (B,) int64, the largest degree in each graph.
+    """
+
+    source: Tensor
+    target: Tensor
+    edge_index: Tensor
+    sender_preference: Tensor
+    receiver_preference: Tensor
+    batch: Tensor
+    sizes: Tensor
+    degrees: Tensor
+
+    @classmethod
+    def of(cls, data: Data) -> Graphs:
+        """Check one graph, or a `Batch` of them, and order its neighbours.
+
+        Self-loops change no path and no search and are left out, and so are edges that are repeated.
+
+        Args:
+            data: has `edge_index`, (2, E) int64, with every edge in both directions; `source_mask`, (n,) bool;
+                `target_mask`, (n,) bool, for the shortest path alone; and perhaps `edge_rank`, (E,) integers:
+                a node's neighbours are ordered by the rank of the edges that lead to them, least first, and by
+                index where ranks are equal or missing. Of repeated edges the least rank counts.
+
+        Raises:
+            ValueError: a missing attribute, a wrong shape or dtype, an edge that leaves its graph or that has
+                no opposite edge, or a graph with nodes and not exactly one source (and target).
+        """
+        source = _mask(data, "source_mask")
+        n_nodes = len(source)
+        target = _mask(data, "target_mask") if "target_mask" in data else torch.zeros_like(source)
+        batch, n_graphs = _batch(data, n_nodes)
+        sizes = torch.bincount(batch, minlength=n_graphs)
+        _check_one_each(source, batch, sizes, "source")
+        if "target_mask" in data:
+            _check_length(target, n_nodes, "target_mask")
+            _check_one_each(target, batch, sizes, "target")
+        edge_index, rank = _without_repetitions(_edges(data, batch), _ranks(data))
+        preference = _preferences(edge_index[0], rank, n_nodes)
+        degree = torch.bincount(edge_index[0], minlength=n_nodes)
+        return cls(
+            source,
+            target,
+            edge_index,
+            preference,
+            preference[_opposites(edge_index)],
+            batch,
+            sizes,
+            global_max_pool(degree, batch, n_graphs),
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of all graphs."""
+        return len(self.batch)
+
+    def max(self, x: Tensor) -> Tensor:
+        """The maximum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
+        return global_max_pool(x, self.batch, len(self.sizes))
+
+    def min(self, x: Tensor) -> Tensor:
+        """The minimum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
+        return -self.max(-x)
+
+
+def _mask(data: Data, name: str) -> Tensor:
+    mask = data[name] if name in data else None
+    if not isinstance(mask, Tensor) or mask.ndim != 1 or mask.dtype != torch.bool:
+        raise ValueError(f"{name} must be a (n,) bool tensor, got {_described(mask)}")
+    return mask
+
+
+def _described(value: object) -> str:
+    if isinstance(value, Tensor):
+        return f"shape {tuple(value.shape)}, dtype {value.dtype}"
+    return "none" if value is None else type(value).__name__
+
+
+def _check_length(values: Tensor, n_nodes: int, name: str) -> None:
+    if len(values) != n_nodes:
+        raise ValueError(
+            f"source_mask has {n_nodes} nodes, but {name} has {len(values)}: give every graph its `num_nodes`, "
+            "and every mask as many entries"
+        )
+
+
+def _batch(data: Data, n_nodes: int) -> tuple[Tensor, int]:
+    """The graph of each node, and the number of graphs."""
+    if data.batch is None:
+        return data.source_mask.new_zeros(n_nodes, dtype=torch.int64), 1
+    _check_length(data.batch, n_nodes, "batch")
+    return data.batch, data.num_graphs if isinstance(data, Batch) else int(data.batch.max(initial=0)) + 1
+
+
+def _check_one_each(mask: Tensor, batch: Tensor, sizes: Tensor, name: str) -> None:
+    """One marked node in each graph, none in a graph without nodes."""
+    counts = global_add_pool(mask.long(), batch, len(sizes))
+    wrong = (counts != sizes.clamp(max=1)).nonzero().flatten()
+    if len(wrong):
+        graph = int(wrong[0])
+        raise ValueError(f"every graph needs exactly one {name}, but graph {graph} has {int(counts[graph])}")
+
+
+def _edges(data: Data, batch: Tensor) -> Tensor:
+    edge_index = data.edge_index
+    if not isinstance(edge_index, Tensor) or edge_index.ndim != 2 or len(edge_index) != 2:
+        raise ValueError(f"edge_index must have shape (2, E), got {_described(edge_index)}")
+    if edge_index.dtype != torch.int64:
+        raise ValueError(f"edge_index must be int64, got {edge_index.dtype}")
+    if edge_index.numel() and not (edge_index.min() >= 0 and edge_index.max() < len(batch)):
+        raise ValueError(
+            f"edge_index must hold nodes from 0 to {len(batch) - 1}, got {int(edge_index.min())} to {int(edge_index.max())}"
+        )
+    leaving = (batch[edge_index[0]] != batch[edge_index[1]]).nonzero().flatten()
+    if len(leaving):
+        raise ValueError(f"the edge {_edge(edge_index, leaving)} joins different graphs of the batch")
+    return edge_index
+
+
+def _edge(edge_index: Tensor, places: Tensor) -> str:
+    """The first of some edges, for a message."""
+    return " -> ".join(str(int(node)) for node in edge_index[:, places[0]])
+
+
+def _ranks(data: Data) -> Tensor:
+    """(E,) of the edges as given; all equal if there are none."""
+    n_edges = data.edge_index.shape[1]
+    if "edge_rank" not in data:
+        return data.edge_index.new_zeros(n_edges)
+    rank = data.edge_rank
+    integer = isinstance(rank, Tensor) and not rank.is_floating_point() and rank.dtype != torch.bool
+    if not integer or rank.shape != (n_edges,):
+        raise ValueError(f"edge_rank must hold {n_edges} integers, one an edge, got {_described(rank)}")
+    return rank
+
+
+def _without_repetitions(edge_index: Tensor, rank: Tensor) -> tuple[Tensor, Tensor]:
+    """The edges by sender, then receiver, each once and with its least rank; no self-loops."""
+    joining = edge_index[0] != edge_index[1]
+    edge_index, rank = edge_index[:, joining], rank[joining]
+    order = lexsort([rank, edge_index[1], edge_index[0]])
+    edge_index, rank = edge_index[:, order], rank[order]
+    first = torch.ones_like(rank, dtype=torch.bool)
+    first[1:] = (edge_index[:, 1:] != edge_index[:, :-1]).any(dim=0)
+    return edge_index[:, first], rank[first]
+
+
+def _preferences(sender: Tensor, rank: Tensor, n_nodes: int) -> Tensor:
+    """(E,) for edges by sender, then receiver: how many of the sender's edges come no earlier than each."""
+    order = lexsort([rank, sender])  # stable, so that equal ranks stay in the order of the receivers
+    ends = torch.bincount(sender, minlength=n_nodes).cumsum(dim=0)
+    preference = torch.empty_like(sender)
+    preference[order] = ends[sender] - torch.arange(len(sender), device=sender.device)
+    return preference
+
+
+def _opposites(edge_index: Tensor) -> Tensor:
+    """(E,) for edges by sender, then receiver: where the opposite edge stands."""
+    opposites = lexsort([edge_index[0], edge_index[1]])
+    if not torch.equal(edge_index[:, opposites].flip(0), edge_index):
+        span = int(edge_index.max()) + 1
+        sender, receiver = edge_index
+        alone = ~torch.isin(sender * span + receiver, receiver * span + sender)
+        raise ValueError(
+            f"graphs must be undirected, but the edge {_edge(edge_index, alone.nonzero().flatten())} has no opposite: "
+            "torch_geometric.utils.to_undirected adds them"
+        )
+    return opposites

@@ -1,0 +1,147 @@
+"""The shortest path on any graph (paper, sections "Dijkstra map generation" and "Shortest path extraction").
+
+A flood spreads from one end, and every node counts the steps since the flood came. Ages of neighbours differ
+by at most one, also on graphs with odd cycles, so the older of two neighbours is nearer to the flood's
+origin by one, and the path goes from the other end to older and older nodes. Every rule is local: a node
+reads its own state and its neighbours'.
+
+The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle
+both floods reach all three nodes in the same step, and the path would contain the third.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from ..handcoded.activations import step
+from .automaton import GraphNCA
+from .graph import Graphs
+from .rules import Extend, FirstOlder, Follow, Neighbours
+
+
+class ShortestPath(NamedTuple):
+    """What a shortest-path automaton found.
+
+    Attributes:
+        path: (n,) bool, the nodes of the path; none in a graph whose target cannot be reached.
+        steps: (B,) int64, the iterations until each graph's path was complete or nothing moved any more.
+    """
+
+    path: Tensor
+    steps: Tensor
+
+
+class _PathGraphNCA(GraphNCA):
+    """Floods, then extracts: a path of L edges is complete after exactly 2 L + 2 steps, and then stays.
+
+    L is at most n - 1, and where the target cannot be reached the flood and what follows it stop one step
+    after n at the latest: all within 2 n steps.
+    """
+
+    def prepare(self, data: Data) -> Graphs:
+        """As `Graphs.of`; every graph with nodes must have a target."""
+        if "target_mask" not in data:
+            raise ValueError("the shortest path needs a target_mask, a (n,) bool tensor")
+        return super().prepare(data)
+
+    def largest_count(self, graphs: Graphs) -> int:  # noqa: D102
+        return self.max_steps(graphs)
+
+    def is_settled(self, graphs: Graphs, state: Tensor, following: Tensor) -> Tensor:
+        """(B,) bool: the path is at the source and the target, or nothing moves because no path exists."""
+        apart = (graphs.source | graphs.target) & (state[:, 0] < 1)
+        joined = (graphs.max(apart.to(state.dtype)) == 0) & (graphs.sizes > 0)
+        return joined | super().is_settled(graphs, state, following)
+
+    def run(self, data: Data, dtype: torch.dtype = torch.float32) -> ShortestPath:
+        """The paths of one graph or of a batch.
+
+        Args:
+            data: as in `Graphs.of`; with the masks of a source and a target in every graph.
+            dtype: of the state.
+
+        Raises:
+            ValueError: graphs that `Graphs.of` refuses, or too large for the dtype to count on: more than
+                2**23 nodes in one graph in float32.
+        """
+        graphs = self.prepare(data)
+        steps = torch.zeros_like(graphs.sizes)
+        for state, settled in self.iterate(graphs, dtype):
+            steps += ~settled
+        return ShortestPath(state[:, 0] > 0, steps)
+
+
+class AllPathsChannel(IntEnum):
+    """The state channels: `FLOOD` has reached the node from the source, `AGE` counts since when."""
+
+    PATH = 0
+    FLOOD = 1
+    AGE = 2
+
+
+class AllPathsGraphNCA(_PathGraphNCA):
+    """The nodes of all shortest paths; the grid's form "one-flood" of `ShortestPathNCA("all")`, step by step."""
+
+    def __init__(self) -> None:
+        super().__init__(AllPathsChannel, frozenset({AllPathsChannel.AGE}))
+        self.neighbours = Neighbours()
+        self.extend = Extend()
+
+    def update(self, graphs: Graphs, state: Tensor) -> Tensor:
+        """The flood from the source; the path from the target, once the flood is there."""
+        path, flood, age = state.unbind(dim=1)
+        enters = self.extend(graphs.edge_index, path=path, age=age)
+        return torch.stack(
+            [
+                step(step(graphs.target + flood - 1) + enters),
+                step(graphs.source + flood + self.neighbours(graphs.edge_index, x=flood)),
+                age + flood,
+            ],
+            dim=1,
+        )
+
+
+class CanonicalPathChannel(IntEnum):
+    """The state channels: those of a flood from the target, and `POINT`.
+
+    `POINT` is how much the node prefers the neighbour that is next on its canonical path, 0 if it knows none.
+    """
+
+    PATH = 0
+    FLOOD = 1
+    AGE = 2
+    POINT = 3
+
+
+class CanonicalPathGraphNCA(_PathGraphNCA):
+    """One shortest path: from the source, always the first neighbour that is nearer to the target.
+
+    On a maze's graph with neighbours in the order up, left, down, right it is `ShortestPathNCA("canonical")`,
+    step by step.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(CanonicalPathChannel, frozenset({CanonicalPathChannel.AGE}))
+        self.neighbours = Neighbours()
+        self.first_older = FirstOlder()
+        self.follow = Follow()
+
+    def update(self, graphs: Graphs, state: Tensor) -> Tensor:
+        """The flood from the target; pointers; the path from the source, once the flood is there."""
+        path, flood, age, point = state.unbind(dim=1)
+        edges = graphs.edge_index
+        enters = self.follow(edges, path=path, point=point, sender_preference=graphs.sender_preference)
+        return torch.stack(
+            [
+                step(graphs.source + flood + path - 1 + enters),
+                step(graphs.target + flood + self.neighbours(edges, x=flood)),
+                age + flood,
+                self.first_older(edges, age=age, receiver_preference=graphs.receiver_preference),
+            ],
+            dim=1,
+        )

@@ -1,0 +1,87 @@
+"""Every policy, run by the environments, by `rollout` and by Stable-Baselines3."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import list_policies, load, rollout, trace
+
+from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.levels import clear_endpoints, parse
+
+LEVEL = parse("""
+    #######
+    #S..#T#
+    #.#.#.#
+    #.#...#
+    #######
+""")
+SOLVERS = ["shortest-path-bfs", "diameter"]
+
+
+def environment_id(task: str) -> str:
+    return next(name for name, (of_task, _) in ENVIRONMENTS.items() if of_task == task)
+
+
+@pytest.mark.parametrize("name", list_policies())
+def test_a_rollout_equals_stepping_the_environment(name):
+    policy = load(name)
+    level = LEVEL if policy.n_tiles == 4 else clear_endpoints(LEVEL)
+    env = gym.make(environment_id(policy.task), levels=level, n_channels=policy.n_channels + 2)
+    observation, _ = env.reset(seed=0)
+    maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
+    counters = None
+    with torch.no_grad():
+        for expected in list(trace(policy, maze, 40, zeros))[1:]:
+            action, counters = policy.predict(observation, counters)
+            observation, _, terminated, truncated, _ = env.step(action)
+            np.testing.assert_array_equal(observation["state"], expected[0].numpy())
+            if terminated or truncated:
+                break
+    env.close()
+
+
+@pytest.mark.parametrize("name", list_policies())
+def test_a_rollout_equals_stepping_a_vector_environment(name):
+    policy = load(name)
+    env = gym.make_vec(environment_id(policy.task), 3, size=5, n_channels=policy.n_channels)
+    observation, _ = env.reset(seed=1)
+    start = {key: torch.from_numpy(array.copy()) for key, array in observation.items()}
+    counters, running = None, np.ones(3, bool)
+    for step in range(1, 9):
+        action, counters = policy.predict(observation, counters)
+        observation, _, terminated, truncated, _ = env.step(action)
+        with torch.no_grad():
+            expected = rollout(policy, start["maze"], step, start["state"]).numpy()
+        np.testing.assert_array_equal(observation["state"][running], expected[running])
+        running &= ~(terminated | truncated)
+    env.close()
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_exact_policies_solve_generated_levels(name):
+    policy = load(name)
+    env = gym.make(environment_id(policy.task), size=6, n_channels=policy.n_channels)
+    for seed in range(5):
+        observation, _ = env.reset(seed=seed)
+        counters, total, done, info = None, 0.0, False, {}
+        while not done:
+            action, counters = policy.predict(observation, counters)
+            observation, reward, terminated, truncated, info = env.step(action)
+            total += float(reward)
+            done = terminated or truncated
+        assert terminated
+        assert info["complete"]
+        assert total == pytest.approx(1)
+    env.close()
+
+
+def test_stable_baselines_evaluates_a_policy():
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    monitor = pytest.importorskip("stable_baselines3.common.monitor")
+    env = monitor.Monitor(gym.make("MazeShortestPath-v0", size=4))
+    mean, deviation = evaluation.evaluate_policy(load("shortest-path-bfs"), env, n_eval_episodes=4, warn=False)
+    assert mean == pytest.approx(1)
+    assert deviation == pytest.approx(0)
