@@ -14,11 +14,29 @@ if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package,
 from .registry import PolicyInfo, list_policies, load
 
 if TYPE_CHECKING:
+    from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policy import Policy, rollout, trace
 
-__all__ = ["Policy", "PolicyInfo", "list_policies", "load", "rollout", "trace"]
+__all__ = [
+    "DepthFirstNCA",
+    "DiameterNCA",
+    "Policy",
+    "PolicyInfo",
+    "ShortestPathNCA",
+    "list_policies",
+    "load",
+    "rollout",
+    "trace",
+]
 
-_LAZY = {"Policy": ".policy", "rollout": ".policy", "trace": ".policy"}
+_LAZY = {
+    "Policy": ".policy",
+    "rollout": ".policy",
+    "trace": ".policy",
+    "DepthFirstNCA": ".handcoded",
+    "DiameterNCA": ".handcoded",
+    "ShortestPathNCA": ".handcoded",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -143,8 +143,8 @@ class Policy(nn.Module):
         return (action[0] if single else action).cpu().numpy(), (counters + 1,)
 
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
-        """One iteration of every environment; those at the same step run as one batch."""
-        if (counters == counters[:1]).all():
+        """One iteration of every environment; those at the same step run as one batch, or all if none matters."""
+        if not self.uses_step or (counters == counters[:1]).all():
             return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
         action = torch.empty_like(state)
         for step in np.unique(counters):

@@ -37,23 +37,23 @@ _POLICIES = {
     "shortest-path-bfs": PolicyInfo(
         task="shortest-path",
         description="breadth-first flood from the target, then the canonical shortest path; exact",
-        constructor=".handcoded.shortest_path:ShortestPathNCA",
+        constructor=".handcoded:ShortestPathNCA",
     ),
-    "shortest-paths-bfs": PolicyInfo(
+    "all-shortest-paths": PolicyInfo(
         task="shortest-path",
         description="floods from both ends, then all shortest paths at once, as in the paper; exact",
-        constructor=".handcoded.shortest_path:ShortestPathNCA",
+        constructor=".handcoded:ShortestPathNCA",
         options={"ties": "all"},
     ),
     "depth-first": PolicyInfo(
         task="shortest-path",
         description="depth-first search from the source; channel 0 is the tiles visited so far",
-        constructor=".handcoded.depth_first:DepthFirstNCA",
+        constructor=".handcoded:DepthFirstNCA",
     ),
     "diameter": PolicyInfo(
         task="diameter",
         description="all eccentricities by nested waves, then the canonical longest shortest path; exact",
-        constructor=".handcoded.diameter:DiameterNCA",
+        constructor=".handcoded:DiameterNCA",
     ),
 }
 

@@ -1,1 +1,7 @@
 """Hand-coded automata: exact solvers whose weights are tables (paper, section "Hand-coded networks")."""
+
+from .depth_first import DepthFirstNCA
+from .diameter import DiameterNCA
+from .shortest_path import ShortestPathNCA
+
+__all__ = ["DepthFirstNCA", "DiameterNCA", "ShortestPathNCA"]

@@ -134,14 +134,12 @@ class DiameterNCA(HandcodedNCA):
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Alg. 1: search, launch waves, register eccentricities, then find the path between the first
-        farthest pair."""
+        """Alg. 1: search, launch waves, register them, then draw the path between the first farthest pair."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
         waits = _pebble_to_launch(before)
         search, finished = _search(new, before, free, position)
-        go = 1 - global_max(waits)
-        search = before.search + go * (search - before.search)
+        go = 1 - global_max(waits)  # the search stands still while a pebble waits
         launch = waits * _wave_has_passed(before)
         wave_from = torch.relu(new.wave_from)
         spread = torch.maximum(new.wave, wave_from.amax(dim=1, keepdim=True)) * free
@@ -150,20 +148,18 @@ class DiameterNCA(HandcodedNCA):
         wave = torch.maximum(spread, (launch + start) * new.clock)
         arrived = step(wave - before.wave)
         distance = new.clock - wave
-        diameter = global_max(before.eccentricity)
-        last_wave = step(global_max(before.end) + global_max(start))
         path, enter = follow(new.path, new.enter)
         return torch.cat(
             [
                 path,
-                search,
+                before.search + go * (search - before.search),
                 step(new.launched + launch),
                 new.clock,
                 wave,
                 wave_from,
                 new.eccentricity + torch.relu(arrived * distance - new.eccentricity),
                 step(new.end + start),
-                step(new.far + arrived * sawtooth(distance - diameter, 0) * last_wave),
+                step(new.far + arrived * _is_last_tile(before, start, distance)),
                 step(new.flood),
                 torch.relu(new.age),
                 first(step(new.point)),
@@ -192,8 +188,7 @@ def _pebble_to_launch(before: Fields) -> Tensor:
 
 
 def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of the search and its seeds, (B, 10, H, W), and (B, 1, 1, 1): 1 once all free tiles are
-    visited.
+    """One step of the search and its seeds, (B, 10, H, W), and (B, 1, 1, 1): 1 once every free tile is visited.
 
     One minimum finds the tile to pop or, with an empty stack, the first free tile that has not been visited.
     """
@@ -218,3 +213,9 @@ def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:
     """1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
     farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
     return sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))
+
+
+def _is_last_tile(before: Fields, start: Tensor, distance: Tensor) -> Tensor:
+    """1 at a diameter's distance, once the wave from the path's first tile is on its way."""
+    last_wave = step(global_max(before.end) + global_max(start))
+    return sawtooth(distance - global_max(before.eccentricity), 0) * last_wave

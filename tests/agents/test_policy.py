@@ -108,6 +108,23 @@ def test_predict_runs_each_environment_at_its_own_step():
         np.testing.assert_array_equal(action[env], alone[0].detach().numpy())
 
 
+def test_predict_runs_one_batch_where_steps_do_not_matter():
+    batches = []
+
+    class Timeless(Doubling):
+        uses_step = False
+
+        def update(self, maze, state, step):
+            batches.append(len(state))
+            return super().update(maze, state, step)
+
+    seen = {"maze": np.zeros((3, 4, 2, 2), np.float32), "state": np.ones((3, 1, 2, 2), np.float32)}
+    action, counters = Timeless().predict(seen, (np.array([4, 0, 9]),))
+    assert batches == [3]
+    np.testing.assert_array_equal(counters[0], [5, 1, 10])
+    np.testing.assert_array_equal(action, 2 * seen["state"])
+
+
 def test_predict_accepts_read_only_and_strided_arrays():
     seen = observation(2)
     plain, _ = Counting().predict(seen)

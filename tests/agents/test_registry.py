@@ -6,6 +6,8 @@ import sys
 import pytest
 from maze_nca_gym.agents import Policy, list_policies, load
 
+from maze_nca_gym import agents
+
 
 @pytest.mark.parametrize("name", list_policies())
 def test_every_policy_loads_and_is_what_the_table_says(name):
@@ -24,7 +26,7 @@ def test_unknown_name_lists_the_known_ones():
 
 
 def test_options_reach_the_constructor():
-    assert load("shortest-path-bfs", ties="all").n_channels == load("shortest-paths-bfs").n_channels == 8
+    assert load("shortest-path-bfs", ties="all").n_channels == load("all-shortest-paths").n_channels == 8
     with pytest.raises(ValueError, match="unknown ties 'none'; known: canonical, all"):
         load("shortest-path-bfs", ties="none")
 
@@ -41,3 +43,8 @@ def test_listing_policies_imports_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_every_export_is_there():
+    for name in agents.__all__:
+        assert getattr(agents, name).__name__ == name

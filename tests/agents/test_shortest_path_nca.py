@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
@@ -158,6 +160,7 @@ def test_copies_and_saved_weights():
     maze = mazes(parse("S..T"))
     with torch.no_grad():
         assert torch.equal(rollout(policy, maze, 3), rollout(changed, maze, 3))
+        assert torch.equal(rollout(deepcopy(changed), maze, 3), rollout(changed, maze, 3))
 
 
 @pytest.mark.parametrize(("ties", "form"), NAMES)
