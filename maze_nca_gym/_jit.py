@@ -26,7 +26,7 @@ _lock = threading.Lock()
 
 
 def kernels(n_tiles: int) -> Any:
-    """The kernels for work on `n_tiles` tiles, as attributes: compiled if they are, or if they are worth waiting for."""
+    """The kernels for work on `n_tiles` tiles, as attributes: compiled if they are, or if it is worth the wait."""
     if _compiled is not None:
         return _compiled
     _start_compiler()

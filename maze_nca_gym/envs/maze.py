@@ -102,17 +102,17 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """
         super().reset(seed=seed)
         level = check_options(options).get("level")
-        state = self._begin(self._source.draw(self.np_random)[None] if level is None else self._source.given(level))
-        while self._view.show(state, 0):
-            state = self._begin(self._source.draw(self.np_random)[None])
+        self._begin(self._source.draw(self.np_random)[None] if level is None else self._source.given(level))
+        while self._view.show(self.state, 0, self._edit):
+            self._begin(self._source.draw(self.np_random)[None])
+        state = self.state
         info = {"target": state.target[0].copy(), "solution_length": int(state.length[0])}
         return _observation(state), info
 
-    def _begin(self, tiles: Tiles) -> State:
+    def _begin(self, tiles: Tiles) -> None:
         target = self._task.solve_all(tiles)
         self._state = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
         self._n_steps = 0
-        return self._state
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Make the action the state.
@@ -127,23 +127,21 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         after = dynamics.transition(before, check_action(action, self._shape)[None])
         self._state = after
         self._n_steps += 1
-        wants_new_level = False
-        if self.render_mode == "human":
-            wants_new_level = self._view.show(after, self._n_steps)
-            self._edit(self._view.take_edits())
-        loss, accuracy, complete, optimal = after.scores.table[0].tolist()
+        truncated = self._view.show(after, self._n_steps, self._edit)
+        loss, accuracy, complete, optimal = self._state.scores.table.tolist()[0]
         info = {"accuracy": accuracy, "loss": loss, "complete": complete != 0, "optimal": optimal != 0}
         reward = accuracy - before.scores.table.item(ACCURACY)
-        return _observation(self._state), reward, optimal != 0, wants_new_level, info
+        return _observation(self._state), reward, optimal != 0, truncated, info
 
-    def _edit(self, places: list[tuple[int, int]]) -> None:
-        """Turn walls into empty tiles and back while the automaton runs; an edit that leaves no solution is undone."""
+    def _edit(self, places: list[tuple[int, int]]) -> State:
+        """Turn walls into empty tiles and back while the automaton runs; what leaves no solution is not done."""
         for row, col in places:
             tiles = self.state.tiles.copy()
             tiles[0, row, col] = Tile.EMPTY if tiles[0, row, col] == Tile.WALL else Tile.WALL
             target = self._task.solve(tiles)
             if target.any():
                 self._state = dynamics.with_levels(self.state, tiles, target)
+        return self.state
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """The picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows it."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
+_FLOAT32 = np.dtype(np.float32)
+
 
 def state_space(n_channels: int, height: int, width: int) -> Box:
     """The automaton's state, which is the action too."""
@@ -39,12 +41,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     Raises:
         ValueError: another shape, or not floating-point.
     """
-    if (
-        type(action) is np.ndarray
-        and action.dtype == np.float32
-        and action.shape == shape
-        and action.flags.c_contiguous
-    ):
+    if type(action) is np.ndarray and action.dtype is _FLOAT32 and action.shape == shape and action.flags.c_contiguous:
         return action
     array = np.asarray(action)
     if array.shape != shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,20 +43,20 @@ class View:
         self._title = title
         self._window: Window | None = None
 
-    def show(self, state: State, n_steps: int) -> bool:
-        """In "human" mode show episode 0 in the window; returns whether the user asks for a new level there."""
+    def show(self, state: State, n_steps: int, edit: Callable[[list[tuple[int, int]]], State]) -> bool:
+        """In "human" mode show episode 0 in the window; returns whether the user asks for a new level there.
+
+        `edit` toggles the tiles at the (row, col) that the user clicked and returns the state to show then.
+        """
         if self._mode != "human":
             return False
-        from maze_nca_gym.rendering.history import Snapshot
-        from maze_nca_gym.rendering.window import Request, Window
+        from maze_nca_gym.rendering import Request, Snapshot, Window
 
         if self._window is None:
             self._window = Window(self._fps, self._title)
-        return self._window.show(Snapshot(**self._picture(state, 0, n_steps))) is Request.NEW_LEVEL
-
-    def take_edits(self) -> list[tuple[int, int]]:
-        """The (row, col) of tiles that the user toggled in the window since the last call."""
-        return [] if self._window is None else self._window.take_edits()
+        while (request := self._window.show(Snapshot(**self._picture(state, 0, n_steps)))) is Request.EDIT:
+            state = edit(self._window.take_edits())
+        return request is Request.NEW_LEVEL
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
         """One episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""
