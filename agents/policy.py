@@ -21,8 +21,7 @@ PATH = 0
 """The channel of every state that holds the predicted path."""
 
 Counters = tuple[NDArray[np.int64]]
-"""The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had so
-far."""
+"""The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
 
 
 class Policy(nn.Module):
@@ -32,8 +31,7 @@ class Policy(nn.Module):
 
     Attributes:
         task: "shortest-path" or "diameter".
-        n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (empty,
-            wall).
+        n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (the first two).
         channel_names: the meaning of each state channel; the first is "path".
         n_channels: state channels that it needs.
         uses_step: whether an iteration depends on the step; `predict` then runs environments at different steps
@@ -56,8 +54,7 @@ class Policy(nn.Module):
         self.n_channels = len(self.channel_names)
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """One iteration on (B, n_tiles, H, W) and (B, n_channels, H, W), both checked; returns the next
-        state."""
+        """The next state of (B, n_tiles, H, W) mazes and (B, n_channels, H, W) states, which are checked."""
         raise NotImplementedError
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:

@@ -2,9 +2,8 @@
 
 Neighbours' distances to the target differ by exactly one on a grid, which has no odd cycles. So a tile that
 stores its distance modulo 3 knows which neighbours are one nearer and which one farther, and no channel ever
-leaves {0, 1}:
-the automaton is exact in bfloat16, and on mazes of any size. Otherwise it is the automaton of `canonical`,
-step by step.
+holds anything but 0 and 1: the automaton is exact in bfloat16, and on mazes of any size. Otherwise it is the
+automaton of `canonical`, step by step.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ class Channel(IntEnum):
 
 PHASES = (Channel.PHASE_0, Channel.PHASE_1, Channel.PHASE_2)
 _CODES = {Channel.PHASE_0: 4, Channel.PHASE_1: 5, Channel.PHASE_2: 6}
-"""A tile less a neighbour is 1 or -2 if the neighbour is one nearer; unreached tiles, 0, give 0 or 4 to 6
-either way."""
+"""A tile less a neighbour is 1 or -2 if the neighbour is one nearer; with unreached tiles it is 0 or beyond 3."""
 
 
 def _phase_weights(phase: Channel) -> tuple[Weight, ...]:

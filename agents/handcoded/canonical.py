@@ -42,8 +42,7 @@ class Channel(IntEnum):
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
-    """The weights between channels named as in `Channel`, for any channels that mark both ends and the
-    walls."""
+    """The weights between channels named as in `Channel`, whatever marks the ends and the walls."""
     path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
     return (
         # the flood, as in the paper's Table "Dijkstra map generation"

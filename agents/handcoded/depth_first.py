@@ -45,8 +45,7 @@ class Channel(IntEnum):
 RANK_UNIT = 5
 """A step on the stack, in the units of a rank: more than the largest direction priority, 4."""
 UNSTACKED = 16
-"""Rank of a tile off the stack, times H W: more than any that waits, since a search ends within 2 H W
-steps."""
+"""Rank of a tile off the stack, times H W: more than any that waits, as a search ends within 2 H W steps."""
 FIRST_VISITED = {"U": (), "L": ("DL",), "D": ("DD", "DR"), "R": ("UR", "RR", "DR")}
 """For the neighbour that the pebble comes from, its neighbours that it would visit before the tile itself:
 the paper's W_p,(i,j). A pebble that comes from above has moved down, which is always its first choice."""
@@ -55,8 +54,7 @@ the paper's W_p,(i,j). A pebble that comes from above has moved down, which is a
 def search_weights(
     channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
 ) -> tuple[Weight, ...]:
-    """Table "DFS" between channels named as in `Channel`, for any channels that mark starts, walls and free
-    tiles."""
+    """Table "DFS" between channels named as in `Channel`, whatever marks starts, walls and free tiles."""
     pebble, stack = channels["PEBBLE"], channels["STACK"]
     direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
     return (
@@ -116,8 +114,7 @@ class Search(NamedTuple):
 
 
 def explore(convolved: Search, before: Search) -> Search:
-    """One move of the pebble, and the stack as it passes by (appendix "DFS", "Forward pass", up to
-    `pebble`)."""
+    """One move of the pebble, and the stack as it passes by (appendix "DFS", "Forward pass", to `pebble`)."""
     flow = step(convolved.flow)
     route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
     stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
@@ -138,11 +135,9 @@ def is_stuck(search: Search) -> Tensor:
 
 
 class DepthFirstNCA(HandcodedNCA):
-    """Visits the source's component in depth-first order, down, right, up, left; channel 0 is the tiles
-    visited.
+    """Visits the source's component depth first, down, right, up, left; channel 0 is the tiles visited.
 
-    n free tiles are visited within 2 n steps: one step a visit, one a pop, and one to see that nothing is
-    left.
+    n free tiles are visited within 2 n steps: one a visit, one a pop, and one to see that nothing is left.
     """
 
     def __init__(self) -> None:
@@ -165,6 +160,7 @@ class DepthFirstNCA(HandcodedNCA):
         """2 n for n <= height * width free tiles."""
         return 2 * height * width
 
+    @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
         """(B,) bool: nothing moves any more."""
         state = state[:, : self.n_channels]
@@ -172,8 +168,7 @@ class DepthFirstNCA(HandcodedNCA):
 
     @torch.no_grad()
     def visit_order(self, maze: Tensor) -> Tensor:
-        """Run to the end; (B, H, W) int64: 0 at the source, counting up by visits, -1 where the pebble never
-        was."""
+        """Run to the end; (B, H, W) int64: 0 at the source, then up by visits, -1 where the pebble never was."""
         state = maze.new_zeros(maze.shape[0], self.n_channels, *maze.shape[2:])
         order = torch.full((maze.shape[0], *maze.shape[2:]), -1, device=maze.device)
         visits = torch.zeros(maze.shape[0], 1, 1, dtype=torch.int64, device=maze.device)

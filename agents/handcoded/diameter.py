@@ -176,6 +176,7 @@ class DiameterNCA(HandcodedNCA):
         """8 n for n <= height * width free tiles."""
         return 8 * height * width
 
+    @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
         """(B,) bool: the path has come to its last tile, or there is no free tile."""
         arrived = state[:, Channel.PATH] * state[:, Channel.FAR] >= 1

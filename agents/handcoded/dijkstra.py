@@ -5,7 +5,7 @@ Paper: sections "Dijkstra map generation" and "Shortest path extraction", Tables
 extracted, and the floods' news of having met cannot travel faster than the floods themselves. Either the
 maze's floods and ages freeze together when they first meet (`BIDIRECTIONAL`, which needs a global maximum),
 or the extraction follows another quantity, so that every rule is local and twice as many steps are needed
-(`EQUAL_AGE`, `ONE_FLOOD`).
+(`EQUAL_AGES`, `ONE_FLOOD`).
 """
 
 from __future__ import annotations

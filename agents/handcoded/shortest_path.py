@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from maze_nca_gym.levels import Tile
@@ -61,6 +62,7 @@ class ShortestPathNCA(HandcodedNCA):
         """`steps_per_edge * L + 2` for the longest shortest path, of at most `height * width - 1` edges."""
         return self.form.steps_per_edge * (height * width - 1) + 2
 
+    @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
         """(B,) bool: the path is at the source and the target, or nothing moves because no path exists."""
         state = state[:, : self.n_channels]
