@@ -1,0 +1,214 @@
+"""The kernels give the same bits compiled and interpreted, and nobody waits for the compiler who need not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from maze_nca_gym import _jit, _kernels, dynamics, solvers
+from maze_nca_gym.generation import GENERATORS, generate
+from maze_nca_gym.levels import clear_endpoints, parse
+from maze_nca_gym.scoring import score
+
+Arrays = tuple[NDArray[Any], ...]
+
+
+def mazes_of_all_kinds(rng: np.random.Generator) -> list[NDArray[np.uint8]]:
+    """Batches with and without border, connected or not, of many shapes."""
+    shapes = [(1, 1), (1, 7), (6, 1), (4, 4), (5, 9), (8, 3)]
+    bare = [(rng.random((6, *shape)) < rng.uniform(0.1, 0.6)).astype(np.uint8) for shape in shapes]
+    return bare + [np.pad(batch, ((0, 0), (1, 1), (1, 1)), constant_values=1) for batch in bare]
+
+
+def solutions(rng: np.random.Generator) -> Arrays:
+    levels = [generate(rng, 5, size, border=border) for size in (2, 5, (4, 7)) for border in (True, False)]
+    of_levels = [solve(batch) for batch in levels for solve in (solvers.shortest_path, solvers.distances)]
+    of_mazes = [
+        solve(batch) for batch in mazes_of_all_kinds(rng) for solve in (solvers.diameter, solvers.eccentricities)
+    ]
+    single = [solvers.shortest_path(batch[0]) for batch in levels] + [solvers.diameter(parse("..#.\n....\n.#.#"))]
+    return (*of_levels, *of_mazes, *single)
+
+
+def optimality(rng: np.random.Generator) -> Arrays:
+    """Of true optima, the canonical and the mirrored one, and of those with two tiles exchanged."""
+    results = []
+    for size in (3, 5, (4, 6)):
+        tiles = generate(rng, 20, size, wall_probability=0.2)
+        for levels in (tiles, clear_endpoints(tiles)):
+            solve = solvers.shortest_path if levels is tiles else solvers.diameter
+            for path in (solve(levels), solve(levels[:, ::-1, ::-1])[:, ::-1, ::-1]):
+                swapped = path.copy()
+                swapped[:, 1, 1], swapped[:, 1, 2] = path[:, 1, 2], path[:, 1, 1]
+                results += [solvers.is_optimal(levels, path), solvers.is_optimal(levels, swapped)]
+    return tuple(np.asarray(result) for result in results)
+
+
+def episodes(rng: np.random.Generator) -> Arrays:
+    """Two steps of either task: noisy optima of both kinds and noise."""
+    results: list[NDArray[Any]] = []
+    for size in (3, 6, (5, 7)):
+        tiles = generate(rng, 30, size, wall_probability=0.2)
+        for levels in (tiles, clear_endpoints(tiles)):
+            solve = solvers.shortest_path if levels is tiles else solvers.diameter
+            state = dynamics.initial(levels, solve(levels), 4, 2)
+            action = rng.normal(0, 1, state.channels.shape).astype(np.float32)
+            mirrored = solve(levels[:, ::-1, ::-1])[:, ::-1, ::-1]
+            action[:20, 0] = mirrored[:20] + rng.uniform(-0.3, 0.3, mirrored[:20].shape)
+            action[10] *= 1e20
+            after = dynamics.transition(state, action)
+            results += [after.channels, after.scores.table, score(levels, action[:, 0], state.target).table]
+    return tuple(results)
+
+
+CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
+    **{
+        f"generate {name}": lambda rng, name=name: tuple(  # type: ignore[misc]
+            generate(rng, 5, size, name, border=border) for size in (5, 8, (5, 12)) for border in (True, False)
+        )
+        for name in GENERATORS
+    },
+    "solutions": solutions,
+    "optimality": optimality,
+    "episodes": episodes,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_interpreted_and_compiled_agree_bit_for_bit(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = CASES[case](np.random.default_rng(0))
+    monkeypatch.setattr(_jit, "_compiled", _jit._interpreted)
+    interpreted = CASES[case](np.random.default_rng(0))
+    for i, (a, b) in enumerate(zip(compiled, interpreted, strict=True)):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes() == b.tobytes(), f"array {i}: {a} != {b}"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_interpreted_and_compiled_refuse_the_same_actions(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiles = generate(np.random.default_rng(0), 3, 4)
+    state = dynamics.initial(tiles, solvers.shortest_path(tiles), 4, 2)
+    action = np.zeros(state.channels.shape, np.float32)
+    action[1, 1, 2, 3] = value
+    for _ in range(2):
+        with pytest.raises(ValueError, match="in episode 1 of 3"):
+            dynamics.transition(state, action)
+        monkeypatch.setattr(_jit, "_compiled", _jit._interpreted)
+
+
+def test_every_kernel_is_compiled_for_its_one_signature() -> None:
+    for function, _ in _kernels.REGISTRY:
+        assert len(getattr(_jit._compiled, function.__name__).signatures) == 1
+        assert getattr(_jit._interpreted, function.__name__) is function
+
+
+SLOW_COMPILER = """
+import threading, time, numpy as np
+from maze_nca_gym import _jit, generation
+
+compile_kernels = _jit._compile
+def compile_slowly():
+    time.sleep(3)
+    compile_kernels()
+_jit._compile = compile_slowly
+"""
+FIRST_EPISODE = """
+import gymnasium as gym, maze_nca_gym
+
+env = gym.make("MazeShortestPath-v0")
+start = time.perf_counter()
+observation, _ = env.reset(seed=0)
+env.step(observation["state"])
+first_steps = time.perf_counter() - start
+compiling = _jit._compiler.is_alive()
+"""
+FORK = """
+from gymnasium.vector import AsyncVectorEnv
+
+def make():
+    return gym.make("MazeShortestPath-v0", size=5)
+
+if __name__ == "__main__":
+    envs = AsyncVectorEnv([make, make], context="fork")
+    assert _jit._compiled is not None
+    observations, _ = envs.reset(seed=0)
+    envs.step(observations["state"])
+    envs.close()
+    print("stepped")
+"""
+
+
+def run_script(tmp_path: Path, *parts: str, environment: Mapping[str, str] | None = None, timeout: float = 60) -> str:
+    """Run a script in a process of its own, so that the compiler has not run there."""
+    script = tmp_path / "script.py"
+    script.write_text("\n".join(parts))
+    result = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_first_episode_does_not_wait_for_the_compiler_but_a_fork_does(tmp_path: Path) -> None:
+    checks = "assert compiling; assert first_steps < 3"
+    assert run_script(tmp_path, SLOW_COMPILER, FIRST_EPISODE, checks, FORK) == "stepped\n"
+
+
+def test_large_batches_wait_for_the_compiler(tmp_path: Path) -> None:
+    report = "generation.generate(np.random.default_rng(0), 1000, 16); print(_jit._compiled is not None)"
+    assert run_script(tmp_path, SLOW_COMPILER, report) == "True\n"
+
+
+def test_threads_share_one_compiler(tmp_path: Path) -> None:
+    use = """
+users = [threading.Thread(target=_jit.kernels, args=(1,)) for _ in range(8)]
+for user in users:
+    user.start()
+for user in users:
+    user.join()
+print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumerate()), _jit._compiled is None)
+"""
+    assert run_script(tmp_path, SLOW_COMPILER, use) == "1 True\n"
+
+
+def test_without_a_place_for_the_cache_it_compiles_all_the_same(tmp_path: Path) -> None:
+    script = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+from maze_nca_gym import _kernels
+_kernels.REGISTRY[:] = [entry for entry in _kernels.REGISTRY if entry[0].__name__ == "has_border"]
+from maze_nca_gym import _jit
+import numpy as np
+_jit.wait()
+print(_jit._compiled.has_border(np.ones((2, 3), np.uint8)), len(_jit._compiled.has_border.signatures))
+"""
+    assert run_script(tmp_path, script) == "True 1\n"
+
+
+@pytest.mark.slow
+def test_fresh_installation(tmp_path: Path) -> None:
+    """With nothing in the cache: first steps at once, then a fork; the next process finds the machine code."""
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    header = "import time; from maze_nca_gym import _jit"
+    report = "print(first_steps, compiling, flush=True)"
+    first_steps, compiling, stepped = run_script(
+        tmp_path, header, FIRST_EPISODE, report, FORK, environment=cache, timeout=300
+    ).split()
+    assert float(first_steps) < 3
+    assert compiling == "True"
+    assert stepped == "stepped"
+    again = "start = time.perf_counter(); _jit.wait(); print(time.perf_counter() - start)"
+    assert float(run_script(tmp_path, header, again, environment=cache)) < 5
