@@ -7,8 +7,11 @@ large batches wait for it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
+from functools import cache
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -52,15 +55,24 @@ def _start_compiler() -> None:
         _compiler.join(CACHE_LOAD)
 
 
+@cache
+def _source_digest() -> str:
+    """In the names under which machine code is cached: numba notices a change in a kernel's own file alone."""
+    sources = (Path(str(module.__file__)).read_bytes() for module in _kernels.MODULES)
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
+
+
 def _compile() -> None:
     """Compile every kernel; each sees the compiled ones before it as globals."""
     global _compiled
     import numba
 
-    namespace = dict(vars(_kernels))
+    namespace: dict[str, Any] = {}
+    for module in _kernels.MODULES:
+        namespace.update(vars(module))
     for function, signature in _kernels.REGISTRY:
         clone = FunctionType(function.__code__, namespace, function.__name__)
-        clone.__qualname__, clone.__module__ = function.__qualname__, function.__module__
+        clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_source_digest()}"
         try:
             compiled = numba.njit(signature, cache=True, error_model="numpy")(clone)
         except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable

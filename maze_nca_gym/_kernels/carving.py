@@ -1,0 +1,203 @@
+"""The inner loops of the level generators."""
+
+import numpy as np
+
+from maze_nca_gym._kernels.registry import EMPTY, SOURCE, TARGET, UNSEEN, WALL, kernel
+from maze_nca_gym._kernels.search import find_endpoints, in_map, lay_out, list_components, search
+
+
+@kernel("void(u1[:, :, ::1], b1[::1])")
+def mark_solvable(levels, solvable):
+    """Whether a path joins source and target, of every level; exactly one of each is expected."""
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    endpoints = np.empty(2, np.int64)
+    for i in range(n):
+        find_endpoints(levels[i], endpoints)
+        stride = lay_out(levels[i], found)
+        source = in_map(endpoints[0], width, stride)
+        search(found, stride, in_map(endpoints[1], width, stride), source, queue)
+        solvable[i] = found[source] >= 0
+
+
+@kernel("i8(f8, i8)")
+def pick(uniform, n):
+    """One of 0 .. n - 1 from a number in [0, 1)."""
+    return min(int(uniform * n), n - 1)
+
+
+@kernel("void(u1[:, :, ::1], f8[:, ::1], b1[::1])")
+def place_endpoints(levels, uniforms, placed):
+    """Put a source on a random empty tile that is not alone, a target on another one that it reaches.
+
+    Two numbers in [0, 1) a level decide. A level without two connected tiles stays as it is.
+    """
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    for i in range(n):
+        stride = lay_out(levels[i], found)
+        n_linked = 0
+        for place in range(height * width):
+            tile = in_map(place, width, stride)
+            if found[tile] == UNSEEN:
+                links = (found[tile - stride] == UNSEEN) + (found[tile - 1] == UNSEEN)
+                links += (found[tile + stride] == UNSEEN) + (found[tile + 1] == UNSEEN)
+                if links > 0:
+                    queue[n_linked] = place
+                    n_linked += 1
+        placed[i] = n_linked > 0
+        if n_linked == 0:
+            continue
+        source = queue[pick(uniforms[i, 0], n_linked)]
+        count = search(found, stride, in_map(source, width, stride), -1, queue)
+        tile = queue[1 + pick(uniforms[i, 1], count - 1)]
+        target = tile if stride == width else (tile // stride - 1) * width + tile % stride
+        levels[i, source // width, source % width] = SOURCE
+        levels[i, target // width, target % width] = TARGET
+
+
+@kernel("void(u1[:, :, ::1], f8[:, ::1])")
+def carve_depth_first(levels, uniforms):
+    """Carve a perfect maze into solid levels: a depth-first walk over the cells (even row, even column).
+
+    `uniforms` holds one number in [0, 1) for each cell: which of the unvisited neighbours, in the order up, left,
+    down, right, comes next.
+    """
+    n, height, width = levels.shape
+    rows, cols = (height + 1) // 2, (width + 1) // 2
+    stack = np.empty(rows * cols, np.int64)
+    choices = np.empty(4, np.int64)
+    for i in range(n):
+        level = levels[i]
+        start = pick(uniforms[i, 0], rows * cols)
+        stack[0] = start
+        depth = carved = 1
+        level[2 * (start // cols), 2 * (start % cols)] = EMPTY
+        while depth > 0:
+            row, col = stack[depth - 1] // cols, stack[depth - 1] % cols
+            n_choices = 0
+            if row > 0 and level[2 * row - 2, 2 * col] == WALL:
+                choices[n_choices] = (row - 1) * cols + col
+                n_choices += 1
+            if col > 0 and level[2 * row, 2 * col - 2] == WALL:
+                choices[n_choices] = row * cols + col - 1
+                n_choices += 1
+            if row < rows - 1 and level[2 * row + 2, 2 * col] == WALL:
+                choices[n_choices] = (row + 1) * cols + col
+                n_choices += 1
+            if col < cols - 1 and level[2 * row, 2 * col + 2] == WALL:
+                choices[n_choices] = row * cols + col + 1
+                n_choices += 1
+            if n_choices == 0:
+                depth -= 1
+                continue
+            chosen = choices[pick(uniforms[i, carved], n_choices)]
+            carved += 1
+            next_row, next_col = chosen // cols, chosen % cols
+            level[row + next_row, col + next_col] = EMPTY
+            level[2 * next_row, 2 * next_col] = EMPTY
+            stack[depth] = chosen
+            depth += 1
+
+
+@kernel("i8(i8[::1], i8)")
+def root_of(parents, cell):
+    """The representative of a cell's set, halving the way for the next time."""
+    while parents[cell] != cell:
+        parents[cell] = parents[parents[cell]]
+        cell = parents[cell]
+    return cell
+
+
+@kernel("void(u1[:, :, ::1], i8[:, ::1])")
+def carve_kruskal(levels, order):
+    """Carve a perfect maze into solid levels: open the walls between cells in the given order, where they divide.
+
+    Walls are numbered: first those between horizontal neighbours, row by row, then those between vertical ones.
+    """
+    n, height, width = levels.shape
+    rows, cols = (height + 1) // 2, (width + 1) // 2
+    n_horizontal = rows * (cols - 1)
+    parents = np.empty(rows * cols, np.int64)
+    for i in range(n):
+        for cell in range(rows * cols):
+            parents[cell] = cell
+            levels[i, 2 * (cell // cols), 2 * (cell % cols)] = EMPTY
+        for wall in order[i]:
+            if wall < n_horizontal:
+                row, col = wall // (cols - 1), wall % (cols - 1)
+                a, b = row * cols + col, row * cols + col + 1
+            else:
+                a = wall - n_horizontal
+                b = a + cols
+            root_a, root_b = root_of(parents, a), root_of(parents, b)
+            if root_a != root_b:
+                parents[root_a] = root_b
+                levels[i, a // cols + b // cols, a % cols + b % cols] = EMPTY
+
+
+@kernel("void(i8[:, ::1], i8, i8, i8, i8, i8)")
+def push_room(stack, depth, top, left, bottom, right):
+    """Put the rectangle of rows top .. bottom - 1 and columns left .. right - 1 on the stack."""
+    stack[depth, 0] = top
+    stack[depth, 1] = left
+    stack[depth, 2] = bottom
+    stack[depth, 3] = right
+
+
+@kernel("void(u1[:, :, ::1], f8[:, ::1], i8)")
+def divide_into_rooms(levels, uniforms, largest):
+    """Divide empty levels recursively by walls with one door each, until no room's side exceeds `largest`.
+
+    Walls stand on odd rows and columns and doors on even ones, so that no later wall closes a door. Three numbers in
+    [0, 1) a division decide its direction, place and door.
+    """
+    n, height, width = levels.shape
+    stack = np.empty((height * width, 4), np.int64)
+    for i in range(n):
+        push_room(stack, 0, 0, 0, height, width)
+        depth = 1
+        used = 0
+        while depth > 0:
+            depth -= 1
+            top, left, bottom, right = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+            high = (bottom - top - 1) // 2 if bottom - top > largest else 0
+            wide = (right - left - 1) // 2 if right - left > largest else 0
+            if high + wide == 0:
+                continue
+            horizontal = uniforms[i, used] * (high + wide) < high
+            where, door = uniforms[i, used + 1], uniforms[i, used + 2]
+            used += 3
+            if horizontal:
+                wall = top + 1 + 2 * pick(where, high)
+                levels[i, wall, left:right] = WALL
+                levels[i, wall, left + 2 * pick(door, (right - left + 1) // 2)] = EMPTY
+                push_room(stack, depth, top, left, wall, right)
+                push_room(stack, depth + 1, wall + 1, left, bottom, right)
+            else:
+                wall = left + 1 + 2 * pick(where, wide)
+                levels[i, top:bottom, wall] = WALL
+                levels[i, top + 2 * pick(door, (bottom - top + 1) // 2), wall] = EMPTY
+                push_room(stack, depth, top, left, bottom, wall)
+                push_room(stack, depth + 1, top, wall + 1, bottom, right)
+            depth += 2
+
+
+@kernel("void(u1[:, :, ::1])")
+def keep_largest_component(levels):
+    """Fill all free tiles but those of each level's largest connected component, the first of equals."""
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    scratch = np.empty((3, (height + 2) * (width + 1) + 4), np.int32)
+    queue = scratch[0]
+    for i in range(n):
+        stride = lay_out(levels[i], found)
+        size = height * width if stride == width else len(found)
+        if list_components(found, stride, size, queue, scratch[1], scratch[2]) == 0:
+            continue
+        search(found, stride, scratch[1, 0], -1, queue)
+        for place in range(height * width):
+            if found[in_map(place, width, stride)] == UNSEEN:
+                levels[i, place // width, place % width] = WALL

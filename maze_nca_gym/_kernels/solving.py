@@ -1,0 +1,211 @@
+"""Shortest paths, distances, eccentricities and diameters of a batch of levels."""
+
+import numpy as np
+
+from maze_nca_gym._kernels.registry import BLOCKED, MALFORMED, SOLVED, UNSEEN, UNSOLVABLE, kernel
+from maze_nca_gym._kernels.search import find_endpoints, forget, in_map, lay_out, list_components, search
+
+
+@kernel("void(i4[::1], i8, i8, b1[:, ::1])")
+def descend(found, stride, tile, path):
+    """Mark the walk from `tile` to distance 0 that takes the first nearer neighbour of up, left, down, right."""
+    height, width = path.shape
+    flat = path.reshape(height * width)
+    at = tile if stride == width else (tile // stride - 1) * width + tile % stride
+    flat[at] = True
+    for nearer in range(found[tile] - 1, -1, -1):
+        if found[tile - stride] == nearer:
+            tile -= stride
+            at -= width
+        elif found[tile - 1] == nearer:
+            tile -= 1
+            at -= 1
+        elif found[tile + stride] == nearer:
+            tile += stride
+            at += width
+        else:
+            tile += 1
+            at += 1
+        flat[at] = True
+
+
+@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i8[::1])")
+def solve_shortest_path(tiles, path, found, queue, endpoints):
+    """Mark the canonical shortest path of one level; returns its status."""
+    if not find_endpoints(tiles, endpoints):
+        return MALFORMED
+    stride = lay_out(tiles, found)
+    source = in_map(endpoints[0], tiles.shape[1], stride)
+    search(found, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
+    if found[source] < 0:
+        return UNSOLVABLE
+    descend(found, stride, source, path)
+    return SOLVED
+
+
+@kernel("i1(u1[:, ::1], b1[:, ::1])")
+def shortest_path(tiles, path):
+    """The canonical shortest path of one level; `path` must come in all False."""
+    height, width = tiles.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int64))
+
+
+@kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
+def shortest_paths(levels, paths, status):
+    """The canonical shortest path of every level; `paths` must come in all False."""
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    endpoints = np.empty(2, np.int64)
+    for i in range(n):
+        status[i] = solve_shortest_path(levels[i], paths[i], found, queue, endpoints)
+
+
+@kernel("void(u1[:, :, ::1], i8[::1], i4[:, :, ::1])")
+def distance_maps(levels, starts, distances):
+    """Distances in moves from one tile of every level (counted row by row), UNSEEN at walls and out of reach."""
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    for i in range(n):
+        stride = lay_out(levels[i], found)
+        search(found, stride, in_map(starts[i], width, stride), -1, queue)
+        for row in range(height):
+            for col in range(width):
+                distance = found[in_map(row * width + col, width, stride)]
+                distances[i, row, col] = UNSEEN if distance == BLOCKED else distance
+
+
+@kernel("void(u1[:, :, ::1], i4[:, :, ::1])")
+def eccentricity_maps(levels, eccentricities):
+    """The distance from every tile to the farthest tile that it reaches, UNSEEN at walls."""
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    for i in range(n):
+        stride = lay_out(levels[i], found)
+        for row in range(height):
+            for col in range(width):
+                start = in_map(row * width + col, width, stride)
+                eccentricities[i, row, col] = UNSEEN
+                if found[start] == UNSEEN:
+                    count = search(found, stride, start, -1, queue)
+                    eccentricities[i, row, col] = found[queue[count - 1]]
+                    forget(found, queue, count)
+
+
+@kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
+def search_and_bound(found, stride, start, queue, bound):
+    """Search all that `start` reaches and lower the upper bounds on its eccentricities; returns how many tiles.
+
+    ecc(v) <= d(start, v) + ecc(start), and the bound of `start` becomes exact.
+    """
+    count = search(found, stride, start, -1, queue)
+    eccentricity = found[queue[count - 1]]
+    for i in range(count):
+        tile = queue[i]
+        bound[tile] = min(bound[tile], found[tile] + eccentricity)
+    bound[start] = eccentricity
+    return count
+
+
+@kernel("i8(i4[::1], i8, i8, i8)")
+def climb(found, stride, tile, moves):
+    """The tile that is `moves` nearer to distance 0 than `tile`."""
+    for _ in range(moves):
+        nearer = found[tile] - 1
+        if found[tile - stride] == nearer:
+            tile -= stride
+        elif found[tile - 1] == nearer:
+            tile -= 1
+        elif found[tile + stride] == nearer:
+            tile += stride
+        else:
+            tile += 1
+    return tile
+
+
+@kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
+def probe_component(found, stride, start, queue, bound):
+    """Bound the eccentricities of a component, all UNSEEN; returns a lower bound on its diameter.
+
+    The double sweep: the farthest tile from the farthest tile ends a long shortest path. Searching from that path's
+    middle gives upper bounds that are exact in trees and tight elsewhere.
+    """
+    count = search(found, stride, start, -1, queue)
+    for i in range(count):
+        bound[queue[i]] = count - 1
+    far = queue[count - 1]
+    forget(found, queue, count)
+    search_and_bound(found, stride, far, queue, bound)
+    end = queue[count - 1]
+    length = found[end]
+    middle = climb(found, stride, end, length // 2)
+    forget(found, queue, count)
+    search_and_bound(found, stride, middle, queue, bound)
+    forget(found, queue, count)
+    return length
+
+
+@kernel("i8(i4[::1], i8, i8, i4[:, ::1])")
+def find_diameter_start(found, stride, size, scratch):
+    """The first tile, row by row, whose eccentricity is the diameter, or -1 where nothing is free.
+
+    Upper bounds spare most searches: every component that is large enough to matter is probed, the largest first;
+    then only tiles whose bound still reaches the best eccentricity so far are searched from.
+    """
+    queue, bound, starts, counts = scratch[0], scratch[1], scratch[2], scratch[3]
+    n_components = list_components(found, stride, size, queue, starts, counts)
+    bound[:size] = -1
+    best = 0
+    for i in range(n_components):
+        if counts[i] > best:
+            best = max(best, probe_component(found, stride, starts[i], queue, bound))
+    first = -1
+    for start in range(size):
+        if bound[start] > best or (bound[start] == best and first < 0):
+            count = search_and_bound(found, stride, start, queue, bound)
+            forget(found, queue, count)
+            if bound[start] > best or (bound[start] == best and first < 0):
+                best = bound[start]
+                first = start
+    return first
+
+
+@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
+def solve_diameter(tiles, path, found, scratch):
+    """Mark the canonical diameter path of one level; returns its status."""
+    stride = lay_out(tiles, found)
+    queue = scratch[0]
+    start = find_diameter_start(found, stride, len(found) if stride > tiles.shape[1] else tiles.size, scratch)
+    if start < 0:
+        return UNSOLVABLE
+    count = search(found, stride, start, -1, queue)
+    last = count - 1
+    while last > 0 and found[queue[last - 1]] == found[queue[last]]:
+        last -= 1
+    end = queue[last]
+    forget(found, queue, count)
+    search(found, stride, end, start, queue)
+    descend(found, stride, start, path)
+    return SOLVED
+
+
+@kernel("i1(u1[:, ::1], b1[:, ::1])")
+def diameter(tiles, path):
+    """The canonical diameter path of one level; `path` must come in all False."""
+    height, width = tiles.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    return solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
+
+
+@kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
+def diameters(levels, paths, status):
+    """The canonical diameter path of every level; `paths` must come in all False."""
+    n, height, width = levels.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
+    for i in range(n):
+        status[i] = solve_diameter(levels[i], paths[i], found, scratch)
