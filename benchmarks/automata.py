@@ -1,0 +1,76 @@
+"""Row D5: one iteration of the hand-coded shortest-path automaton."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import torch
+from maze_nca_gym.agents import load, rollout
+from torch import Tensor
+from torch.nn.functional import conv2d, relu
+
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import one_hot
+
+from .job import Effort, Job, Peer, Work
+
+STEPS_BEFORE = 8
+"""Iterations that the timed state has had."""
+
+
+def automaton_jobs(effort: Effort) -> list[Job]:
+    jobs = []
+    for n, target in ((1, 20), (effort.count(1024), 6)):
+        peer = Peer("the same as one dense convolution, eager torch", partial(_dense_steps, n), target)
+        name = f"hand-coded path automaton, 16x16, batch {n:,}"
+        jobs.append(Job("D5", name, "iteration", partial(_our_steps, n), (peer,)))
+    return jobs
+
+
+def _our_steps(n: int) -> Work:
+    policy = load("shortest-path-bfs")
+    maze, state = problem(n)
+
+    @torch.no_grad()
+    def run() -> None:
+        policy(maze, state)
+
+    return Work(run)
+
+
+def _dense_steps(n: int) -> Work:
+    policy = load("shortest-path-bfs")
+    weight, bias = policy.weight.detach(), policy.bias.detach()
+    maze, state = problem(n)
+
+    @torch.no_grad()
+    def run() -> None:
+        dense_step(maze, state, weight, bias)
+
+    return Work(run)
+
+
+def problem(n: int) -> tuple[Tensor, Tensor]:
+    """The one-hot mazes and a state on the way to their solution."""
+    maze = torch.from_numpy(one_hot(generate(np.random.default_rng(0), n, size=16)))
+    with torch.no_grad():
+        return maze, rollout(load("shortest-path-bfs"), maze, STEPS_BEFORE)
+
+
+def dense_step(maze: Tensor, state: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """The automaton as its table of weights reads: every weight of the convolution, then the activations."""
+    convolved = conv2d(torch.cat([maze, state], dim=1), weight, bias, padding="same")
+    path, flood, age = convolved[:, :1], convolved[:, 1:2], convolved[:, 2:3]
+    pointers, enter = _step(convolved[:, 3:7]), relu(convolved[:, 7:11])
+    taken = torch.zeros_like(path)
+    chosen = []
+    for pointer in pointers.split(1, dim=1):  # the first direction goes first
+        chosen.append(relu(pointer - taken))
+        taken = taken + pointer
+    path = _step(path + enter.sum(dim=1, keepdim=True))
+    return torch.cat([path, _step(flood), relu(age), *chosen, enter], dim=1)
+
+
+def _step(x: Tensor) -> Tensor:
+    return relu(x) - relu(x - 1)

@@ -1,0 +1,67 @@
+"""The machine: what the figures were measured on, and keeping to one core of it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "maze-nca-gym",
+    "numpy",
+    "numba",
+    "torch",
+    "gymnasium",
+    "networkit",
+    "igraph",
+    "networkx",
+    "scipy",
+    "maze-dataset",
+    "popgym",
+    "jumanji",
+    "jax",
+    "minigrid",
+)
+
+
+def use_one_core() -> None:
+    """Run everything on one core; call this before a peer is imported, since some count the cores only then."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def describe() -> dict[str, Any]:
+    """CPU, cores, operating system, what else runs, and the versions of Python and of the packages.
+
+    `load` is the number of processes that have been running in the last minute; it and the version of a package are
+    None where there is none.
+    """
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _cpu() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,55 @@
+"""Rows B and E: making levels with both targets."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from maze_nca_gym import solvers
+from maze_nca_gym.generation import generate
+
+from . import plainly
+from .job import Effort, Job, Peer, Work
+
+
+def random_level_jobs(effort: Effort) -> list[Job]:
+    n, few = effort.count(10_000), effort.count(10)
+    peer = Peer(f"NumPy and networkx, plainly, scaled from {few} levels", partial(_plain_levels, few, few / n))
+    name = f"{n:,} solvable 16x16 levels, p 0.5, with both targets"
+    return [Job("B", name, "set", partial(solved_levels, n, 16, "random", units=1), (peer,), limit=0.1)]
+
+
+def perfect_level_jobs(effort: Effort) -> list[Job]:
+    name = "perfect maze of 8x8 cells with both targets"
+    n = effort.count(1000)
+    batch, single = partial(solved_levels, n, 15, "perfect", units=n), partial(solved_levels, 1, 15, "perfect", units=1)
+    return [
+        Job("E", f"{name}, batched", "maze", batch, (Peer("maze-dataset, no targets", _depth_first_lattice, 300),)),
+        Job("E", f"{name}, a call each", "maze", single, (Peer("maze-dataset, no targets", _depth_first_lattice),)),
+    ]
+
+
+def solved_levels(n: int, size: int, generator: str, units: float) -> Work:
+    """`n` levels, their shortest paths and their diameter paths."""
+    rng = np.random.default_rng(0)
+
+    def run() -> None:
+        levels = generate(rng, n, size, generator)
+        solvers.shortest_path(levels)
+        solvers.diameter(levels)
+
+    return Work(run, units)
+
+
+def _plain_levels(n: int, units: float) -> Work:
+    import networkx  # noqa: F401
+
+    rng = np.random.default_rng(0)
+    return Work(lambda: plainly.solved_levels(rng, n, size=16), units)
+
+
+def _depth_first_lattice() -> Work:
+    from maze_dataset.generation import LatticeMazeGenerators
+
+    return Work(lambda: LatticeMazeGenerators.gen_dfs((8, 8)))

@@ -1,0 +1,72 @@
+"""NumPy and networkx, one maze at a time: the way in which the paper made its levels and targets, written anew.
+
+The solutions are the canonical ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.levels import Tile, Tiles
+
+MOVES = ((-1, 0), (0, -1), (1, 0), (0, 1))
+
+Place = tuple[int, int]
+
+
+def grid_graph(tiles: Tiles) -> Any:
+    """The free tiles row by row, each with its neighbours in the order up, left, down, right."""
+    from networkx import Graph
+
+    graph = Graph()
+    free = [(int(row), int(col)) for row, col in np.argwhere(tiles != Tile.WALL)]
+    graph.add_nodes_from(free)
+    for row, col in free:
+        for down, right in MOVES:
+            if (row + down, col + right) in graph:
+                graph.add_edge((row, col), (row + down, col + right))
+    return graph
+
+
+def shortest_path(tiles: Tiles) -> list[Place] | None:
+    """The canonical shortest path, None where there is none."""
+    from networkx import shortest_path
+
+    source, target = (tuple(np.argwhere(tiles == tile)[0].tolist()) for tile in (Tile.SOURCE, Tile.TARGET))
+    return shortest_path(grid_graph(tiles), source).get(target)
+
+
+def diameter(tiles: Tiles) -> list[Place]:
+    """The canonical diameter path: of all pairs' shortest paths, the first of the longest."""
+    from networkx import shortest_path
+
+    graph = grid_graph(tiles)
+    longest: list[Place] = []
+    for start in graph:
+        farthest = max(shortest_path(graph, start).values(), key=len)
+        longest = max(longest, farthest, key=len)
+    return longest
+
+
+def solvable_level(rng: np.random.Generator, size: int) -> tuple[Tiles, list[Place]]:
+    """A random maze with a path from source to target, redrawn until there is one, and that path."""
+    while True:
+        tiles = np.full((size + 2, size + 2), Tile.WALL, np.uint8)
+        tiles[1:-1, 1:-1] = np.where(rng.random((size, size)) < 0.5, Tile.WALL, Tile.EMPTY)
+        ends = rng.choice(size * size, 2, replace=False)
+        for place, tile in zip(ends.tolist(), (Tile.SOURCE, Tile.TARGET), strict=True):
+            tiles[1 + place // size, 1 + place % size] = tile
+        path = shortest_path(tiles)
+        if path is not None:
+            return tiles, path
+
+
+def solved_levels(rng: np.random.Generator, n: int, size: int) -> None:
+    """Make `n` solvable levels with both targets as arrays."""
+    for _ in range(n):
+        tiles, path = solvable_level(rng, size)
+        for tiles_on_path in (path, diameter(tiles)):
+            target = np.zeros(tiles.shape, np.bool_)
+            target[tuple(np.transpose(tiles_on_path))] = True

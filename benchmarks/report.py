@@ -1,0 +1,108 @@
+"""Results as a table on the terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from .timing import Comparison, Result
+
+HEADER = ("row", "job, and what a user would pick instead", "time", "times ours (least to most)", "target", "reached")
+
+WIDTH = 140
+"""Columns of the table where there is no terminal to fill."""
+
+NOTES = """\
+- Every time is from tiles to arrays; "graph already built" alone leaves out what the others must do first.
+- This package returns the canonical path, "plainly" too; the other graph libraries return any optimal one, and
+  networkit the length of a diameter alone.
+- "Plainly" is how the paper made its levels and targets, one maze at a time with networkx, written anew.
+- A step here checks, copies and scores a whole state of 11 x 18 x 18 floats, 14 KB. CartPole has 16 bytes of state and
+  Jumanji's maze 10 x 10 tiles, so that their batched steps move a hundred times less memory or more: the floor, a plain copy
+  of the action, is what a step of this kind cannot beat.
+- Steps are timed without resets, except in "whole episodes".
+- Peers: `pip install -r benchmarks/requirements.txt`.
+"""
+
+Line = tuple[str, ...]
+
+
+def lines(results: list[Result]) -> Iterator[Line]:
+    """The table: for each job a line for this package, then one for each peer."""
+    for result in results:
+        limit = "" if result.limit is None else f"<= {duration(result.limit)}"
+        yield (result.row, result.name, _time(result.seconds, result), "", limit, _verdict(result.reached))
+        for comparison in result.comparisons:
+            yield ("", f"- {comparison.peer}", *_compared(comparison, result))
+
+
+def _compared(comparison: Comparison, result: Result) -> Line:
+    target = "" if comparison.target is None else f">= {comparison.target:g}x"
+    if comparison.seconds is None or comparison.ratio is None:
+        return "missing", "", target, ""
+    ratios = comparison.ratios
+    shown = f"{_ratio(comparison.ratio)} ({_ratio(min(ratios))} to {_ratio(max(ratios))})"
+    return _time(comparison.seconds, result), shown, target, _verdict(comparison.reached)
+
+
+def _time(seconds: float, result: Result) -> str:
+    return f"{duration(seconds)} / {result.unit}"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.3g}x"
+
+
+def duration(seconds: float) -> str:
+    """Three digits, in s, ms or us."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}" if seconds >= 1000 * size else f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} us"
+
+
+def _verdict(reached: bool | None) -> str:
+    return {None: "", True: "yes", False: "no"}[reached]
+
+
+def show(results: list[Result]) -> None:
+    """Print the table."""
+    table = Table(*HEADER)
+    for line in lines(results):
+        table.add_row(*line, style={"no": "red", "yes": "green"}.get(line[-1]))
+    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+
+
+def write(results: list[Result], machine: dict[str, Any], folder: Path) -> list[Path]:
+    """Write `results.json` and `RESULTS.md` into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    as_json, as_markdown = folder / "results.json", folder / "RESULTS.md"
+    record = {"machine": machine, "results": [asdict(result) for result in results]}
+    as_json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    as_markdown.write_text(markdown(results, machine), encoding="utf-8")
+    return [as_json, as_markdown]
+
+
+def markdown(results: list[Result], machine: dict[str, Any]) -> str:
+    """The table with the machine's description."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items() if version)
+    rows = [HEADER, ("---",) * len(HEADER), *lines(results)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return f"""# Results of `python -m benchmarks.run`
+
+One core of {machine["cpu"]} ({machine["cores"]} cores, {machine["system"]}, load {machine["load"]} before the run);
+Python {machine["python"]}; {versions}.
+
+Times are medians. Each ratio is the median over pairs of samples, ours and then the peer's, with the least and the
+greatest; targets are ratios because machines differ.
+
+{table}
+
+{NOTES}"""

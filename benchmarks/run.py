@@ -1,0 +1,76 @@
+"""Run the benchmarks on one core, print their table and write it to a folder.
+
+Rows: A1 shortest path; A2 diameter; A3 diameter of large mazes; B solvable levels with both targets; C1 one step of
+one environment; C2 one step of 1,024; D5 one iteration of the hand-coded automaton; E perfect mazes with targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+from rich.progress import Progress
+
+from maze_nca_gym import _jit
+
+from . import machine, report
+from .automata import automaton_jobs
+from .job import FULL, QUICK, Effort, Job
+from .making import perfect_level_jobs, random_level_jobs
+from .paths import diameter_jobs, large_diameter_jobs, shortest_path_jobs
+from .stepping import single_jobs, vector_jobs
+from .timing import Result, measure
+
+Row = Literal["A1", "A2", "A3", "B", "C1", "C2", "D5", "E"]
+
+ROWS: dict[Row, Callable[[Effort], list[Job]]] = {
+    "A1": shortest_path_jobs,
+    "A2": diameter_jobs,
+    "A3": large_diameter_jobs,
+    "B": random_level_jobs,
+    "C1": single_jobs,
+    "C2": vector_jobs,
+    "D5": automaton_jobs,
+    "E": perfect_level_jobs,
+}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to run and where to write it."""
+
+    rows: tuple[Row, ...] = tuple(ROWS)
+    """Rows to run."""
+    quick: bool = False
+    """Fewer and shorter samples: seconds a row, and wider spreads."""
+    out: Path = Path("runs/benchmarks")
+    """Folder for results.json and RESULTS.md."""
+
+
+def run(rows: tuple[Row, ...], effort: Effort) -> list[Result]:
+    """Measure every job of the rows."""
+    _jit.wait()
+    results = []
+    with Progress(transient=True) as progress:
+        for row in progress.track(rows, description="rows"):
+            for job in ROWS[row](effort):
+                progress.console.print(f"{job.row}  {job.name}")
+                results.append(measure(job, effort))
+    return results
+
+
+def main() -> None:
+    arguments = tyro.cli(Arguments, description=__doc__)
+    machine.use_one_core()
+    description = machine.describe()
+    results = run(arguments.rows, QUICK if arguments.quick else FULL)
+    report.show(results)
+    for path in report.write(results, description, arguments.out):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

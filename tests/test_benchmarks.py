@@ -1,0 +1,138 @@
+"""The benchmarks run, compare like with like, and report what they measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import load
+
+from maze_nca_gym import solvers
+from maze_nca_gym.generation import generate
+
+sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
+
+from benchmarks import automata, graphs, machine, plainly, report, timing
+from benchmarks.job import Effort, Job, Peer, Work
+from benchmarks.run import ROWS
+from benchmarks.timing import Comparison, Result, measure
+
+SMALLEST = Effort(rounds=1, seconds=0, share=0.002)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_every_row_runs_without_peers(row):
+    for job in ROWS[row](SMALLEST):
+        result = measure(replace(job, peers=()), SMALLEST)
+        assert result.row == row
+        assert result.seconds > 0
+
+
+class Clock:
+    """A clock that only work moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.log = ""
+
+    def work(self, name: str, seconds: float, units: float = 1, preparation: float = 0) -> Work:
+        def run() -> None:
+            self.log += name
+            self.now += seconds
+
+        def prepare() -> None:
+            self.now += preparation
+
+        return Work(run, units, prepare)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(timing, "perf_counter", lambda: clock.now)
+    return clock
+
+
+def test_sides_take_turns(clock):
+    peer = Peer("other", lambda: clock.work("b", 6.0), target=3)
+    result = measure(Job("A1", "job", "run", lambda: clock.work("a", 2.0), (peer,)), Effort(rounds=3, seconds=1))
+    assert clock.log == "ab" + "ab" * 3  # each once to warm up
+    assert result.seconds == 2
+    (comparison,) = result.comparisons
+    assert comparison == Comparison("other", 6, (3, 3, 3), 3)
+    assert comparison.reached
+
+
+def test_a_sample_counts_units_and_leaves_preparation_out(clock):
+    assert timing.sample(clock.work("a", 2.0, units=4, preparation=50), 5) == 0.5
+    assert clock.log == "aaa"
+
+
+def test_a_missing_peer_is_no_error(clock):
+    def missing() -> Work:
+        raise ModuleNotFoundError("No module named 'other'")
+
+    job = Job("A1", "job", "run", lambda: clock.work("a", 2.0), (Peer("other", missing, target=3),), limit=1)
+    result = measure(job, Effort(rounds=2, seconds=1))
+    assert result.seconds == 2
+    assert result.reached is False
+    assert result.comparisons == (Comparison("other", None, (), 3, missing="No module named 'other'"),)
+    assert result.comparisons[0].reached is None
+    assert list(report.lines([result]))[1] == ("", "- other", "missing", "", ">= 3x", "")
+
+
+def test_the_report_is_written(tmp_path):
+    comparisons = (Comparison("other", 6e-6, (2.0, 3.0, 9.0), 4), Comparison("absent", None, (), None, "no module"))
+    result = Result("A1", "job", "run", 2e-6, 2e-6, comparisons)
+    as_json, as_markdown = report.write([result], machine.describe(), tmp_path / "new")
+    record = json.loads(as_json.read_text())
+    assert record["results"][0]["comparisons"][0]["ratios"] == [2, 3, 9]
+    assert set(record["machine"]) == {"cpu", "cores", "system", "load", "python", "packages"}
+    text = as_markdown.read_text()
+    assert "| A1 | job | 2 us / run |  | <= 2 us | yes |" in text
+    assert "|  | - other | 6 us / run | 3x (2x to 9x) | >= 4x | no |" in text
+    assert "|  | - absent | missing |  |  |  |" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(463, "463 s"), (0.1, "100 ms"), (0.0123, "12.3 ms"), (4e-6, "4 us"), (1.8e-7, "0.18 us")]
+)
+def test_durations_have_three_digits(seconds, text):
+    assert report.duration(seconds) == text
+
+
+@pytest.mark.parametrize("name", ["networkit", "networkit_one_way", "igraph", "networkx", "scipy"])
+def test_graph_libraries_solve_the_same_problem(name):
+    pytest.importorskip(name.split("_")[0])
+    library = getattr(graphs, name)()
+    levels = generate(np.random.default_rng(1), 30, size=(7, 9))
+    assert [library.path_from_tiles(tiles) for tiles in levels] == [solvers.shortest_path(t).sum() for t in levels]
+    if library.diameter is not None:
+        assert [library.diameter_from_tiles(tiles) for tiles in levels] == [solvers.diameter(t).sum() for t in levels]
+
+
+def test_the_plain_way_gives_the_same_paths():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        tiles, path = plainly.solvable_level(rng, size=7)
+        for places, expected in (
+            (path, solvers.shortest_path(tiles)),
+            (plainly.diameter(tiles), solvers.diameter(tiles)),
+        ):
+            target = np.zeros(tiles.shape, bool)
+            target[tuple(np.transpose(places))] = True
+            np.testing.assert_array_equal(target, expected)
+
+
+def test_the_dense_automaton_is_the_policy():
+    policy = load("shortest-path-bfs")
+    maze, state = automata.problem(3)
+    assert state[:, 0].any()
+    with torch.no_grad():
+        expected = policy(maze, state)
+        torch.testing.assert_close(automata.dense_step(maze, state, policy.weight, policy.bias), expected)
