@@ -11,6 +11,7 @@ import hashlib
 import os
 import threading
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -52,7 +53,20 @@ def _start_compiler() -> None:
             return
         _compiler = threading.Thread(target=_compile, name="maze_nca_gym compiler")
         _compiler.start()
+        _let_forks_wait(_compiler)
         _compiler.join(CACHE_LOAD)
+
+
+def _let_forks_wait(compiler: threading.Thread) -> None:
+    """A child forked while the compiler runs would wait for its locks for ever: let a fork wait for the compiler.
+
+    What runs before a fork runs in the reverse order of registration, and two modules that the compiler needs lock
+    themselves there. They register when they are imported, which has to be earlier.
+    """
+    if hasattr(os, "register_at_fork"):
+        import_module("logging")
+        import_module("concurrent.futures.thread")
+        os.register_at_fork(before=compiler.join)
 
 
 @cache
@@ -81,7 +95,3 @@ def _compile() -> None:
     _compiled = SimpleNamespace(
         **{function.__name__: namespace[function.__name__] for function, _ in _kernels.REGISTRY}
     )
-
-
-if hasattr(os, "register_at_fork"):  # a child forked while the compiler runs would wait for its locks for ever
-    os.register_at_fork(before=lambda: _compiler.join() if _compiler is not None else None)

@@ -116,6 +116,8 @@ from maze_nca_gym import _jit, generation
 
 compile_kernels = _jit._compile
 def compile_slowly():
+    import numba  # half-way: `logging`, which locks itself before a fork, is there, and `scipy` is still to come
+
     time.sleep(3)
     compile_kernels()
 _jit._compile = compile_slowly
