@@ -1,0 +1,53 @@
+"""The command `maze-nca-gym`.
+
+One module a command. What a command needs of torch, numba and pygame is imported when it runs, so that `--help`
+answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from maze_nca_gym import __version__
+from maze_nca_gym.cli.messages import JobError, complain
+
+__all__ = ["main"]
+
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: the arguments; by default those of the process.
+
+    Returns:
+        The exit code: 0 for success, 1 for a failed job, 2 for wrong usage or bad input, 130 after Ctrl-C.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments == ["--version"]:
+        print(f"maze-nca-gym {__version__}")
+        return 0
+    try:
+        from maze_nca_gym.cli.commands import parse
+
+        code = parse(arguments).run()
+        sys.stdout.flush()  # here, where a reader that has left is still handled
+        return code
+    except SystemExit as end:  # tyro's, after `--help` or wrong usage
+        return end.code if isinstance(end.code, int) else 0
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except ValueError as error:
+        complain(f"error: {error}")
+        return WRONG_USAGE
+    except (JobError, OSError, MemoryError) as error:
+        complain(f"error: {str(error) or 'out of memory'}")
+        return FAILED

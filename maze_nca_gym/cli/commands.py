@@ -1,0 +1,72 @@
+"""The tree of commands, and parsing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeAlias
+
+import tyro
+from tyro.conf import subcommand
+
+from maze_nca_gym.cli.generate import Generate
+from maze_nca_gym.cli.levels import ListLevels, ShowLevels
+from maze_nca_gym.cli.play import Play
+from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
+from maze_nca_gym.cli.solve import Solve
+
+
+class Command(Protocol):
+    """A parsed command line."""
+
+    def run(self) -> int:
+        """Do what it says; returns the exit code."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Look at prefabs, generators and level-set files."""
+
+    command: Annotated[ListLevels, subcommand("list")] | Annotated[ShowLevels, subcommand("show")]
+
+    def run(self) -> int:
+        """Run the command below."""
+        return self.command.run()
+
+
+@dataclass(frozen=True)
+class Policies:
+    """Look at the policies that come with the package."""
+
+    command: Annotated[ListPolicies, subcommand("list")] | Annotated[ShowPolicy, subcommand("show")]
+
+    def run(self) -> int:
+        """Run the command below."""
+        return self.command.run()
+
+
+AnyCommand: TypeAlias = (
+    Annotated[Solve, subcommand("solve")]
+    | Annotated[Play, subcommand("play")]
+    | Annotated[Generate, subcommand("generate")]
+    | Annotated[Levels, subcommand("levels")]
+    | Annotated[Policies, subcommand("policies")]
+)
+
+_STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
+
+
+def parse(arguments: Sequence[str]) -> Command:
+    """The command that the arguments ask for.
+
+    Raises:
+        SystemExit: with 0 after printing the help that was asked for, with 2 after complaining of wrong usage.
+    """
+    command: Any = tyro.cli(
+        AnyCommand,
+        prog="maze-nca-gym",
+        description="Mazes in which each step is one iteration of a neural cellular automaton.",
+        args=arguments,
+        config=_STYLE,
+    )
+    return command

@@ -1,0 +1,135 @@
+"""`maze-nca-gym levels list` and `show`."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from tyro.conf import Positional, arg
+
+from maze_nca_gym.cli.options import flag, options_of
+from maze_nca_gym.cli.output import print_facts, print_level, print_table
+from maze_nca_gym.envs.tasks import Diameter, ShortestPath, Task
+from maze_nca_gym.generation import GENERATORS
+from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text
+from maze_nca_gym.solvers import diameter, shortest_path
+
+
+@dataclass(frozen=True)
+class ListLevels:
+    """The named mazes and the generators; with files, what those hold."""
+
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")] = ()
+    """Files written by `generate`."""
+
+    def run(self) -> int:
+        """Print the tables.
+
+        Raises:
+            ValueError: a file is no level-set file.
+        """
+        for path, levels in [(path, load_levels(path)) for path in self.files]:
+            print_facts({"file": str(path), **_facts(levels)})
+        if not self.files:
+            _print_prefabs()
+            _print_generators()
+        return 0
+
+
+@dataclass(frozen=True)
+class ShowLevels:
+    """Levels as text on stdout, coloured on a terminal; or as a picture."""
+
+    source: Annotated[Positional[str], arg(metavar="NAME|FILE")]
+    """A name from `levels list`, or a file written by `generate`."""
+    index: Annotated[str, arg(metavar="INDEX,…")] = "0"
+    """Which levels of a file, counted from 0: 3, or 0,1,2."""
+    solution: bool = False
+    """Mark the shortest path or, in levels without source and target, the diameter."""
+    png: Annotated[Path | None, arg(metavar="FILE.png", help_behavior_hint="(default: text)")] = None
+    """Write a picture instead."""
+
+    def run(self) -> int:
+        """Print the levels, or write the picture.
+
+        Raises:
+            ValueError: no such level, or an unsolvable one of which the solution is asked for.
+        """
+        if self.png is not None and (self.png.suffix.lower() != ".png" or self.png.is_dir()):
+            raise ValueError(f"--png must name a file that ends in .png, got {self.png}")
+        levels = load_levels(self.source)
+        shown = self._indices(len(levels))
+        tiles = levels.tiles[shown]
+        paths = _task(tiles).solve_all(tiles) if self.solution else np.zeros(tiles.shape, np.bool_)
+        if self.png is not None:
+            _save_picture(self.png, tiles, paths)
+            return 0
+        drawings = [to_text(level, path) for level, path in zip(tiles, paths, strict=True)]
+        for i, (index, drawing) in enumerate(zip(shown, drawings, strict=True)):
+            print(f"{self.source}, level {index} of {len(levels):,}", file=sys.stderr)
+            print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
+        return 0
+
+    def _indices(self, n: int) -> list[int]:
+        if not re.fullmatch(r"\d+(,\d+)*", self.index):
+            raise ValueError(f"--index must be numbers such as 3 or 0,1,2, got {self.index!r}")
+        indices = [int(number) for number in self.index.split(",")]
+        if max(indices) >= n:
+            raise ValueError(f"--index must be from 0 to {n - 1} in {self.source}, got {max(indices)}")
+        return indices
+
+
+def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
+    """One level as it is, several on a sheet."""
+    from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
+
+    frames = [draw_level(*level) for level in zip(tiles, paths, strict=True)]
+    picture = frames[0] if len(frames) == 1 else contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames))))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    print(f"picture: {save_png(path, picture)}")
+
+
+def _print_prefabs() -> None:
+    rows = []
+    for name in list_prefabs():
+        tiles = prefab(name)
+        rows.append((name, _size(tiles), str(shortest_path(tiles).sum()), str(diameter(tiles).sum())))
+    print_table(("maze", "tiles", "shortest path", "diameter"), rows, numbers=("tiles", "shortest path", "diameter"))
+
+
+def _print_generators() -> None:
+    rows = []
+    for name, generator in GENERATORS.items():
+        summary = (generator.__doc__ or "").split("\n")[0]
+        options = (f"{flag(option)} {default}" for option, default in options_of(name).items())
+        rows.append((name, summary, "\n".join(options)))
+    print_table(("generator", "levels", "options and defaults"), rows)
+
+
+def _facts(levels: LevelSet) -> dict[str, str]:
+    """What a level set holds."""
+    task = _task(levels.tiles)
+    lengths = task.solve_all(levels.tiles).sum(axis=(1, 2))
+    return {
+        "number of levels": f"{len(levels):,}",
+        "tiles": _size(levels.tiles),
+        task.name: f"{lengths.min()} to {lengths.max()} tiles, {lengths.mean():.1f} on average",
+        **{name: str(value) for name, value in levels.config.items()},
+    }
+
+
+def _task(tiles: Tiles) -> Task:
+    """What the levels ask for."""
+    return ShortestPath if (tiles >= Tile.SOURCE).any() else Diameter
+
+
+def _size(tiles: Tiles) -> str:
+    """Of all levels, borders included."""
+    height, width = tiles.shape[-2:]
+    return f"{height} x {width}"

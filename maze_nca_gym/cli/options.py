@@ -1,0 +1,152 @@
+"""Options that commands share: which levels, and the checks of numbers."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import numpy as np
+from tyro.conf import arg
+
+from maze_nca_gym import __version__
+from maze_nca_gym.generation import GENERATORS, check_generator, generate
+from maze_nca_gym.levels import LevelSet, load_levels
+
+
+def options_of(generator: str) -> dict[str, Any]:
+    """Name -> default of a generator's own options."""
+    parameters = inspect.signature(GENERATORS[generator]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY and p.name not in ("border", "endpoints")}
+
+
+def _own(option: str, metavar: str) -> Any:
+    """How the help presents an option that only some generators take."""
+    defaults = {name: options_of(name)[option] for name in GENERATORS if option in options_of(name)}
+    hint = ", ".join(f"{default} for {name}" for name, default in defaults.items())
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {hint})")
+
+
+_GENERATOR = arg(metavar="{" + ",".join(GENERATORS) + "}")
+_SIZE = arg(metavar="SIZE|ROWSxCOLS")
+_LEVELS = arg(metavar="FILE|NAME", help_behavior_hint="(default: fresh ones)")
+
+
+@dataclass(frozen=True)
+class GeneratorOptions:
+    """How fresh levels are made."""
+
+    generator: Annotated[str, _GENERATOR] = "random"
+    """What draws them."""
+    size: Annotated[str, _SIZE] = "16"
+    """Inner size; a border of one wall tile comes on top."""
+    wall_probability: Annotated[float | None, _own("wall_probability", "FRACTION")] = None
+    """Of each inner tile."""
+    loop_fraction: Annotated[float | None, _own("loop_fraction", "FRACTION")] = None
+    """Of the walls of a perfect maze, removed."""
+    largest_room: Annotated[int | None, _own("largest_room", "TILES")] = None
+    """Longest side of a room."""
+    smoothing: Annotated[int | None, _own("smoothing", "INT")] = None
+    """Iterations that turn noise into caves."""
+
+    def inner_size(self) -> tuple[int, int]:
+        """(rows, cols).
+
+        Raises:
+            ValueError: not written as a size.
+        """
+        match = re.fullmatch(r"(\d{1,5})(?:x(\d{1,5}))?", self.size)
+        if match is None:
+            raise ValueError(f"--size must be a number such as 16, or ROWSxCOLS such as 12x20, got {self.size!r}")
+        rows, cols = match[1], match[2] or match[1]
+        return int(rows), int(cols)
+
+    def generator_options(self) -> dict[str, Any]:
+        """The generator's own options that were given.
+
+        Raises:
+            ValueError: an unknown generator, or an option that it does not take.
+        """
+        check_generator(self.generator, {})
+        given = {name: value for name in _OWN_OPTIONS if (value := getattr(self, name)) is not None}
+        takes = options_of(self.generator)
+        foreign = [name for name in given if name not in takes]
+        if foreign:
+            known = ", ".join(map(flag, takes)) or "no options of its own"
+            raise ValueError(f"{flag(foreign[0])} is not for the generator {self.generator!r}, which takes {known}")
+        return given
+
+    def generate(self, n: int, seed: int, endpoints: bool) -> LevelSet:
+        """`n` levels and all that another person needs to make them again.
+
+        Raises:
+            ValueError: a bad option.
+        """
+        check_at_least("--n", n, 1)
+        check_at_least("--seed", seed, 0)
+        options, size = self.generator_options(), self.inner_size()
+        tiles = generate(np.random.default_rng(seed), n, size, self.generator, endpoints=endpoints, **options)
+        config = {"generator": self.generator, "size": list(size), "n": n, "seed": seed, "endpoints": endpoints}
+        return LevelSet(tiles, {**config, **options_of(self.generator), **options, "version": __version__})
+
+
+_OWN_OPTIONS = [field.name for field in fields(GeneratorOptions) if field.name not in ("generator", "size")]
+
+
+@dataclass(frozen=True)
+class LevelOptions(GeneratorOptions):
+    """Which levels: fresh ones, or those of --levels."""
+
+    levels: Annotated[str | None, _LEVELS] = None
+    """A file written by `generate`, or a name from `levels list`."""
+
+    def check(self) -> None:
+        """Check what can be checked before anything is made.
+
+        Raises:
+            ValueError: a bad option, or one that contradicts --levels.
+        """
+        self.inner_size()
+        self.generator_options()
+        changed = [f.name for f in fields(GeneratorOptions) if getattr(self, f.name) != f.default]
+        if self.levels is not None and changed:
+            raise ValueError(f"{flag(changed[0])} makes no sense with --levels, which are made already")
+
+    def load_or_generate(self, n: int | None, default_n: int, seed: int, endpoints: bool) -> LevelSet:
+        """The first `n` of --levels, or all; without --levels `n` fresh levels, or `default_n`.
+
+        Raises:
+            ValueError: a bad option or file, or fewer levels than asked for.
+        """
+        if self.levels is None:
+            return self.generate(default_n if n is None else n, seed, endpoints)
+        found = load_levels(self.levels)
+        if n is None:
+            return found
+        if n > len(found):
+            raise ValueError(f"--n must be at most {len(found)}, the number of levels in {self.levels}, got {n}")
+        return LevelSet(found.tiles[:n], found.config)
+
+    def describe(self, levels: LevelSet) -> str:
+        """A few words on the levels that these options gave."""
+        rows, cols = levels.tiles.shape[1:]
+        if self.levels is not None:
+            return f"{self.levels}, {rows} x {cols} tiles"
+        options = [f"{name.replace('_', ' ')} {value}" for name, value in self.generator_options().items()]
+        return ", ".join([f"{self.generator} {rows - 2} x {cols - 2}", *options])
+
+
+def flag(name: str) -> str:
+    """An option as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def check_at_least(option: str, value: float | None, least: float) -> None:
+    """Check a number, if it is given.
+
+    Raises:
+        ValueError: it is less.
+    """
+    if value is not None and not value >= least:
+        raise ValueError(f"{option} must be at least {least}, got {value}")

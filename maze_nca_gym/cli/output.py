@@ -1,0 +1,76 @@
+"""What the commands print and write: tables, levels as coloured text, JSON files."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+_GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
+
+
+def print_facts(facts: Mapping[str, str]) -> None:
+    """A table with one fact a row."""
+    table = Table(show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in facts.items():
+        table.add_row(name, Text(value))
+    Console().print(table)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> None:
+    """A table with a header; the columns named in `numbers` are aligned to the right."""
+    table = Table()
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def print_level(drawing: str) -> None:
+    """A level's text, coloured on a terminal, as it is elsewhere."""
+    text = Text(drawing)
+    for glyph, style in _GLYPH_STYLES.items():
+        text.highlight_regex("[" + glyph + "]", style)
+    Console(highlight=False).print(text, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr while the block runs, if that is a terminal; it gives what advances the bar."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        job = progress.add_task(label, total=total)
+        yield lambda n: progress.advance(job, n)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file atomically: a reader never sees half of it."""
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=2, allow_nan=False)
+            file.write("\n")
+        os.chmod(partial, 0o644)  # mkstemp makes files private
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise

@@ -1,0 +1,47 @@
+"""`maze-nca-gym play`: its options; the work is in `playing`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from maze_nca_gym.cli.options import LevelOptions, check_at_least
+
+_EPISODES = arg(metavar="INT", help_behavior_hint="(default: until q is pressed)")
+
+
+@dataclass(frozen=True)
+class Play:
+    """Watch a policy in a window, level after level; the window's keys are shown by h.
+
+    Draw walls with the mouse while the automaton runs; q ends it.
+    """
+
+    policy: Annotated[Positional[str], arg(metavar="POLICY")] = "shortest-path-bfs"
+    """A name from `policies list`."""
+    fps: float = 10.0
+    """Iterations a second at the most."""
+    episodes: Annotated[int | None, _EPISODES] = None
+    """Levels after which the window closes by itself."""
+    seed: int = 0
+    """Of the levels, at least 0: the same seed gives the same ones."""
+    source: LevelOptions = field(default_factory=LevelOptions)
+
+    def run(self) -> int:
+        """Open the window and play; returns the exit code.
+
+        Raises:
+            ValueError: a bad option or file.
+            JobError: there is no screen.
+        """
+        check_at_least("--episodes", self.episodes, 1)
+        check_at_least("--seed", self.seed, 0)
+        if not 0 < self.fps < math.inf:
+            raise ValueError(f"--fps must be a positive number, got {self.fps}")
+        self.source.check()
+        from maze_nca_gym.cli.playing import play
+
+        return play(self)

@@ -1,0 +1,103 @@
+"""The work of `maze-nca-gym play`."""
+
+from __future__ import annotations
+
+import os
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pygame
+import torch
+
+from maze_nca_gym.agents import Policy, load
+from maze_nca_gym.cli.batches import has_finished, one_thread, step_limit
+from maze_nca_gym.cli.messages import JobError
+from maze_nca_gym.envs.maze import MazeEnv, Observation
+from maze_nca_gym.envs.tasks import find_task
+
+if TYPE_CHECKING:
+    from maze_nca_gym.cli.play import Play
+
+_LINGER = 10
+"""Frames' time for which the end of an episode stays in view."""
+
+
+@one_thread()
+def play(command: Play) -> int:
+    """Episode after episode, until there were enough or the user closes the window; returns the exit code."""
+    policy = load(command.policy)
+    env = _make_env(command, policy)
+    try:
+        _play(command, policy, env)
+    except pygame.error as error:
+        raise JobError(f"the window cannot open: {error}") from error
+    finally:
+        env.close()
+    return 0
+
+
+def _make_env(command: Play, policy: Policy) -> MazeEnv:
+    class PlayedMaze(MazeEnv):
+        metadata = {**MazeEnv.metadata, "render_fps": command.fps}  # noqa: RUF012 - as Gymnasium declares it
+
+    source = command.source
+    return PlayedMaze(
+        task=policy.task,
+        size=source.inner_size(),
+        generator=source.generator,
+        n_channels=policy.n_channels,
+        levels=source.levels,
+        render_mode="human",
+        channel_names=policy.channel_names,
+        **source.generator_options(),
+    )
+
+
+def _play(command: Play, policy: Policy, env: MazeEnv) -> None:
+    for number in count() if command.episodes is None else range(command.episodes):
+        observation, _ = env.reset(seed=command.seed if number == 0 else None)
+        _check_screen()
+        outcome = _play_episode(policy, env, observation)
+        if not pygame.display.get_init():  # the user has closed the window
+            return
+        print(f"level {number}: {outcome}", flush=True)
+        _linger(_LINGER / command.fps)
+
+
+def _play_episode(policy: Policy, env: MazeEnv, observation: Observation) -> str:
+    """Play one level to the end of the episode, of the policy or of the window; returns how it went."""
+    counters, truncated = None, False
+    limit = step_limit(policy, find_task(policy.task), *observation["maze"].shape[1:])
+    for step in range(1, limit + 1):
+        action, counters = policy.predict(observation, counters)
+        observation, _, optimal, truncated, info = env.step(action)
+        if optimal:
+            return f"optimal after {step} steps"
+        if truncated or not pygame.display.get_init() or _has_finished(policy, observation):
+            break
+    return f"{'left' if truncated else 'over'} after {step} steps, accuracy {info['accuracy']:.3f}"
+
+
+@torch.no_grad()
+def _has_finished(policy: Policy, observation: Observation) -> bool:
+    maze, state = (torch.from_numpy(observation[key][None]) for key in ("maze", "state"))
+    return bool(has_finished(policy, maze, state)[0])
+
+
+def _check_screen() -> None:
+    """Where there is no screen, SDL draws into memory for ever, unless it was told so.
+
+    Raises:
+        JobError: that is so.
+    """
+    invisible = pygame.display.get_init() and pygame.display.get_driver() in ("offscreen", "dummy")
+    if invisible and "SDL_VIDEODRIVER" not in os.environ:
+        raise JobError("there is no screen for the window; `solve` writes an animation to a file instead")
+
+
+def _linger(seconds: float) -> None:
+    """Wait without letting the desktop take the window for dead; what the user does meanwhile is handled later."""
+    begin = pygame.time.get_ticks()
+    while pygame.time.get_ticks() - begin < 1000 * seconds:
+        pygame.event.pump()
+        pygame.time.wait(20)

@@ -1,0 +1,69 @@
+"""`maze-nca-gym policies list` and `show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from tyro.conf import Positional, arg
+
+from maze_nca_gym.agents import list_policies, load
+from maze_nca_gym.cli.output import print_facts, print_table
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class ListPolicies:
+    """All policies: name, task, number of state channels, description."""
+
+    def run(self) -> int:
+        """Print the table."""
+        print_table(
+            ("name", "task", "channels", "description"),
+            [(name, info.task, str(load(name).n_channels), info.description) for name, info in list_policies().items()],
+            numbers=("channels",),
+        )
+        return 0
+
+
+@dataclass(frozen=True)
+class ShowPolicy:
+    """One policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
+
+    name: Annotated[Positional[str], arg(metavar="NAME")]
+    """A name from `policies list`."""
+
+    def run(self) -> int:
+        """Print both tables.
+
+        Raises:
+            ValueError: unknown name.
+        """
+        policy = load(self.name)
+        from maze_nca_gym.agents.handcoded.base import HandcodedNCA
+
+        info = list_policies()[self.name]
+        weights = [p for p in policy.parameters() if p.ndim > 1]
+        biases = [p for p in policy.parameters() if p.ndim <= 1]
+        facts = {
+            "policy": self.name,
+            "description": info.description,
+            "task": policy.task,
+            "maze channels": str(policy.n_tiles),
+            "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
+            "weights": f"{policy.n_weights:,}, of which {_nonzero(weights):,} are not zero",
+            "biases": f"{sum(p.numel() for p in biases):,}, of which {_nonzero(biases):,} are not zero",
+            **{name: str(figure) for name, figure in info.scores.items()},
+        }
+        print_facts(facts)
+        if isinstance(policy, HandcodedNCA):
+            rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
+            print_table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias"))
+        return 0
+
+
+def _nonzero(parameters: Iterable[Tensor]) -> int:
+    return sum(int(parameter.count_nonzero()) for parameter in parameters)

@@ -1,0 +1,75 @@
+"""`maze-nca-gym solve`: its options; the work is in `solving`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+from tyro.conf import Positional, arg
+
+from maze_nca_gym.cli.options import LevelOptions, check_at_least
+
+DEFAULT_N = 1000
+PICTURES = ("gif", "png")
+"""Suffixes of the pictures that there may be of an episode."""
+
+_N = arg(metavar="INT", help_behavior_hint=f"(default: {DEFAULT_N}, or all of --levels)")
+_STEPS = arg(metavar="INT", help_behavior_hint="(default: enough for the policy)")
+_INDEX = arg(metavar="INDEX", help_behavior_hint="(default: the one with the longest solution)")
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Run a policy on many levels; print and save its scores, and a picture of one episode.
+
+    The exit code is 1 if an exact policy leaves a level unsolved.
+    """
+
+    policy: Annotated[Positional[str], arg(metavar="POLICY")] = "shortest-path-bfs"
+    """A name from `policies list`."""
+    n: Annotated[int | None, _N] = None
+    """How many levels; of --levels, the first."""
+    seed: int = 0
+    """Of fresh levels, at least 0: the same seed gives the same levels."""
+    batch: int = 256
+    """Levels that run at once."""
+    steps: Annotated[int | None, _STEPS] = None
+    """Iterations on a level at the most."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1 …"""
+    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/solve")
+    """Where results.json and the picture go; those of an earlier run are replaced."""
+    picture: Literal["gif", "png", "none"] = "gif"
+    """Every step of an episode, its end, or nothing."""
+    picture_level: Annotated[int | None, _INDEX] = None
+    """Which level is in the picture, counted from 0."""
+    source: LevelOptions = field(default_factory=LevelOptions)
+
+    def check(self) -> None:
+        """Fail before the work begins where the options alone tell that it would be in vain.
+
+        Raises:
+            ValueError: what is wrong and what is allowed.
+        """
+        check_at_least("--n", self.n, 1)
+        check_at_least("--seed", self.seed, 0)
+        check_at_least("--batch", self.batch, 1)
+        check_at_least("--steps", self.steps, 1)
+        check_at_least("--picture-level", self.picture_level, 0)
+        self.source.check()
+        existing = next(path for path in (self.out, *self.out.absolute().parents) if path.exists())
+        if not existing.is_dir():
+            raise ValueError(f"--out must be a folder, but {existing} is a file")
+
+    def run(self) -> int:
+        """Solve, print, save; returns the exit code.
+
+        Raises:
+            ValueError: a bad option or file, or an unsolvable level.
+            JobError: the device has too little memory.
+        """
+        self.check()
+        from maze_nca_gym.cli.solving import solve
+
+        return solve(self)

@@ -1,0 +1,159 @@
+"""The work of `maze-nca-gym solve`."""
+
+from __future__ import annotations
+
+import platform
+import time
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from maze_nca_gym.agents import Policy, load
+from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit
+from maze_nca_gym.cli.messages import JobError, complain
+from maze_nca_gym.cli.output import print_facts, progress_bar, write_json
+from maze_nca_gym.cli.picture import draw_episode
+from maze_nca_gym.cli.solve import DEFAULT_N, PICTURES
+from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.envs.tasks import Task, find_task
+from maze_nca_gym.levels import LevelSet
+
+if TYPE_CHECKING:
+    from maze_nca_gym.cli.solve import Solve
+
+EXACT = ("shortest-path-bfs", "diameter")
+"""Policies that promise an optimal path on every level."""
+_PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
+
+
+class _Job(NamedTuple):
+    """What there is to do: the policy, on its device; levels as its task has them; where to stop; what to draw."""
+
+    policy: Policy
+    task: Task
+    levels: LevelSet
+    n_steps: int
+    shown: int
+
+
+def solve(command: Solve) -> int:
+    """Run the policy on the levels, print and save how it did; returns the exit code."""
+    job = _prepare(command)
+    begin = time.perf_counter()
+    outcome = _run(command, job)
+    results = _results(command, job, outcome, time.perf_counter() - begin)
+    _print(command, job, results)
+    _save(command, results)
+    _draw(command, job, outcome)
+    return _verdict(command, outcome)
+
+
+def _prepare(command: Solve) -> _Job:
+    policy = load(command.policy).to(find_device(command.device))
+    task = find_task(policy.task)
+    levels = command.source.load_or_generate(command.n, DEFAULT_N, command.seed, task.has_endpoints)
+    levels = LevelSet(task.prepare(levels.tiles), levels.config)
+    n_steps = step_limit(policy, task, *levels.tiles.shape[1:]) if command.steps is None else command.steps
+    return _Job(policy, task, levels, n_steps, _shown_level(command.picture_level, task, levels))
+
+
+def _shown_level(index: int | None, task: Task, levels: LevelSet) -> int:
+    """The place of the level in the picture; by default the first of those with the longest solution."""
+    if index is None:
+        return int(task.solve_all(levels.tiles).sum(axis=(1, 2)).argmax())
+    if index >= len(levels):
+        raise ValueError(f"--picture-level must be at most {len(levels) - 1}, got {index}")
+    return index
+
+
+def _run(command: Solve, job: _Job) -> Outcome:
+    """The policy's episodes, behind a progress bar."""
+    with progress_bar(command.policy, len(job.levels)) as advance:
+        try:
+            return run_policy(job.policy, job.task, job.levels.tiles, command.batch, job.n_steps, advance)
+        except torch.OutOfMemoryError as error:
+            raise JobError(f"--batch {command.batch} is too much for {command.device}: {error}") from error
+
+
+def _results(command: Solve, job: _Job, outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """What results.json holds; only `timing` varies from run to run."""
+    source = {} if command.source.levels is None else {"levels": command.source.levels}
+    return {
+        "configuration": {
+            "policy": command.policy,
+            "levels": {**source, **job.levels.config},
+            "batch": command.batch,
+            "device": command.device,
+            "steps": job.n_steps,
+        },
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        "metrics": _metrics(outcome),
+        "timing": {"seconds": seconds, "levels_per_second": len(job.levels) / seconds},
+    }
+
+
+def _metrics(outcome: Outcome) -> dict[str, Any]:
+    """Means over all levels; the steps are those of optimally solved levels, None where there are none."""
+    scores = outcome.scores
+    steps = outcome.steps[scores.optimal]
+    return {
+        "n_levels": len(outcome.steps),
+        "accuracy": float(scores.accuracy.mean()),
+        "complete": float(scores.complete.mean()),
+        "optimal": float(scores.optimal.mean()),
+        "mean_steps": float(steps.mean()) if len(steps) else None,
+        "max_steps": int(steps.max()) if len(steps) else None,
+    }
+
+
+def _print(command: Solve, job: _Job, results: dict[str, Any]) -> None:
+    metrics, timing = results["metrics"], results["timing"]
+    steps = f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
+    print_facts(
+        {
+            "policy": command.policy,
+            "levels": command.source.describe(job.levels),
+            "number of levels": f"{metrics['n_levels']:,}",
+            "accuracy": f"{metrics['accuracy']:.4f}",
+            "complete": _percent(metrics["complete"]),
+            "optimal": _percent(metrics["optimal"]),
+            "steps until optimal": steps,
+            "speed": f"{timing['levels_per_second']:,.0f} levels/s ({timing['seconds']:.1f} s on {command.device})",
+        }
+    )
+
+
+def _percent(fraction: float) -> str:
+    """Rounded down, so that 100 % means all."""
+    return f"{int(fraction * 10_000) / 100:.2f} %"
+
+
+def _save(command: Solve, results: dict[str, Any]) -> None:
+    """Write the results; a picture of earlier ones would mislead."""
+    command.out.mkdir(parents=True, exist_ok=True)
+    for suffix in PICTURES:
+        (command.out / f"episode.{suffix}").unlink(missing_ok=True)
+    write_json(command.out / "results.json", results)
+    print(f"results: {command.out / 'results.json'}")
+
+
+def _draw(command: Solve, job: _Job, outcome: Outcome) -> None:
+    if command.picture == "none":
+        return
+    path, title = command.out / f"episode.{command.picture}", f"{command.policy}, {command.source.describe(job.levels)}"
+    n_steps = int(outcome.steps[job.shown])
+    draw_episode(path, job.policy, job.task, job.levels[job.shown], n_steps, title)
+    print(f"picture: {path}")
+
+
+def _verdict(command: Solve, outcome: Outcome) -> int:
+    """1 if an exact policy was not, else 0."""
+    n_wrong = int((~outcome.scores.optimal).sum())
+    if command.policy not in EXACT or not n_wrong:
+        return 0
+    complain(
+        f"{n_wrong:,} of {len(outcome.steps):,} levels are not solved, though {command.policy} is exact; "
+        "was --steps too small?"
+    )
+    return 1
