@@ -57,10 +57,12 @@ class GraphNCA(nn.Module):
             The next state, (n, C).
 
         Raises:
-            ValueError: a state of another shape, or graphs so large that its dtype would not count exactly.
+            ValueError: a state of another shape, no floats, or graphs so large that its dtype would not count
+                exactly.
         """
-        if state.shape != (graphs.n_nodes, self.n_channels):
-            raise ValueError(f"state must have shape {(graphs.n_nodes, self.n_channels)}, got {tuple(state.shape)}")
+        shape = (graphs.n_nodes, self.n_channels)
+        if state.shape != shape or not state.is_floating_point():
+            raise ValueError(f"state must be {shape} floats, got {tuple(state.shape)}, {state.dtype}")
         largest, limit = self.largest_count(graphs), 2 / torch.finfo(state.dtype).eps
         if largest > limit:
             raise ValueError(

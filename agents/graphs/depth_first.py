@@ -84,19 +84,16 @@ class DepthFirstGraphNCA(GraphNCA):
     def _route(self, graphs: Graphs, state: Tensor) -> Tensor:
         """The route flows to the first unvisited neighbour, unless that waits on the stack."""
         route, stack = state[:, Channel.PATH], state[:, Channel.STACK]
-        edges = graphs.edge_index
-        best = self.first_unvisited(edges, route=route, receiver_preference=graphs.receiver_preference)
-        flow = self.flow(edges, route=route, best=best, sender_preference=graphs.sender_preference)
+        flow = self.flow(graphs, route, best=self.first_unvisited(graphs, route))
         return step(graphs.source + route - stack + step(flow))
 
     def _stack(self, graphs: Graphs, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Stack, places and ranks after the pebble has passed by; what it stacks again starts anew."""
         route, pebble, stack, place, rank = state.unbind(dim=1)
-        edges, unit = graphs.edge_index, (graphs.degrees + 1)[graphs.batch].to(state.dtype)
-        passed = self.neighbours(edges, x=pebble)
-        passed_by = self.passed_by(edges, pebble=pebble, unit=unit, sender_preference=graphs.sender_preference)
+        unit = (graphs.degrees + 1)[graphs.batch].to(state.dtype)
+        passed = self.neighbours(graphs, pebble)
         new_stack = torch.relu(passed + stack - 2 * route)
-        new_place = torch.relu(passed_by + place - 2 * unit * route)
+        new_place = torch.relu(self.passed_by(graphs, pebble, unit) + place - 2 * unit * route)
         new_rank = torch.relu(unit * (passed + stack - 2 * route) + rank)
         stacked_again = sawtooth(new_stack, 2)
         return (

@@ -17,7 +17,7 @@ class Graphs:
 
     Attributes:
         source: (n,) bool, the node where a path or a search starts, one in every graph that has nodes.
-        target: (n,) bool, the node where a path ends, one in every graph that has nodes, or none anywhere.
+        target: (n,) bool, the node where a path ends; `check_one_each` tells whether every graph has it.
         edge_index: (2, E) int64. Every edge stands here once in each direction, without self-loops;
             messages go from the nodes of row 0, the senders, to those of row 1, the receivers.
         sender_preference: (E,) int64, how much the sender prefers the receiver: its degree for the first of
@@ -45,41 +45,53 @@ class Graphs:
 
         Args:
             data: has `edge_index`, (2, E) int64, with every edge in both directions; `source_mask`, (n,) bool;
-                `target_mask`, (n,) bool, for the shortest path alone; and perhaps `edge_rank`, (E,) integers:
+                `target_mask`, (n,) bool, which a search may do without; and perhaps `edge_rank`, (E,) integers:
                 a node's neighbours are ordered by the rank of the edges that lead to them, least first, and by
                 index where ranks are equal or missing. Of repeated edges the least rank counts.
 
         Raises:
             ValueError: a missing attribute, a wrong shape or dtype, an edge that leaves its graph or that has
-                no opposite edge, or a graph with nodes and not exactly one source (and target).
+                no opposite edge, or a graph with nodes and not exactly one source.
         """
         source = _mask(data, "source_mask")
         n_nodes = len(source)
+        if "num_nodes" in data:
+            _check_length(data.num_nodes, n_nodes, "num_nodes")
         target = _mask(data, "target_mask") if "target_mask" in data else torch.zeros_like(source)
+        _check_length(len(target), n_nodes, "target_mask")
         batch, n_graphs = _batch(data, n_nodes)
-        sizes = torch.bincount(batch, minlength=n_graphs)
-        _check_one_each(source, batch, sizes, "source")
-        if "target_mask" in data:
-            _check_length(target, n_nodes, "target_mask")
-            _check_one_each(target, batch, sizes, "target")
         edge_index, rank = _without_repetitions(_edges(data, batch), _ranks(data))
         preference = _preferences(edge_index[0], rank, n_nodes)
         degree = torch.bincount(edge_index[0], minlength=n_nodes)
-        return cls(
+        graphs = cls(
             source,
             target,
             edge_index,
-            preference,
-            preference[_opposites(edge_index)],
-            batch,
-            sizes,
-            global_max_pool(degree, batch, n_graphs),
+            sender_preference=preference,
+            receiver_preference=preference[_opposites(edge_index)],
+            batch=batch,
+            sizes=torch.bincount(batch, minlength=n_graphs),
+            degrees=global_max_pool(degree, batch, n_graphs),
         )
+        graphs.check_one_each(source, "source")
+        return graphs
 
     @property
     def n_nodes(self) -> int:
         """Nodes of all graphs."""
         return len(self.batch)
+
+    def check_one_each(self, mask: Tensor, name: str) -> None:
+        """Check that (n,) bool `mask` marks one node in every graph that has nodes.
+
+        Raises:
+            ValueError: it does not; the message calls the mark by its name.
+        """
+        counts = global_add_pool(mask.long(), self.batch, len(self.sizes))
+        wrong = (counts != self.sizes.clamp(max=1)).nonzero().flatten()
+        if len(wrong):
+            graph = int(wrong[0])
+            raise ValueError(f"every graph needs exactly one {name}, but graph {graph} has {int(counts[graph])}")
 
     def max(self, x: Tensor) -> Tensor:
         """The maximum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
@@ -91,7 +103,7 @@ class Graphs:
 
 
 def _mask(data: Data, name: str) -> Tensor:
-    mask = data[name] if name in data else None
+    mask = getattr(data, name, None)
     if not isinstance(mask, Tensor) or mask.ndim != 1 or mask.dtype != torch.bool:
         raise ValueError(f"{name} must be a (n,) bool tensor, got {_described(mask)}")
     return mask
@@ -103,11 +115,11 @@ def _described(value: object) -> str:
     return "none" if value is None else type(value).__name__
 
 
-def _check_length(values: Tensor, n_nodes: int, name: str) -> None:
-    if len(values) != n_nodes:
+def _check_length(found: int, n_nodes: int, name: str) -> None:
+    if found != n_nodes:
         raise ValueError(
-            f"source_mask has {n_nodes} nodes, but {name} has {len(values)}: give every graph its `num_nodes`, "
-            "and every mask as many entries"
+            f"source_mask has {n_nodes} nodes, but {name} says {found}: give every graph its `num_nodes`, and "
+            "every mask as many entries"
         )
 
 
@@ -115,17 +127,10 @@ def _batch(data: Data, n_nodes: int) -> tuple[Tensor, int]:
     """The graph of each node, and the number of graphs."""
     if data.batch is None:
         return data.source_mask.new_zeros(n_nodes, dtype=torch.int64), 1
-    _check_length(data.batch, n_nodes, "batch")
-    return data.batch, data.num_graphs if isinstance(data, Batch) else int(data.batch.max(initial=0)) + 1
-
-
-def _check_one_each(mask: Tensor, batch: Tensor, sizes: Tensor, name: str) -> None:
-    """One marked node in each graph, none in a graph without nodes."""
-    counts = global_add_pool(mask.long(), batch, len(sizes))
-    wrong = (counts != sizes.clamp(max=1)).nonzero().flatten()
-    if len(wrong):
-        graph = int(wrong[0])
-        raise ValueError(f"every graph needs exactly one {name}, but graph {graph} has {int(counts[graph])}")
+    _check_length(len(data.batch), n_nodes, "batch")
+    if isinstance(data, Batch):
+        return data.batch, data.num_graphs
+    return data.batch, int(data.batch.max()) + 1 if n_nodes else 1
 
 
 def _edges(data: Data, batch: Tensor) -> Tensor:
@@ -136,7 +141,8 @@ def _edges(data: Data, batch: Tensor) -> Tensor:
         raise ValueError(f"edge_index must be int64, got {edge_index.dtype}")
     if edge_index.numel() and not (edge_index.min() >= 0 and edge_index.max() < len(batch)):
         raise ValueError(
-            f"edge_index must hold nodes from 0 to {len(batch) - 1}, got {int(edge_index.min())} to {int(edge_index.max())}"
+            f"edge_index must hold nodes from 0 to {len(batch) - 1}, "
+            f"got {int(edge_index.min())} to {int(edge_index.max())}"
         )
     leaving = (batch[edge_index[0]] != batch[edge_index[1]]).nonzero().flatten()
     if len(leaving):

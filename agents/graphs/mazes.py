@@ -53,7 +53,7 @@ def maze_to_graph(tiles: ArrayLike, directions: Sequence[str] = DIRECTIONS) -> D
 def _joined(free: NDArray[np.bool_], directions: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
     """Three (E,) arrays: node, number of the direction, and the neighbour there."""
     height, width = free.shape
-    nodes = np.full((height + 2, width + 2), -1)
+    nodes = np.full((height + 2, width + 2), -1, np.int64)
     nodes[1:-1, 1:-1][free] = np.arange(free.sum())
     shifts = [offset for direction in directions for offset in offsets(direction)]
     views = [nodes[1 + down : 1 + down + height, 1 + right : 1 + right + width] for down, right in shifts]

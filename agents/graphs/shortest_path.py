@@ -39,41 +39,43 @@ class ShortestPath(NamedTuple):
 class _PathGraphNCA(GraphNCA):
     """Floods, then extracts: a path of L edges is complete after exactly 2 L + 2 steps, and then stays.
 
-    L is at most n - 1, and where the target cannot be reached the flood and what follows it stop one step
-    after n at the latest: all within 2 n steps.
+    L is at most n - 1. Where the target cannot be reached, the flood fills its component within n - 1 steps,
+    and the pointers stand one step later. So 2 n steps are enough.
     """
 
     def prepare(self, data: Data) -> Graphs:
-        """As `Graphs.of`; every graph with nodes must have a target."""
-        if "target_mask" not in data:
-            raise ValueError("the shortest path needs a target_mask, a (n,) bool tensor")
-        return super().prepare(data)
+        """As `Graphs.of`; every graph with nodes must also have exactly one target."""
+        graphs = super().prepare(data)
+        graphs.check_one_each(graphs.target, "target")
+        return graphs
 
-    def largest_count(self, graphs: Graphs) -> int:  # noqa: D102
+    def largest_count(self, graphs: Graphs) -> int:
+        """An age, or an iteration."""
         return self.max_steps(graphs)
 
     def is_settled(self, graphs: Graphs, state: Tensor, following: Tensor) -> Tensor:
         """(B,) bool: the path is at the source and the target, or nothing moves because no path exists."""
         apart = (graphs.source | graphs.target) & (state[:, 0] < 1)
-        joined = (graphs.max(apart.to(state.dtype)) == 0) & (graphs.sizes > 0)
+        joined = graphs.max(apart.to(state.dtype)) == 0
         return joined | super().is_settled(graphs, state, following)
 
     def run(self, data: Data, dtype: torch.dtype = torch.float32) -> ShortestPath:
         """The paths of one graph or of a batch.
 
         Args:
-            data: as in `Graphs.of`; with the masks of a source and a target in every graph.
+            data: as in `Graphs.of`, with a source and a target in every graph.
             dtype: of the state.
 
         Raises:
-            ValueError: graphs that `Graphs.of` refuses, or too large for the dtype to count on: more than
+            ValueError: graphs that `prepare` refuses, or too large for the dtype to count on: more than
                 2**23 nodes in one graph in float32.
         """
         graphs = self.prepare(data)
         steps = torch.zeros_like(graphs.sizes)
         for state, settled in self.iterate(graphs, dtype):
+            path = state[:, 0] > 0
             steps += ~settled
-        return ShortestPath(state[:, 0] > 0, steps)
+        return ShortestPath(path, steps)
 
 
 class AllPathsChannel(IntEnum):
@@ -95,11 +97,11 @@ class AllPathsGraphNCA(_PathGraphNCA):
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
         """The flood from the source; the path from the target, once the flood is there."""
         path, flood, age = state.unbind(dim=1)
-        enters = self.extend(graphs.edge_index, path=path, age=age)
+        enters = self.extend(graphs, path, age)
         return torch.stack(
             [
                 step(step(graphs.target + flood - 1) + enters),
-                step(graphs.source + flood + self.neighbours(graphs.edge_index, x=flood)),
+                step(graphs.source + flood + self.neighbours(graphs, flood)),
                 age + flood,
             ],
             dim=1,
@@ -134,14 +136,13 @@ class CanonicalPathGraphNCA(_PathGraphNCA):
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
         """The flood from the target; pointers; the path from the source, once the flood is there."""
         path, flood, age, point = state.unbind(dim=1)
-        edges = graphs.edge_index
-        enters = self.follow(edges, path=path, point=point, sender_preference=graphs.sender_preference)
+        enters = self.follow(graphs, path, point)
         return torch.stack(
             [
                 step(graphs.source + flood + path - 1 + enters),
-                step(graphs.target + flood + self.neighbours(edges, x=flood)),
+                step(graphs.target + flood + self.neighbours(graphs, flood)),
                 age + flood,
-                self.first_older(edges, age=age, receiver_preference=graphs.receiver_preference),
+                self.first_older(graphs, age),
             ],
             dim=1,
         )

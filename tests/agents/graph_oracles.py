@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 
 import networkx as nx
 from graph_samples import Sample
@@ -75,5 +76,5 @@ def pops(drawn: Sample, order: list[int]) -> int:
     """How often the search is stuck: its next node is not beside the last one, or already waits on the stack."""
     return sum(
         last not in drawn.graph[node] or any(earlier in drawn.graph[node] for earlier in order[:place])
-        for place, (last, node) in enumerate(zip(order, order[1:], strict=False))
+        for place, (last, node) in enumerate(pairwise(order))
     )
