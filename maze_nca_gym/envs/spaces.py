@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.levels import behaved
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -36,19 +37,21 @@ def check_n_channels(n_channels: Any) -> int:
 
 
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """The action as a C-contiguous float32 array.
+    """The action as a `behaved` float32 array.
 
     Raises:
         ValueError: another shape, or not floating-point.
     """
-    if type(action) is np.ndarray and action.dtype is _FLOAT32 and action.shape == shape and action.flags.c_contiguous:
+    if type(action) is np.ndarray and action.dtype is _FLOAT32 and action.shape == shape and action.flags.carray:
         return action
     array = np.asarray(action)
     if array.shape != shape:
         raise ValueError(f"the action is the next state and must have shape {shape}, got {array.shape}")
     if array.dtype.kind != "f":
         raise ValueError(f"the action must be floating-point (float32), got dtype {array.dtype}")
-    return np.ascontiguousarray(array, dtype=np.float32)
+    if array.dtype.itemsize > _FLOAT32.itemsize:  # what is finite must not become infinite
+        array = np.where(np.isfinite(array), np.clip(array, -STATE_LIMIT, STATE_LIMIT), array)
+    return behaved(array, np.float32)
 
 
 def check_options(options: dict[str, Any] | None, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:
