@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .pretrained import cards
+
 if TYPE_CHECKING:
     from .policy import Policy
 
@@ -55,6 +57,16 @@ _POLICIES = {
         description="all eccentricities by nested waves, then the canonical longest shortest path; exact",
         constructor=".handcoded:DiameterNCA",
     ),
+    **{
+        name: PolicyInfo(
+            task=card["task"],
+            description=card["description"],
+            constructor=".pretrained:load_pretrained",
+            options={"name": name},
+            scores=card["metrics"],
+        )
+        for name, card in cards().items()
+    },
 }
 
 

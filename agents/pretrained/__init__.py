@@ -1,0 +1,39 @@
+"""Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
+
+A card holds `task`, `description` (one line), `made_by` (the command that makes the file), `data` (what it was trained
+on), `measured` (how the metrics were), and `metrics` (name -> number). Reading cards imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..policy import Policy
+
+
+@cache
+def cards() -> dict[str, dict[str, Any]]:
+    """Name -> card of every model here, by name."""
+    files = sorted(file.name for file in resources.files(__package__).iterdir() if file.name.endswith(".json"))
+    return {
+        name.removesuffix(".json"): json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
+        for name in files
+    }
+
+
+def load_pretrained(name: str) -> Policy:
+    """A model of this folder, on the CPU.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    from ..weights import load_model
+
+    if name not in cards():
+        raise ValueError(f"unknown pretrained model {name!r}; known: {', '.join(cards())}")
+    with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:
+        return load_model(path)

@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import rollout, trace
+from maze_nca_gym.agents.learned import NCA, LeakyGradient, SmoothGradient
+
+from maze_nca_gym.levels import one_hot, parse
+
+LEVEL = parse("""
+    S..#.
+    .#.#T
+    .....
+""")
+
+
+def random_batch(n_tiles: int, n_channels: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    walls = torch.randint(0, n_tiles, (2, 4, 5), generator=generator).numpy().astype(np.uint8)
+    return torch.from_numpy(one_hot(walls, n_tiles)), torch.randn(2, n_channels, 4, 5, generator=generator)
+
+
+def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) -> np.ndarray:
+    """One iteration of one maze, (T, H, W) and (C, H, W), by the text of the class: sums over neighbours, no torch."""
+    layer = 0 if nca.shared_weights else step
+    weight, bias = (p[layer].detach().double().numpy() for p in (nca.weights, nca.biases))
+    reach = nca.kernel_size // 2
+    offsets = [(row, col) for row in range(-reach, reach + 1) for col in range(-reach, reach + 1)]
+    taps = [(row, col) for row, col in offsets if not nca.cut_corners or abs(row) + abs(col) <= reach]
+    seen = maze if nca.skip_connections or step == 0 else np.zeros_like(maze)
+    inputs = np.concatenate([seen, np.maximum(state, 0)]).astype(float)
+    _, height, width = state.shape
+    out = np.empty(state.shape)
+    for row in range(height):
+        for col in range(width):
+            total = bias.copy()
+            for tap, (down, right) in enumerate(taps):
+                if 0 <= row + down < height and 0 <= col + right < width:
+                    total += weight[:, :, tap] @ inputs[:, row + down, col + right]
+            out[:, row, col] = total
+    if nca.n_layers is None or step != nca.n_layers - 1:
+        out = np.maximum(out, 0)
+    if nca.max_pool:
+        over_channels = out.max(axis=0)
+        out[-2] = out[-2].max()
+        out[-1] = over_channels
+    return out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n_weights"),
+    [
+        ({"n_tiles": 4, "n_channels": 32}, 10_368),
+        ({"n_tiles": 4, "n_channels": 48}, 22_464),
+        ({"n_tiles": 4, "n_channels": 96}, 86_400),
+        ({"n_tiles": 4, "n_channels": 128}, 152_064),
+        ({"n_tiles": 4, "n_channels": 256}, 599_040),
+        ({"n_tiles": 4, "n_channels": 128, "cut_corners": True}, 84_480),
+        ({"n_tiles": 4, "n_channels": 128, "kernel_size": 5}, 422_400),
+        ({"n_tiles": 4, "n_channels": 128, "kernel_size": 5, "cut_corners": True}, 219_648),
+        ({"n_tiles": 4, "n_channels": 32, "shared_weights": False}, 663_552),
+        ({"n_tiles": 4, "n_channels": 128, "shared_weights": False}, 9_732_096),
+        ({"n_tiles": 2, "n_channels": 128}, 149_760),
+        ({"n_tiles": 2, "n_channels": 128, "max_pool": True}, 149_760),
+        ({"n_tiles": 2, "n_channels": 96, "cut_corners": True, "max_pool": True}, 47_040),
+        ({"n_tiles": 2, "n_channels": 128, "cut_corners": True}, 83_200),
+        ({"n_tiles": 2, "n_channels": 128, "kernel_size": 5}, 416_000),
+        ({"n_tiles": 2, "n_channels": 128, "kernel_size": 5, "cut_corners": True}, 216_320),
+    ],
+)
+def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
+    assert NCA(**arguments).n_weights == n_weights
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"cut_corners": True},
+        {"kernel_size": 5, "cut_corners": True, "max_pool": True},
+        {"kernel_size": 1},
+        {"skip_connections": False},
+        {"shared_weights": False},
+        {"shared_weights": False, "skip_connections": False, "max_pool": True},
+        {"n_tiles": 2, "max_pool": True},
+        {"n_layers": None, "kernel_size": 5},
+    ],
+)
+def test_iterations_are_those_of_the_equation(arguments):
+    arguments = {"n_tiles": 4, "n_layers": 4, "n_channels": 4, **arguments}
+    nca = NCA(**arguments, generator=torch.Generator().manual_seed(3))
+    maze, state = random_batch(arguments["n_tiles"], 4)
+    expected = state.double().numpy()
+    for step in range(4):
+        expected = np.stack([plain_iteration(nca, *pair, step) for pair in zip(maze.numpy(), expected, strict=True)])
+        state = nca(maze, state, step)
+        torch.testing.assert_close(state, torch.from_numpy(expected).float())
+    assert nca.uses_step == (arguments["n_layers"] is not None)
+
+
+def test_a_shared_network_goes_on_after_its_last_iteration_as_if_that_had_a_relu():
+    last, none = (NCA(4, 6, n_layers=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
+    maze, _ = random_batch(4, 6)
+    with torch.no_grad():
+        for step, (one, other) in enumerate(zip(trace(last, maze, 6), trace(none, maze, 6), strict=True)):
+            assert (one < 0).any() == (step == 3)
+            assert torch.equal(one.clamp(min=0), other)
+
+
+def test_unshared_weights_need_a_step_that_they_have():
+    nca = NCA(4, 3, shared_weights=False, n_layers=2)
+    maze, state = random_batch(4, 3)
+    assert not torch.equal(nca(maze, state, 0), nca(maze, state, 1).relu())
+    for step in (-1, 2):
+        message = f"weights for 2 iterations, steps 0 to 1; there are none for step {step}"
+        with pytest.raises(ValueError, match=message):
+            nca(maze, state, step)
+    with pytest.raises(ValueError, match="there are none for step 1"):
+        NCA(4, 3, shared_weights=False, n_layers=1)(maze, state, 1)
+
+
+@pytest.mark.parametrize("kernel_size", [3, 5])
+def test_cut_corners_stay_cut(kernel_size):
+    nca = NCA(4, 5, kernel_size, cut_corners=True)
+    optimiser = torch.optim.AdamW(nca.parameters(), lr=0.1, weight_decay=0.1)
+    maze, _ = random_batch(4, 5)
+    for _ in range(3):
+        optimiser.zero_grad()
+        rollout(nca, maze, 4).square().sum().backward()
+        optimiser.step()
+    kernel, reach = nca.kernel(), kernel_size // 2
+    for row in range(kernel_size):
+        for col in range(kernel_size):
+            cut = abs(row - reach) + abs(col - reach) > reach
+            assert (kernel[:, :, row, col] == 0).all() == cut
+
+
+@pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"skip_connections": False}])
+def test_every_weight_gets_a_gradient(arguments):
+    nca = NCA(4, 8, 3, n_layers=5, **arguments)
+    maze, _ = random_batch(4, 8)
+    rollout(nca, maze, 5).square().sum().backward()
+    for name, parameter in nca.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.any(), name
+
+
+@pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
+def test_the_mazes_share_may_be_computed_beforehand(arguments):
+    nca = NCA(4, 6, n_layers=3, **arguments)
+    maze, state = random_batch(4, 6)
+    for step in range(3):
+        share = nca.share(maze, step)
+        assert torch.equal(nca.advance(share, state, step), nca(maze, state, step))
+        assert nca.skip_connections or step == 0 or share.shape == (6, 1, 1)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
+def test_stepping_the_environment_equals_a_rollout(arguments):
+    nca = NCA(4, 6, n_layers=7, cut_corners=True, **arguments)
+    env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
+    observation, _ = env.reset(seed=0)
+    maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
+    counters = None
+    with torch.no_grad():
+        for expected in list(trace(nca, maze, 7, zeros))[1:]:
+            action, counters = nca.predict(observation, counters)
+            observation, *_ = env.step(action)
+            np.testing.assert_array_equal(observation["state"], expected[0].numpy())
+    assert observation["state"].any()
+    env.close()
+
+
+def test_initial_weights_come_from_the_generator_alone():
+    before = torch.get_rng_state()
+    one, same, other = (NCA(4, 20, generator=torch.Generator().manual_seed(s)) for s in (5, 5, 6))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(one.weights[0], same.weights[0])
+    assert torch.equal(one.biases[0], same.biases[0])
+    assert not torch.equal(one.weights[0], other.weights[0])
+    assert torch.equal(NCA(4, 20).weights[0], NCA(4, 20).weights[0])
+    bound = 1 / np.sqrt(24 * 9)
+    assert one.weights[0].abs().max() <= bound
+    assert one.weights[0].std().item() == pytest.approx(bound / np.sqrt(3), rel=0.05)
+
+
+def test_channels_have_names():
+    assert NCA(4, 3).channel_names == ("path", "hidden_1", "hidden_2")
+    assert NCA(4, 4, max_pool=True).channel_names == ("path", "hidden_1", "map_max", "channel_max")
+    assert NCA(4, 2, channel_names=["path", "wet"]).channel_names == ("path", "wet")
+    assert NCA(4, 1).task == "shortest-path"
+    assert NCA(2, 1).task == "diameter"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_tiles": 3}, r"n_tiles must be 4 \(shortest path\) or 2 \(diameter\), got 3"),
+        ({"n_tiles": "4"}, "n_tiles must be an integer from 2 to 65536, got '4'"),
+        ({"n_channels": 0}, "n_channels must be an integer from 1 to 65536, got 0"),
+        ({"n_channels": True}, "n_channels must be an integer from 1 to 65536, got True"),
+        ({"n_channels": 2, "max_pool": True}, "n_channels must be an integer from 3 to 65536, got 2"),
+        ({"kernel_size": 4}, "kernel_size must be odd, got 4"),
+        ({"kernel_size": 65}, "kernel_size must be an integer from 1 to 63, got 65"),
+        ({"kernel_size": 3.0}, "kernel_size must be an integer from 1 to 63, got 3.0"),
+        ({"n_layers": 0}, "n_layers must be an integer from 1 to 65536, got 0"),
+        ({"n_layers": None, "shared_weights": False}, "n_layers must be a number if weights are not shared"),
+        ({"cut_corners": 1}, "cut_corners must be True or False, got 1"),
+        ({"max_pool": None}, "max_pool must be True or False, got None"),
+        ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
+        ({"channel_names": ["path", "a", "a"]}, "channel_names must be 3 different names"),
+        ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),
+        ({"channel_names": "abc"}, "channel_names must be a sequence of strings, got 'abc'"),
+        ({"channel_names": ["path", 1, 2]}, "channel_names must be a sequence of strings"),
+    ],
+)
+def test_constructor_rejects(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        NCA(**{"n_tiles": 4, "n_channels": 3, **arguments})
+
+
+def test_kernels_are_written_and_read():
+    nca = NCA(4, 2, cut_corners=True)
+    kernel, bias = torch.zeros(2, 6, 3, 3), torch.tensor([1.0, -1.0])
+    kernel[0, 5, 1, 2] = 3
+    nca.set_kernel(kernel, bias)
+    assert torch.equal(nca.kernel(), kernel)
+    assert torch.equal(nca.biases[0], bias)
+    maze, state = torch.zeros(1, 4, 1, 2), torch.tensor([[[[5.0, 5.0]], [[0.0, 2.0]]]])
+    assert nca(maze, state).tolist() == [[[[7.0, 1.0]], [[0.0, 0.0]]]], "the kernel reads the tile to the right"
+    kernel[1, 0, 0, 0] = 1
+    with pytest.raises(ValueError, match="weights on corners that this network cuts"):
+        nca.set_kernel(kernel, bias)
+    with pytest.raises(ValueError, match=r"shapes \(2, 6, 3, 3\) and \(2,\), got \(2, 6, 5, 5\) and \(2,\)"):
+        nca.set_kernel(torch.zeros(2, 6, 5, 5), bias)
+    with pytest.raises(ValueError, match="unknown hand-coded network 'dijkstra'; known: shortest-path"):
+        NCA.from_handcoded("dijkstra")
+
+
+def test_low_precision():
+    nca = NCA(4, 6, cut_corners=True)
+    maze, _ = random_batch(4, 6)
+    with torch.no_grad():
+        exact = rollout(nca, maze, 4)
+        with torch.autocast("cpu", torch.bfloat16):
+            automatic = rollout(nca, maze, 4)
+        half = rollout(nca, maze.bfloat16(), 4)
+    assert (automatic.dtype, half.dtype) == (torch.float32, torch.bfloat16)
+    for rounded in (automatic, half.float()):
+        torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.05)
+        assert not torch.equal(rounded, exact)
+
+
+SURROGATES = {
+    LeakyGradient(0.25): lambda x: np.where(x > 0, 1, 0.25),
+    LeakyGradient(0): lambda x: np.where(x > 0, 1, 0),
+    SmoothGradient(2): lambda x: 1 / (1 + np.exp(-x / 2)),
+}
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES, ids=str)
+def test_surrogates_have_the_values_of_a_relu_and_other_derivatives(surrogate):
+    x = torch.tensor([-1e8, -3, -0.1, -1e-30, -0.0, 0, 1e-30, 0.3, 1.1, 7, 1e8], requires_grad=True)
+    y = surrogate(x)
+    assert torch.equal(y, torch.relu(x))
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(gradient, SURROGATES[surrogate](x.detach().double().numpy()), atol=1e-6)
+
+
+def test_surrogates_change_gradients_only():
+    plain, leaky = (NCA(4, 8, n_layers=6, activation=a) for a in (torch.relu, LeakyGradient(0.1)))
+    maze, _ = random_batch(4, 8)
+    states = [rollout(nca, maze, 6) for nca in (plain, leaky)]
+    assert torch.equal(*states)
+    for state in states:
+        state.square().sum().backward()
+    assert not torch.equal(plain.weights[0].grad, leaky.weights[0].grad)
+
+
+@pytest.mark.parametrize("slope", [-0.1, 1.1, float("nan")])
+def test_wrong_slopes(slope):
+    with pytest.raises(ValueError, match="slope must be from 0 to 1"):
+        LeakyGradient(slope)
+
+
+@pytest.mark.parametrize("width", [0, -1, float("inf"), float("nan")])
+def test_wrong_widths(width):
+    with pytest.raises(ValueError, match="width must be positive and finite"):
+        SmoothGradient(width)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+import torch
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.learned import NCA, LeakyGradient
+from maze_nca_gym.agents.weights import KEY, load_model, save_model
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+ARGUMENTS = [
+    {"n_tiles": 4, "n_channels": 5},
+    {"n_tiles": 4, "n_channels": 4, "n_layers": None, "channel_names": ["path", "ä", "b", "c"]},
+    {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True},
+    {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_layers": 3, "skip_connections": False},
+]
+
+
+def contents(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        return file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+
+
+def rewrite(path: Path, **changes: object) -> None:
+    """Change the description in a model file, leaving its checksum as it was."""
+    metadata, tensors = contents(path)
+    description = json.loads(metadata[KEY])
+    description["arguments"].update(changes)
+    save_file(tensors, path, {KEY: json.dumps(description)})
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return save_model(NCA(4, 5), tmp_path / "model")
+
+
+@pytest.mark.parametrize("arguments", ARGUMENTS)
+def test_a_model_survives(tmp_path, arguments):
+    model = NCA(**arguments, generator=torch.Generator().manual_seed(9))
+    path = save_model(model, tmp_path / "a.b")
+    assert path == tmp_path / "a.b.safetensors"
+    again = load_model(str(path))
+    assert type(again) is NCA
+    assert again.arguments == model.arguments
+    assert again.channel_names == model.channel_names
+    assert again.state_dict().keys() == model.state_dict().keys()
+    for key, tensor in model.state_dict().items():
+        assert torch.equal(again.state_dict()[key], tensor)
+    assert all(parameter.requires_grad for parameter in again.parameters())
+    assert not again.training
+
+
+def test_files_are_the_same_for_the_same_model_and_replace_older_ones(tmp_path):
+    path = save_model(NCA(4, 5), tmp_path / "model.safetensors")
+    first = path.read_bytes()
+    assert save_model(NCA(4, 5, activation=LeakyGradient()), path) == path
+    assert path.read_bytes() == first
+    save_model(NCA(4, 6), path)
+    assert load_model(path).n_channels == 6
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"], "a partial file was left"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    before = saved.read_bytes()
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_model(NCA(4, 6), saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_what_is_no_model_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="models of class ShortestPathNCA cannot be saved; known: "):
+        save_model(load("shortest-path-bfs"), tmp_path / "model")
+    broken = NCA(4, 3)
+    with torch.no_grad():
+        broken.weights[0][0, 0, 0] = float("nan")
+    with pytest.raises(ValueError, match=r"tensor 'weights.0' must hold finite float32 numbers"):
+        save_model(broken, tmp_path / "model")
+    with pytest.raises(ValueError, match=r"must hold finite float32 numbers, got torch.bfloat16"):
+        save_model(NCA(4, 3).bfloat16(), tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_damaged_byte_is_noticed(saved):
+    good = saved.read_bytes()
+    for place in [*range(0, len(good), 97), len(good) - 1]:
+        damaged = bytearray(good)
+        damaged[place] ^= 0x10
+        saved.write_bytes(damaged)
+        with pytest.raises(ValueError, match="is not a readable model file"):
+            load_model(saved)
+
+
+@pytest.mark.parametrize("length", [0, 7, 8, 100, 2000])
+def test_truncated_files(saved, length):
+    saved.write_bytes(saved.read_bytes()[:length])
+    with pytest.raises(ValueError, match="is not a readable model file"):
+        load_model(saved)
+
+
+def test_other_files(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "nothing.safetensors")
+    path = tmp_path / "weights.safetensors"
+    torch.save({"weights": torch.zeros(1)}, path)
+    with pytest.raises(ValueError, match="is not a readable model file"):
+        load_model(path)
+    save_file({"weights": torch.zeros(1)}, path)
+    with pytest.raises(ValueError, match="its header has no 'maze_nca_gym model 1'"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_channels": 6, "channel_names": None}, r"tensor 'biases.0' should have shape \(6,\), it has \(5,\)"),
+        ({"n_channels": 65536, "channel_names": None}, r"tensor 'biases.0' should have shape \(65536,\)"),
+        ({"n_channels": 10**12}, "n_channels must be an integer from 1 to 65536"),
+        ({"n_channels": "5"}, "n_channels must be an integer"),
+        ({"shared_weights": False, "n_layers": 2}, r"tensor 'biases.1' should have shape \(5,\), it has None"),
+        ({"kernel_size": 10**9}, "kernel_size must be an integer from 1 to 63"),
+        ({"colour": "red"}, "unexpected keyword argument 'colour'"),
+        ({"generator": 3}, "generator"),
+        ({"n_layers": 32}, "its checksum is wrong"),
+        ({"max_pool": True, "channel_names": None}, "its checksum is wrong"),
+    ],
+)
+def test_descriptions_that_do_not_fit(saved, changes, message):
+    rewrite(saved, **changes)
+    with pytest.raises(ValueError, match=message):
+        load_model(saved)
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        ("", "Expecting value"),
+        ("[]", "its description must hold `class`, `arguments` and `sha256`"),
+        ('{"class": "NCA", "arguments": {}}', "its description must hold `class`, `arguments` and `sha256`"),
+        (
+            '{"class": "os.system", "arguments": {}, "sha256": ""}',
+            "it asks for a model of class 'os.system'; known: .*NCA",
+        ),
+        ('{"class": ["NCA"], "arguments": {}, "sha256": ""}', "it asks for a model of class"),
+        ('{"class": "NCA", "arguments": [4, 5], "sha256": ""}', r"its arguments must be named, got \[4, 5\]"),
+        ('{"class": "NCA", "sha256": "", "arguments": ' + "[" * 100_000, "not a readable model file"),
+    ],
+)
+def test_descriptions_that_are_none(saved, description, message):
+    save_file(contents(saved)[1], saved, {KEY: description})
+    with pytest.raises(ValueError, match=message):
+        load_model(saved)
+
+
+def test_weights_that_are_no_finite_floats(saved):
+    metadata, tensors = contents(saved)
+    for bad in (torch.full((5,), float("inf")), torch.zeros(5, dtype=torch.float64)):
+        save_file({**tensors, "biases.0": bad}, saved, metadata)
+        with pytest.raises(ValueError, match=r"tensor 'biases.0' must hold finite float32 numbers"):
+            load_model(saved)
