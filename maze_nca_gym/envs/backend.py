@@ -58,14 +58,15 @@ class NumpyBackend:
         return channels
 
 
-def make_backend(device: str, output: str) -> Backend:
-    """The backend for a device and the arrays that the user wants.
+def make_backend(device: Any, output: str) -> Backend:
+    """The backend for a device, a name or a `torch.device`, and the arrays that the user wants.
 
     Raises:
         ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.
     """
     if output not in ("numpy", "torch"):
         raise ValueError(f"unknown output {output!r}; known: numpy, torch")
+    device = str(device)
     if output == "numpy" and device == "cpu":
         return NumpyBackend()
     from maze_nca_gym.envs.backend_torch import DeviceBackend, TorchBackend, find_device

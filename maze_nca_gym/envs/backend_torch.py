@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym import dynamics_torch
+from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.backend import NumpyBackend
 from maze_nca_gym.levels import Tiles
 
@@ -37,7 +38,10 @@ def _check_tensor(action: Any, shape: tuple[int, ...]) -> torch.Tensor:
         raise ValueError(f"the action is the next state and must have shape {shape}, got {tuple(action.shape)}")
     if not action.is_floating_point():
         raise ValueError(f"the action must be floating-point (float32), got dtype {action.dtype}")
-    return action.detach()
+    action = action.detach()
+    if action.dtype == torch.float64:  # what is finite must not become infinite in float32
+        action = torch.where(action.isfinite(), action.clamp(-STATE_LIMIT, STATE_LIMIT), action)
+    return action
 
 
 class TorchBackend(NumpyBackend):

@@ -68,7 +68,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: a bad argument; the message says what is allowed.
         """
-        for name, value in (("num_envs", num_envs), ("max_episode_steps", max_episode_steps or 1)):
+        limit = 1 if max_episode_steps is None else max_episode_steps
+        for name, value in (("num_envs", num_envs), ("max_episode_steps", limit)):
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
         self.num_envs = int(num_envs)
@@ -205,7 +206,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if mask is None:
             return np.ones(self.num_envs, np.bool_)
-        array = np.asarray(mask)
+        array = np.asarray(mask.cpu() if hasattr(mask, "cpu") else mask)  # NumPy does not read from a GPU
         if array.shape != (self.num_envs,) or array.dtype != np.bool_ or not array.any():
             raise ValueError(
                 f"reset_mask must be a bool array of shape ({self.num_envs},) with at least one True, "

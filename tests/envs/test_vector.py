@@ -1,0 +1,486 @@
+"""The vector environment against Gymnasium's own vector of single environments, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import vector as wrappers
+from maze_nca_gym.agents import Policy, load
+from numpy.typing import NDArray
+
+import maze_nca_gym
+from maze_nca_gym.envs import vector
+from maze_nca_gym.envs.backend_torch import DeviceBackend
+from maze_nca_gym.envs.vector import MazeVectorEnv
+from maze_nca_gym.levels import parse, to_text
+
+N = 5
+SETTINGS: dict[str, dict[str, Any]] = {
+    "MazeShortestPath-v0": {"size": 5, "n_channels": 12, "max_episode_steps": 12},
+    "MazeDiameter-v0": {"size": (2, 3), "n_channels": 31, "max_episode_steps": 20},
+}
+"""Small mazes of which the hand-coded policy solves some within the limit, others not."""
+POLICIES = {"MazeShortestPath-v0": "shortest-path-bfs", "MazeDiameter-v0": "diameter"}
+LEVELS = np.stack([parse(f"#####\n#{row}#\n#...#\n#...#\n#####") for row in ("S.T", "T.S", ".ST", "#ST", "TS#")])
+
+ROWS = np.arange(N)[:, None, None, None]
+
+every_id = pytest.mark.parametrize("id", list(maze_nca_gym.ENVIRONMENTS))
+every_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
+
+
+def make(id: str = "MazeShortestPath-v0", num_envs: int = N, **options: Any) -> MazeVectorEnv:
+    env = gym.make_vec(id, num_envs=num_envs, **{**SETTINGS[id], **options})
+    assert isinstance(env, MazeVectorEnv)
+    return env
+
+
+def make_sync(id: str, mode: AutoresetMode = AutoresetMode.NEXT_STEP, **options: Any) -> SyncVectorEnv:
+    return SyncVectorEnv([lambda: gym.make(id, **{**SETTINGS[id], **options})] * N, autoreset_mode=mode)
+
+
+def small(**options: Any) -> MazeVectorEnv:
+    return make(**{"size": 3, "n_channels": 2, **options})
+
+
+def noise(env: VectorEnv[Any, Any, Any], seed: int = 0) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).normal(0.3, 1, env.action_space.shape).astype(np.float32)  # type: ignore[arg-type]
+
+
+def to_numpy(value: Any) -> Any:
+    """Results with their tensors as arrays."""
+    if isinstance(value, dict):
+        return {key: to_numpy(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(to_numpy(item) for item in value)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([to_numpy(item) for item in value] + [None], dtype=object)[:-1]
+    return value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+
+
+def assert_equal(a: Any, b: Any, where: str = "", tolerance: float = 0) -> None:
+    """Same structure, types, shapes and bits; with a tolerance, for rewards and infos that are floats."""
+    assert type(a) is type(b), where
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), where
+        for key in a:
+            assert_equal(a[key], b[key], f"{where}/{key}", 0 if key in ("maze", "state") else tolerance)
+    elif isinstance(a, tuple) or (isinstance(a, np.ndarray) and a.dtype == object):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_equal(x, y, f"{where}[{i}]", tolerance)
+    elif a is not None:
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), where
+        atol = tolerance if a.dtype.kind == "f" else 0
+        np.testing.assert_allclose(a, b, rtol=atol, atol=atol, err_msg=where)
+
+
+class Player:
+    """Plays the hand-coded policy on whatever arrays an environment hands out."""
+
+    def __init__(self, id: str) -> None:
+        self.policy: Policy = load(POLICIES[id])
+        self.state: Any = None
+        self.starts = np.ones(N, np.bool_)
+
+    def act(self, observation: dict[str, NDArray[np.float32]], ended: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+        starts = self.starts if ended is None else ended
+        action, self.state = self.policy.predict(observation, self.state, starts)
+        return action
+
+
+def play(env: Any, id: str, mode: AutoresetMode, n_steps: int = 60, tensors: str | None = None) -> Iterator[Any]:
+    """The results, as arrays, of resets and of steps with the hand-coded policy; disabled autoreset uses masks."""
+    player, ended = Player(id), None
+    result = to_numpy(env.reset(seed=3))
+    yield deepcopy(result)
+    for _ in range(n_steps):
+        action = player.act(result[0], ended)
+        result = to_numpy(env.step(torch.from_numpy(action).to(tensors) if tensors else action))
+        yield deepcopy(result)
+        ended = result[2] | result[3]
+        if mode == AutoresetMode.DISABLED and ended.any():
+            result = to_numpy(env.reset(options={"reset_mask": ended.copy()}))
+            yield deepcopy(result)
+
+
+def assert_plays_equally(a: Iterator[Any], b: Iterator[Any], tolerance: float = 0) -> None:
+    """Both give the same results, in which everything happens: solved, out of time, both with others going on."""
+    terminated = truncated = 0
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        assert_equal(x, y, f"result {i}: ", tolerance)
+        if len(x) == 5:
+            terminated, truncated = terminated + x[2].sum(), truncated + x[3].sum()
+    assert terminated >= 3
+    assert truncated >= 3
+
+
+@every_id
+@every_mode
+class TestEquality:
+    def test_with_single_environments(self, id: str, mode: AutoresetMode) -> None:
+        native, single = make(id, autoreset_mode=mode), make_sync(id, mode)
+        assert_plays_equally(play(native, id, mode), play(single, id, mode))
+
+    def test_torch_arrays_on_the_cpu(self, id: str, mode: AutoresetMode) -> None:
+        tensors = make(id, autoreset_mode=mode, output="torch")
+        assert_plays_equally(play(tensors, id, mode, tensors="cpu"), play(make(id, autoreset_mode=mode), id, mode))
+
+    def test_device_backend(self, id: str, mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch) -> None:
+        numpy = play(make(id, autoreset_mode=mode), id, mode)
+        monkeypatch.setattr(vector, "make_backend", lambda device, output: DeviceBackend(torch.device("cpu")))
+        on_device = make(id, autoreset_mode=mode)
+        assert_plays_equally(play(on_device, id, mode, tensors="cpu"), numpy, tolerance=1e-6)
+
+    @pytest.mark.gpu
+    def test_gpu(self, id: str, mode: AutoresetMode) -> None:
+        if not torch.cuda.is_available():
+            pytest.skip("torch finds no CUDA device")
+        on_gpu = make(id, autoreset_mode=mode, device="cuda", output="torch")
+        numpy = make(id, autoreset_mode=mode)
+        assert_plays_equally(play(on_gpu, id, mode, tensors="cuda"), play(numpy, id, mode), tolerance=1e-6)
+
+
+@every_id
+@pytest.mark.parametrize("seed", [0, [4, None, 7, 7, None], None])
+def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
+    native, single = make(id), make_sync(id)
+    for env in (native, single):
+        env.reset(seed=10)
+    assert_equal(native.reset(seed=seed), single.reset(seed=seed))
+    assert_equal(native.reset(), single.reset())
+    for rng, expected in zip(native.np_random, single.np_random, strict=True):
+        assert rng.bit_generator.state == expected.bit_generator.state
+
+
+@every_mode
+def test_resets_amid_episodes(mode: AutoresetMode) -> None:
+    """With masks, seeds and levels in every combination, whatever the autoreset mode."""
+    id = "MazeShortestPath-v0"
+    native, single = make(id, autoreset_mode=mode, size=3), make_sync(id, mode, size=3)
+    for env in (native, single):
+        env.reset(seed=1)
+    masks = [None, np.array([True, False, False, True, False]), np.arange(N) == 4]
+    text = to_text(LEVELS[0])
+    for step, mask in enumerate(masks):
+        for seed in (None, 5):
+            for level in (None, text):
+                options = {"reset_mask": mask, "level": level}
+                given = {key: value for key, value in options.items() if value is not None}
+                assert_equal(native.reset(seed=seed, options=given), single.reset(seed=seed, options=dict(given)))
+                action = noise(native, step)
+                assert_equal(native.step(action), single.step(action))
+
+
+class TestResetOptions:
+    @pytest.mark.parametrize("level", [to_text(LEVELS[2]), LEVELS[2], LEVELS[2].tolist()])
+    def test_one_level_for_all(self, level: Any) -> None:
+        env = small()
+        env.reset(options={"level": level})
+        np.testing.assert_array_equal(env.state.tiles, np.stack([LEVELS[2]] * N))
+
+    def test_one_level_each(self) -> None:
+        env = small()
+        _, infos = env.reset(options={"level": LEVELS})
+        np.testing.assert_array_equal(env.state.tiles, LEVELS)
+        assert infos["solution_length"].tolist() == [3, 3, 2, 2, 2]
+
+    def test_one_level_each_for_some(self) -> None:
+        env, mask = small(), np.array([False, True, False, True, False])
+        observation, _ = env.reset(seed=0)
+        options = {"level": LEVELS, "reset_mask": mask}
+        after, infos = env.reset(options=options)
+        np.testing.assert_array_equal(env.state.tiles[mask], LEVELS[mask])
+        np.testing.assert_array_equal(after["maze"][~mask], observation["maze"][~mask])
+        np.testing.assert_array_equal(infos["_target"], mask)
+        assert not infos["target"][~mask].any()
+        assert options.keys() == {"level", "reset_mask"}
+
+    @pytest.mark.parametrize("kind", [torch.tensor, list, np.array])
+    def test_mask_of_any_kind(self, kind: Any) -> None:
+        env, mask = small(), [True, False, True, False, False]
+        env.reset(seed=0)
+        _, infos = env.reset(options={"reset_mask": kind(mask)})
+        assert infos["_target"].tolist() == mask
+
+    def test_bad_ones_change_nothing(self) -> None:
+        env, untouched = small(), small()
+        for e in (env, untouched):
+            e.reset(seed=0)
+            e.step(noise(e))
+        for seed, options, message in [
+            (1, {"colour": 1}, "unknown reset options colour; known: level, reset_mask"),
+            (1, {"reset_mask": np.ones(4, bool)}, r"reset_mask must be a bool array of shape \(5,\)"),
+            (1, {"reset_mask": np.ones(5, int)}, r"reset_mask must be a bool array of shape \(5,\)"),
+            (1, {"reset_mask": np.zeros(5, bool)}, "with at least one True"),
+            (1, {"level": "S.T"}, r"levels are 5 x 5 tiles .*, the one given has shape \(1, 3\)"),
+            (1, {"level": LEVELS[:4]}, "the one given has shape"),
+            (1, {"level": np.where(LEVELS == 0, 1, LEVELS) * (np.arange(5) != 2)[:, None, None]}, "exactly one source"),
+            ([1, 2], None, "must have one for each of 5 envs, got 2"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        with pytest.raises(gym.error.Error, match="Seed"):
+            env.reset(seed=-3)
+        assert_equal(env.step(noise(env, 1)), untouched.step(noise(env, 1)))
+        assert_equal(env.reset(), untouched.reset())
+
+    def test_first_reset_must_start_all(self) -> None:
+        with pytest.raises(ValueError, match="the first reset must start all episodes"):
+            small().reset(options={"reset_mask": np.arange(N) == 0})
+        small().reset(options={"reset_mask": np.ones(N, np.bool_)})
+
+
+class TestSteps:
+    def test_before_reset(self) -> None:
+        env = small(render_mode="ansi")
+        for act in (lambda: env.step(noise(env)), env.render, lambda: env.state):
+            with pytest.raises(ResetNeeded, match="call reset"):
+                act()
+
+    @pytest.mark.parametrize(
+        ("spoil", "message"),
+        [
+            (lambda good: good[:4], "must have shape"),
+            (lambda good: good[0], "must have shape"),
+            (lambda good: good.astype(np.int32), "must be floating-point"),
+            (lambda good: np.where(ROWS == 3, np.nan, good), r"finite.* \(in episode 3 of 5\)"),
+            (lambda good: np.where(ROWS == 4, np.inf, good), r"finite.* \(in episode 4 of 5\)"),
+        ],
+    )
+    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    def test_bad_actions_change_nothing(self, spoil: Any, message: str, output: str) -> None:
+        convert = torch.from_numpy if output == "torch" else np.asarray
+        env, untouched = small(output=output), small(output=output)
+        for e in (env, untouched):
+            e.reset(seed=0)
+            e.step(convert(noise(e)))
+        with pytest.raises(ValueError, match=message):
+            env.step(convert(spoil(noise(env))))
+        for step in range(1, 16):
+            a, b = (to_numpy(e.step(convert(noise(e, step)))) for e in (env, untouched))
+            assert_equal(a, b)
+
+    def test_wrong_kind_of_array(self) -> None:
+        env = small(output="torch")
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match=r"must be a torch\.Tensor, got ndarray"):
+            env.step(noise(env))
+
+    @pytest.mark.parametrize("output", ["numpy", "torch", "device"])
+    def test_any_finite_float_is_clipped(self, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        if output == "device":
+            monkeypatch.setattr(vector, "make_backend", lambda device, output: DeviceBackend(torch.device("cpu")))
+        env = small(output="numpy" if output == "numpy" else "torch")
+        env.reset(seed=0)
+        for dtype in (np.float32, np.float64):
+            action = np.full(env.action_space.shape, -np.finfo(dtype).max)  # type: ignore[arg-type]
+            observation = to_numpy(env.step(action if output == "numpy" else torch.from_numpy(action))[0])
+            assert (observation["state"] == -(2.0**24)).all()
+
+    def test_ignored_action_may_be_anything(self) -> None:
+        env, single = (
+            small(max_episode_steps=1),
+            make_sync("MazeShortestPath-v0", size=3, n_channels=2, max_episode_steps=1),
+        )
+        for e in (env, single):
+            e.reset(seed=0)
+            assert e.step(noise(env))[3].all()
+        nothing = np.full(env.action_space.shape, np.nan, np.float32)  # type: ignore[arg-type]
+        assert_equal(env.step(nothing), single.step(nothing))
+        assert_equal(env.step(noise(env)), single.step(noise(env)))
+
+    def test_ended_episodes_need_a_reset_without_autoreset(self) -> None:
+        env = small(max_episode_steps=1, autoreset_mode=AutoresetMode.DISABLED)
+        env.reset(seed=0)
+        env.step(noise(env))
+        env.reset(options={"reset_mask": np.arange(N) < 3})
+        with pytest.raises(ResetNeeded, match=r"episodes \[3, 4\] have ended"):
+            env.step(noise(env))
+        env.reset(options={"reset_mask": np.arange(N) >= 3})
+        env.step(noise(env))
+
+    @every_id
+    @every_mode
+    def test_results_never_change(self, id: str, mode: AutoresetMode) -> None:
+        env, policy = make(id, autoreset_mode=mode), Player(id)
+        results: list[Any] = [env.reset(seed=0)]
+        copies, ended = [deepcopy(results[0])], None
+        for _ in range(40):
+            action = policy.act(results[-1][0], ended)
+            results.append(env.step(action))
+            copies.append(deepcopy(results[-1]))
+            action[:] = np.nan
+            ended = results[-1][2] | results[-1][3]
+            if mode == AutoresetMode.DISABLED and ended.any():
+                results.append(env.reset(options={"reset_mask": ended}))
+                copies.append(deepcopy(results[-1]))
+        for result, copy in zip(results, copies, strict=True):
+            assert_equal(result, copy)
+
+    @every_mode
+    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    def test_the_caller_may_write_to_all_but_the_maze(self, mode: AutoresetMode, output: str) -> None:
+        convert = torch.from_numpy if output == "torch" else np.asarray
+        options = {"autoreset_mode": mode, "output": output, "max_episode_steps": 3}
+        env, untouched = small(**options), small(**options)
+        for e in (env, untouched):
+            e.reset(seed=0)
+        for step in range(8):
+            result, expected = (e.step(convert(noise(e, step))) for e in (env, untouched))
+            assert_equal(to_numpy(result), to_numpy(expected))
+            ended = to_numpy(expected[2] | expected[3])
+            infos = [a for key, a in result[4].items() if key not in ("final_obs", "final_info")]
+            for array in (result[0]["state"], *result[1:4], *infos):
+                array[:] = 1
+            if mode == AutoresetMode.DISABLED and ended.any():
+                for e in (env, untouched):
+                    e.reset(options={"reset_mask": ended})
+
+
+class TestTimeLimit:
+    @every_id
+    def test_is_the_registered_one(self, id: str) -> None:
+        env = gym.make_vec(id, num_envs=1, size=2, n_channels=1)
+        env.reset(seed=0)
+        limit = maze_nca_gym.ENVIRONMENTS[id][1]
+        for step in range(1, limit + 1):
+            assert env.step(noise(env) * 0)[3].item() == (step == limit)
+
+    def test_none_is_none(self) -> None:
+        env = small(max_episode_steps=None)
+        env.reset(seed=0)
+        assert not any(env.step(noise(env))[3].any() for _ in range(2000))
+
+    @pytest.mark.parametrize("limit", [0, -1, 2.0, True])
+    def test_bad_ones(self, limit: Any) -> None:
+        with pytest.raises(ValueError, match="max_episode_steps must be an integer >= 1"):
+            small(max_episode_steps=limit)
+
+
+class TestWrappers:
+    @every_mode
+    def test_statistics(self, mode: AutoresetMode) -> None:
+        """The returns that Gymnasium adds up are the final accuracies."""
+        id = "MazeShortestPath-v0"
+        env = wrappers.RecordEpisodeStatistics(make(id, autoreset_mode=mode))
+        n_ended = 0
+        for result in play(env, id, mode, 40):
+            ended = result[-1].get("_episode") if len(result) == 5 else None
+            if ended is not None and mode != AutoresetMode.SAME_STEP:
+                np.testing.assert_allclose(result[-1]["episode"]["r"][ended], result[-1]["accuracy"][ended], atol=1e-6)
+            n_ended += 0 if ended is None else ended.sum()
+        assert n_ended >= 5
+
+    def test_conversion_to_torch(self) -> None:
+        pytest.importorskip("array_api_compat", reason="Gymnasium's conversions need array-api-compat")
+        env, plain = wrappers.NumpyToTorch(small()), small()
+        converted = [env.reset(seed=0), env.step(torch.from_numpy(noise(plain)))]
+        assert isinstance(converted[0][0]["maze"], torch.Tensor)
+        for a, b in zip(converted, [plain.reset(seed=0), plain.step(noise(plain))], strict=True):
+            np.testing.assert_array_equal(a[0]["maze"].numpy(), b[0]["maze"])
+            np.testing.assert_array_equal(a[0]["state"].numpy(), b[0]["state"])
+
+    def test_infos_as_a_list(self) -> None:
+        env = wrappers.DictInfoToList(small())
+        _, infos = env.reset(seed=0)
+        assert [set(info) for info in infos] == [{"target", "solution_length"}] * N
+
+    def test_spec_makes_an_equal_environment(self) -> None:
+        env = small(autoreset_mode="SameStep")
+        assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+        assert env.spec is not None
+        same = gym.make_vec(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
+        assert_equal(env.reset(seed=0), same.reset(seed=0))
+        assert_equal(env.step(noise(env)), same.step(noise(env)))
+
+    def test_close_twice(self) -> None:
+        env = small()
+        env.reset(seed=0)
+        env.close()
+        env.close()
+
+
+class TestSpaces:
+    @every_id
+    def test_are_those_of_the_sub_environments_batched(self, id: str) -> None:
+        env, single = make(id), make_sync(id)
+        for name in ("single_observation_space", "single_action_space", "observation_space", "action_space"):
+            assert getattr(env, name) == getattr(single, name)
+        assert env.num_envs == N
+        observation, _ = env.reset(seed=0)
+        assert observation in env.observation_space
+        assert env.step(env.action_space.sample())[0] in env.observation_space
+
+    def test_metadata_of_one_leaves_the_others(self) -> None:
+        assert small(autoreset_mode=AutoresetMode.DISABLED).metadata["autoreset_mode"] is AutoresetMode.DISABLED
+        assert small().metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
+
+    @pytest.mark.parametrize("render_mode", ["rgb_array", "ansi"])
+    def test_pictures_are_those_of_the_sub_environments(self, render_mode: str) -> None:
+        env = small(render_mode=render_mode)
+        single = make_sync("MazeShortestPath-v0", size=3, n_channels=2, render_mode=render_mode)
+        for e in (env, single):
+            e.reset(seed=0)
+            e.step(noise(env))
+        pictures, expected = env.render(), single.render()
+        assert isinstance(pictures, tuple)
+        assert len(pictures) == N
+        for a, b in zip(pictures, expected, strict=True):  # type: ignore[arg-type]
+            np.testing.assert_array_equal(a, b)
+
+    def test_pictures_of_tensors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = small(render_mode="ansi")
+        monkeypatch.setattr(vector, "make_backend", lambda device, output: DeviceBackend(torch.device("cpu")))
+        env = small(render_mode="ansi")
+        for e in (plain, env):
+            e.reset(seed=0)
+        plain.step(noise(plain))
+        env.step(torch.from_numpy(noise(plain)))
+        assert env.render() == plain.render()
+
+
+class TestConstructor:
+    @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+    def test_device_by_name_or_object(self, device: Any) -> None:
+        assert isinstance(small(device=device).reset(seed=0)[0]["maze"], np.ndarray)
+        assert isinstance(small(device=device, output="torch").reset(seed=0)[0]["maze"], torch.Tensor)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"num_envs": 0}, "num_envs must be an integer >= 1"),
+            ({"num_envs": 1.0}, "num_envs must be an integer >= 1"),
+            ({"device": "abacus"}, "unknown device 'abacus'"),
+            ({"device": "meta"}, "device 'meta' is not supported"),
+            ({"device": None}, "unknown device 'None'"),
+            ({"output": "jax"}, "unknown output 'jax'; known: numpy, torch"),
+            ({"autoreset_mode": "sometimes"}, "sometimes"),
+            ({"size": 0}, "size must be an integer >= 1"),
+            ({"n_channels": 0}, "n_channels must be an integer >= 1"),
+            ({"colour": 1}, "has no option colour"),
+            ({"render_mode": "human"}, "unknown render_mode 'human'; known: rgb_array, ansi"),
+        ],
+    )
+    def test_bad_arguments(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            small(**options)
+
+    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    def test_gpu_that_is_not_there(self, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+        with pytest.raises(ValueError, match="torch finds 0 CUDA devices here"):
+            small(device="cuda", output=output)
+
+    def test_gpu_hands_out_no_numpy_arrays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+        with pytest.raises(ValueError, match='ask for output="torch"'):
+            small(device="cuda")
