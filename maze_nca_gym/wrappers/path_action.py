@@ -41,5 +41,6 @@ class PathAction(
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         """One step with the path that the action means."""
-        path = (np.clip(np.asarray(action), -1.0, 1.0) + 1.0) / 2.0
-        return self.env.step(path.astype(np.float32))
+        action = np.asarray(action)
+        path = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0
+        return self.env.step(np.where(np.isfinite(action), path, action).astype(np.float32))
