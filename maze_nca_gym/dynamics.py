@@ -20,6 +20,9 @@ STATE_LIMIT = float(_kernels.STATE_LIMIT)
 """2**24, the largest magnitude in a state: float32 counts exactly up to there. Actions beyond it are clipped."""
 
 
+NOT_FINITE = "the action must be finite, got NaN or infinity"
+
+
 class State(NamedTuple):
     """N episodes. Arrays are replaced, never written to.
 
@@ -63,12 +66,6 @@ def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: i
     )
 
 
-def with_levels(state: State, tiles: Tiles, target: NDArray[np.bool_]) -> State:
-    """The same channels on other levels: what an edit during an episode leaves. Arguments as of `initial`."""
-    fresh = initial(tiles, target, state.maze.shape[1], state.channels.shape[1])
-    return transition(fresh, state.channels)
-
-
 def transition(state: State, action: NDArray[np.float32]) -> State:
     """One iteration: the action, clipped, becomes the channels.
 
@@ -80,13 +77,46 @@ def transition(state: State, action: NDArray[np.float32]) -> State:
     """
     tiles, maze, target, length, channels, _ = state
     clipped, scores = np.empty_like(channels), np.empty((len(tiles), 4))
-    run = kernels(action.size)
-    outcome = run.transition(target, action, clipped, scores)
-    if outcome < 0:
-        raise ValueError(f"the action must be finite, got NaN or infinity (in episode {-1 - outcome} of {len(tiles)})")
-    if outcome > 0:
-        run.settle_optima(tiles, target, np.ascontiguousarray(clipped[:, 0]), scores)
+    bad = kernels(action.size).transitions(tiles, target, action, clipped, scores)
+    if bad >= 0:
+        raise ValueError(f"{NOT_FINITE} (in episode {bad} of {len(tiles)})")
     return State(tiles, maze, target, length, clipped, Scores(scores))
+
+
+class Outcome(NamedTuple):
+    """What a step makes of one episode.
+
+    Attributes:
+        channels: (C, H, W) float32, the automaton's state.
+        loss, accuracy, complete, optimal: as of `scoring.Scores`.
+    """
+
+    channels: NDArray[np.float32]
+    loss: float
+    accuracy: float
+    complete: bool
+    optimal: bool
+
+
+def transition_of_one(tiles: Tiles, target: NDArray[np.bool_], action: NDArray[np.float32]) -> Outcome:
+    """`transition` of a single episode, the same bits in half the time.
+
+    Args:
+        tiles: (H, W) uint8.
+        target: (H, W) bool.
+        action: (C, H, W) float32, C-contiguous.
+
+    Raises:
+        ValueError: the action holds a NaN or infinity.
+    """
+    channels = np.empty(action.shape, np.float32)
+    run = kernels(action.size)
+    finite, loss, accuracy, complete, doubtful = run.transition(target, action, channels)
+    if not finite:
+        raise ValueError(NOT_FINITE)
+    if doubtful:
+        return Outcome(channels, *run.settle_optimum(tiles, target, channels[0]))
+    return Outcome(channels, loss, accuracy, complete, complete)
 
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:

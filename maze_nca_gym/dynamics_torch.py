@@ -62,17 +62,15 @@ def transition(state: TensorState, action: torch.Tensor) -> TensorState:
     scores = np.stack([error / area, 1.0 - error / state.length, complete, complete], axis=1)
     doubtful = np.flatnonzero((n_on == state.length) & ~complete)
     if len(doubtful):
-        scores[doubtful] = _settle(state, path, scores, doubtful)
+        scores[doubtful] = _settle(state, path, doubtful)
     return state._replace(channels=channels, scores=Scores(scores))
 
 
-def _settle(
-    state: TensorState, path: torch.Tensor, scores: NDArray[np.float64], rows: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _settle(state: TensorState, path: torch.Tensor, rows: NDArray[np.intp]) -> NDArray[np.float64]:
     """The scores of the few paths that may be another optimum than the target, decided on the CPU."""
-    table = scores[rows]
+    table = np.empty((len(rows), 4))
     paths = path[torch.from_numpy(rows).to(path.device)].cpu().contiguous().numpy()
-    kernels(paths.size).settle_optima(state.tiles[rows], state.target[rows], paths, table)
+    kernels(paths.size).score_paths(state.tiles[rows], state.target[rows], paths, table)
     return table
 
 

@@ -47,7 +47,7 @@ def random(
         rng: the source of all randomness.
         n: how many levels, >= 0.
         size: inner size.
-        wall_probability: of each inner tile, in [0, 1].
+        wall_probability: of each inner tile, in [0, 1], to the nearest 1/65,536.
         border: whether a wall surrounds the level.
         endpoints: False makes source and target empty.
 
@@ -56,39 +56,29 @@ def random(
     """
     height, width = _check(n, size)
     check_fraction("wall_probability", wall_probability)
-    accepted: list[Tiles] = []
-    missing, futile = n, 0
-    while missing > 0:
-        n_candidates = max(8, min(6 * missing, CHUNK // (height * width)))
-        candidates = _draw_random(rng, n_candidates, height, width, wall_probability)
-        solvable = np.empty(n_candidates, np.bool_)
-        kernels(candidates.size).mark_solvable(candidates, solvable)
-        accepted.append(candidates[solvable][:missing])
-        missing -= len(accepted[-1])
-        futile = 0 if solvable.any() else futile + n_candidates
+    levels = _solid(n, height + 2, width + 2)
+    n_accepted = futile = 0
+    while n_accepted < n:
+        n_candidates = max(16, min(6 * (n - n_accepted), CHUNK // (height * width)))
+        noise = np.frombuffer(rng.bytes(2 * n_candidates * height * width), np.uint16)
+        source = rng.integers(height * width, size=n_candidates)
+        target = (source + rng.integers(1, height * width, size=n_candidates)) % (height * width)
+        n_new = kernels(noise.size).accept_random(
+            noise.reshape(n_candidates, height, width).copy(),
+            round(wall_probability * (1 << 16)),
+            source,
+            target,
+            levels[n_accepted:],
+        )
+        n_accepted += n_new
+        futile = 0 if n_new else futile + n_candidates
         if futile >= FUTILE:
             raise ValueError(
                 f"none of {futile} mazes of size {height} x {width} with wall_probability={wall_probability} "
                 "was solvable; lower it"
             )
-    levels = np.concatenate(accepted) if accepted else _solid(0, height + 2, width + 2)
     levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
     return levels if endpoints else clear_endpoints(levels)
-
-
-def _draw_random(rng: np.random.Generator, n: int, height: int, width: int, wall_probability: float) -> Tiles:
-    """(N, H + 2, W + 2) candidates with border, source and target, solvable or not."""
-    levels = _solid(n, height + 2, width + 2)
-    np.less(
-        rng.random((n, height, width), dtype=np.float32),
-        wall_probability,
-        out=levels[:, 1:-1, 1:-1].view(np.bool_),
-    )
-    source = rng.integers(height * width, size=n)
-    target = (source + rng.integers(1, height * width, size=n)) % (height * width)
-    levels[np.arange(n), 1 + source // width, 1 + source % width] = Tile.SOURCE
-    levels[np.arange(n), 1 + target // width, 1 + target % width] = Tile.TARGET
-    return levels
 
 
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
@@ -242,12 +232,11 @@ def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str =
     Raises:
         ValueError: unknown generator or option, or a bad value; the message says what is allowed.
     """
-    check_generator(generator, options)
-    return GENERATORS[generator](rng, n, size, **options)
+    return find_generator(generator, options)(rng, n, size, **options)
 
 
-def check_generator(name: str, options: dict[str, Any]) -> None:
-    """Check a generator's name and the names of options for it.
+def find_generator(name: str, options: dict[str, Any]) -> Callable[..., Tiles]:
+    """The generator of that name, if it takes options of these names.
 
     Raises:
         ValueError: unknown; the message lists the known ones.
@@ -258,6 +247,7 @@ def check_generator(name: str, options: dict[str, Any]) -> None:
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ValueError(f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
+    return GENERATORS[name]
 
 
 def check_size(size: Any) -> tuple[int, int]:
@@ -303,7 +293,8 @@ def _solid(n: int, height: int, width: int, tile: Tile = Tile.WALL) -> Tiles:
 def _finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bool) -> Tiles:
     """Add what was asked for: a border, and source and target on two random connected tiles."""
     if border:
-        levels = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+        inner, levels = levels, _solid(len(levels), levels.shape[1] + 2, levels.shape[2] + 2)
+        levels[:, 1:-1, 1:-1] = inner
     if endpoints:
         placed = np.empty(len(levels), np.bool_)
         kernels(levels.size).place_endpoints(levels, rng.random((len(levels), 2)), placed)

@@ -68,7 +68,6 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
     table = np.empty((len(levels), 4))
-    run = kernels(levels.size)
-    if run.compare_paths(targets, paths, table):
-        run.settle_optima(levels, targets, paths, table)
+    if len(levels):
+        kernels(levels.size).score_paths(levels, targets, paths, table)
     return Scores(table)

@@ -116,15 +116,6 @@ class TestTransition:
         assert not np.shares_memory(after.channels, before.channels)
 
 
-def test_with_levels_keeps_the_channels() -> None:
-    state = dynamics.transition(start(), actions_for(start()))
-    tiles, target, _ = levels_of("shortest-path", 5, seed=9)
-    edited = dynamics.with_levels(state, tiles, target)
-    np.testing.assert_array_equal(edited.channels, state.channels)
-    np.testing.assert_array_equal(edited.maze, one_hot(tiles))
-    np.testing.assert_array_equal(edited.scores.table, score(tiles, state.channels[:, 0], target).table)
-
-
 def test_replace_puts_fresh_episodes_in_their_rows() -> None:
     old = dynamics.transition(start(), actions_for(start()))
     fresh = start(n=2, seed=1)

@@ -3,22 +3,36 @@
 import numpy as np
 
 from maze_nca_gym._kernels.registry import EMPTY, SOURCE, TARGET, UNSEEN, WALL, kernel
-from maze_nca_gym._kernels.search import find_endpoints, in_map, lay_out, list_components, search
+from maze_nca_gym._kernels.search import in_map, lay_out, lay_out_bordered, list_components, search
 
 
-@kernel("void(u1[:, :, ::1], b1[::1])")
-def mark_solvable(levels, solvable):
-    """Whether a path joins source and target, of every level; exactly one of each is expected."""
-    n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
+@kernel("i8(u2[:, :, ::1], i8, i8[::1], i8[::1], u1[:, :, ::1])")
+def accept_random(noise, threshold, sources, targets, levels):
+    """Fill levels, solid with a border, with the first solvable candidates; returns how many there are.
+
+    A candidate has walls where its noise is below the threshold, but for source and target (counted row by row).
+    """
+    n_candidates, height, width = noise.shape
+    stride = width + 2
+    found = np.empty((height + 2) * stride, np.int32)
     queue = np.empty(height * width + 4, np.int32)
-    endpoints = np.empty(2, np.int64)
-    for i in range(n):
-        find_endpoints(levels[i], endpoints)
-        stride = lay_out(levels[i], found)
-        source = in_map(endpoints[0], width, stride)
-        search(found, stride, in_map(endpoints[1], width, stride), source, queue)
-        solvable[i] = found[source] >= 0
+    accepted = 0
+    for i in range(n_candidates):
+        if accepted == len(levels):
+            break
+        level = levels[accepted]
+        for row in range(height):
+            for col in range(width):
+                level[row + 1, col + 1] = WALL if noise[i, row, col] < threshold else EMPTY
+        source = (sources[i] // width + 1) * stride + sources[i] % width + 1
+        target = (targets[i] // width + 1) * stride + targets[i] % width + 1
+        flat = level.reshape(level.size)
+        flat[source] = SOURCE
+        flat[target] = TARGET
+        lay_out_bordered(level, found)
+        search(found, stride, target, source, queue)
+        accepted += found[source] >= 0
+    return accepted
 
 
 @kernel("i8(f8, i8)")
@@ -197,7 +211,7 @@ def keep_largest_component(levels):
         size = height * width if stride == width else len(found)
         if list_components(found, stride, size, queue, scratch[1], scratch[2]) == 0:
             continue
-        search(found, stride, scratch[1, 0], -1, queue)
+        search(found, stride, scratch[2, 0], -1, queue)
         for place in range(height * width):
             if found[in_map(place, width, stride)] == UNSEEN:
                 levels[i, place // width, place % width] = WALL

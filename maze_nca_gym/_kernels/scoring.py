@@ -56,12 +56,12 @@ def is_optimal_path(tiles, path, length):
         return False
     last = queue[length - 1]
     if ends[1] != 0:  # the farthest tile of the chain: the source's other end, or the target is not on the path
-        return last == ends[1]
+        return bool(last == ends[1])
     for row in range(height):
         for col in range(width):
             found[(row + 1) * stride + col] = BLOCKED if tiles[row, col] == WALL else UNSEEN
     search(found, stride, ends[0], last, queue)
-    return found[last] == length - 1
+    return bool(found[last] == length - 1)
 
 
 STATE_LIMIT = np.float32(2**24)
@@ -74,7 +74,7 @@ def clip_into(values, clipped):
     finite = True
     for i in range(len(values)):
         value = values[i]
-        finite &= abs(value) < np.float32(np.inf)
+        finite &= bool(abs(value) < np.float32(np.inf))
         clipped[i] = min(max(value, -STATE_LIMIT), STATE_LIMIT)
     return finite
 
@@ -84,79 +84,99 @@ LANES = 16
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
-@kernel("void(f4, b1, i8, f4[:, ::1])")
-def add_tile(value, wanted, lane, sums):
-    """Add one tile's squared error, whether it is wanted, is on, and whether these differ, to one lane's sums."""
-    target = ONE if wanted else ZERO
-    on = ONE if value > HALF else ZERO
-    clipped = value if value > ZERO else ZERO
-    clipped = clipped if clipped < ONE else ONE
-    error = clipped - target
-    sums[0, lane] += error * error
-    sums[1, lane] += target
-    sums[2, lane] += on
-    sums[3, lane] += abs(on - target)
-
-
-@kernel("b1(f4[::1], b1[::1], f4[:, ::1], f8[::1])")
-def compare_path(path, target, sums, scores):
-    """Write loss, accuracy, complete and optimal of one path; returns whether it may be another optimum.
+@kernel("Tuple((f8, f8, b1, b1))(f4[::1], b1[::1])")
+def compare_path(path, target):
+    """Loss, accuracy, whether the rounded path is the target, and whether it may be another optimum.
 
     Rounding takes a half to 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
-    too: `settle_optima` decides. Counts in float32 are exact.
+    too: `settle_optimum` decides. All is summed in float32, in which the counts are exact.
     """
     area = len(path)
-    sums[:] = ZERO
-    whole = area - area % LANES
-    for start in range(0, whole, LANES):
+    sums = np.zeros(4 * LANES, np.float32)  # squared errors, tiles wanted, tiles on, tiles that differ
+    for start in range(0, area - area % LANES, LANES):
         for lane in range(LANES):
-            add_tile(path[start + lane], target[start + lane], lane, sums)
-    for i in range(whole, area):
-        add_tile(path[i], target[i], i - whole, sums)
+            value = path[start + lane]
+            wanted = ONE if target[start + lane] else ZERO
+            on = ONE if value > HALF else ZERO
+            value = value if value > ZERO else ZERO
+            error = (value if value < ONE else ONE) - wanted
+            sums[lane] += error * error
+            sums[LANES + lane] += wanted
+            sums[2 * LANES + lane] += on
+            sums[3 * LANES + lane] += abs(on - wanted)
+    for i in range(area - area % LANES, area):
+        value = path[i]
+        wanted = ONE if target[i] else ZERO
+        on = ONE if value > HALF else ZERO
+        value = value if value > ZERO else ZERO
+        error = (value if value < ONE else ONE) - wanted
+        sums[0] += error * error
+        sums[LANES] += wanted
+        sums[2 * LANES] += on
+        sums[3 * LANES] += abs(on - wanted)
     for lane in range(1, LANES):
-        sums[:, 0] += sums[:, lane]
-    error, length, n_on, n_differing = sums[0, 0], sums[1, 0], sums[2, 0], sums[3, 0]
-    scores[0] = np.float64(error) / area
-    scores[1] = 1.0 - np.float64(error) / np.float64(length)
-    scores[2] = scores[3] = n_differing == 0
-    return n_on == length and n_differing > 0
+        for kind in range(4):
+            sums[LANES * kind] += sums[LANES * kind + lane]
+    squared_error, length = float(np.float64(sums[0])), float(np.float64(sums[LANES]))
+    complete = bool(sums[3 * LANES] == ZERO)
+    doubtful = bool(sums[2 * LANES] == sums[LANES]) and not complete
+    return squared_error / area, 1.0 - squared_error / length, complete, doubtful
 
 
-@kernel("i8(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
-def compare_paths(targets, paths, scores):
-    """`compare_path` of every level; returns how many need `settle_optima`."""
-    sums = np.empty((4, LANES), np.float32)
-    n_doubtful = 0
-    for i in range(len(targets)):
-        area = targets[i].size
-        n_doubtful += compare_path(paths[i].reshape(area), targets[i].reshape(area), sums, scores[i])
-    return n_doubtful
+@kernel("Tuple((b1, f8, f8, b1, b1))(b1[:, ::1], f4[:, :, ::1], f4[:, :, ::1])")
+def transition(target, action, channels):
+    """Clip an action into the next state's channels and compare its path, channel 0.
 
-
-@kernel("i8(b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
-def transition(targets, actions, channels, scores):
-    """Clip every action into the next state's channels and score its path, channel 0.
-
-    Returns how many need `settle_optima` or, where an action is not finite, -1 less its index.
+    Returns whether the action is finite, and what `compare_path` does.
     """
-    sums = np.empty((4, LANES), np.float32)
-    n_doubtful = 0
-    for i in range(len(targets)):
-        area = targets[i].size
-        state = channels[i].reshape(channels[i].size)
-        if not clip_into(actions[i].reshape(actions[i].size), state):
-            return -1 - i
-        n_doubtful += compare_path(state[:area], targets[i].reshape(area), sums, scores[i])
-    return n_doubtful
+    area = target.size
+    state = channels.reshape(channels.size)
+    finite = clip_into(action.reshape(action.size), state)
+    loss, accuracy, complete, doubtful = compare_path(state[:area], target.reshape(area))
+    return finite, loss, accuracy, complete, doubtful
+
+
+@kernel("Tuple((f8, f8, b1, b1))(u1[:, ::1], b1[:, ::1], f4[:, ::1])")
+def settle_optimum(tiles, target, path):
+    """Loss, accuracy, complete and optimal of a path that is not the target but may be another optimum.
+
+    If it is one, loss and accuracy are measured against it.
+    """
+    area = target.size
+    rounded = path > HALF
+    optimal = is_optimal_path(tiles, rounded, target.sum())
+    reference = rounded if optimal else target
+    loss, accuracy, _, _ = compare_path(path.reshape(area), reference.reshape(area))
+    return loss, accuracy, False, optimal
+
+
+@kernel("void(u1[:, ::1], b1[:, ::1], f4[:, ::1], f8, f8, b1, b1, f8[::1])")
+def write_scores(tiles, target, path, loss, accuracy, complete, doubtful, scores):
+    """Write loss, accuracy, complete and optimal of one path, settled where that is in doubt."""
+    optimal = complete
+    if doubtful:
+        loss, accuracy, complete, optimal = settle_optimum(tiles, target, path)
+    scores[0] = loss
+    scores[1] = accuracy
+    scores[2] = complete
+    scores[3] = optimal
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
-def settle_optima(levels, targets, paths, scores):
-    """Where a rounded path that is not the target is another optimum, say so and measure against that one."""
-    sums = np.empty((4, LANES), np.float32)
+def score_paths(levels, targets, paths, scores):
+    """The scores of every level's path."""
+    area = targets[0].size
     for i in range(len(levels)):
-        rounded = paths[i] > HALF
-        if scores[i, 3] == 0 and is_optimal_path(levels[i], rounded, targets[i].sum()):
-            area = rounded.size
-            compare_path(paths[i].reshape(area), rounded.reshape(area), sums, scores[i])
-            scores[i, 2] = 0
+        loss, accuracy, complete, doubtful = compare_path(paths[i].reshape(area), targets[i].reshape(area))
+        write_scores(levels[i], targets[i], paths[i], loss, accuracy, complete, doubtful, scores[i])
+
+
+@kernel("i8(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
+def transitions(levels, targets, actions, channels, scores):
+    """`transition` of every episode; returns the index of the first action that is not finite, or -1."""
+    for i in range(len(levels)):
+        finite, loss, accuracy, complete, doubtful = transition(targets[i], actions[i], channels[i])
+        if not finite:
+            return i
+        write_scores(levels[i], targets[i], channels[i, 0], loss, accuracy, complete, doubtful, scores[i])
+    return -1

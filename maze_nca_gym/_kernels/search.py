@@ -26,14 +26,20 @@ def has_border(tiles):
     return walls == width + height
 
 
+@kernel("void(u1[:, ::1], i4[::1])")
+def lay_out_bordered(tiles, found):
+    """Write the map of a level that has its own wall border, whose stride is W."""
+    flat = tiles.reshape(tiles.size)
+    for i in range(len(flat)):
+        found[i] = BLOCKED if flat[i] == WALL else UNSEEN
+
+
 @kernel("i8(u1[:, ::1], i4[::1])")
 def lay_out(tiles, found):
     """Write the map of one level; returns its stride. `found` has room for (H + 2) * (W + 1)."""
     height, width = tiles.shape
     if has_border(tiles):
-        flat = tiles.reshape(height * width)
-        for i in range(height * width):
-            found[i] = BLOCKED if flat[i] == WALL else UNSEEN
+        lay_out_bordered(tiles, found)
         return width
     stride = width + 1
     found[:] = BLOCKED
@@ -118,18 +124,21 @@ def find_endpoints(tiles, endpoints):
 
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1], i4[::1])")
-def list_components(found, stride, size, queue, starts, counts):
-    """Write the first tile and the number of tiles of every component; returns how many, the largest moved first."""
+def list_components(found, stride, size, queue, counts, fars):
+    """Write the number of tiles of every component and the tile farthest from its first; returns how many there are.
+
+    The largest component comes first. The map is UNSEEN again afterwards.
+    """
     n = largest = 0
     for start in range(size):
         if found[start] == UNSEEN:
-            starts[n] = start
             counts[n] = search(found, stride, start, -1, queue)
+            fars[n] = queue[counts[n] - 1]
             if counts[n] > counts[largest]:
                 largest = n
             n += 1
-    for start in range(size):
-        found[start] = BLOCKED if found[start] == BLOCKED else UNSEEN
-    starts[0], starts[largest] = starts[largest], starts[0]
+    for tile in range(size):
+        found[tile] = BLOCKED if found[tile] == BLOCKED else UNSEEN
     counts[0], counts[largest] = counts[largest], counts[0]
+    fars[0], fars[largest] = fars[largest], fars[0]
     return n

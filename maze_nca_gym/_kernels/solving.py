@@ -106,7 +106,8 @@ def search_and_bound(found, stride, start, queue, bound):
     eccentricity = found[queue[count - 1]]
     for i in range(count):
         tile = queue[i]
-        bound[tile] = min(bound[tile], found[tile] + eccentricity)
+        through_start = found[tile] + eccentricity
+        bound[tile] = through_start if through_start < bound[tile] else bound[tile]
     bound[start] = eccentricity
     return count
 
@@ -128,68 +129,75 @@ def climb(found, stride, tile, moves):
 
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
-def probe_component(found, stride, start, queue, bound):
+def probe_component(found, stride, far, queue, bound):
     """Bound the eccentricities of a component, all UNSEEN; returns a lower bound on its diameter.
 
-    The double sweep: the farthest tile from the farthest tile ends a long shortest path. Searching from that path's
-    middle gives upper bounds that are exact in trees and tight elsewhere.
+    `far` is the farthest tile from somewhere, hence, by the double sweep, the end of a long shortest path. Searching
+    from that path's middle (from both its middles if it has two) gives upper bounds that are exact in trees and tight
+    elsewhere.
     """
-    count = search(found, stride, start, -1, queue)
-    for i in range(count):
-        bound[queue[i]] = count - 1
-    far = queue[count - 1]
-    forget(found, queue, count)
-    search_and_bound(found, stride, far, queue, bound)
-    end = queue[count - 1]
-    length = found[end]
-    middle = climb(found, stride, end, length // 2)
+    count = search_and_bound(found, stride, far, queue, bound)
+    length = found[queue[count - 1]]
+    middle = climb(found, stride, queue[count - 1], length // 2)
+    other_middle = climb(found, stride, middle, length % 2)
     forget(found, queue, count)
     search_and_bound(found, stride, middle, queue, bound)
     forget(found, queue, count)
+    if other_middle != middle:
+        search_and_bound(found, stride, other_middle, queue, bound)
+        forget(found, queue, count)
     return length
 
 
-@kernel("i8(i4[::1], i8, i8, i4[:, ::1])")
-def find_diameter_start(found, stride, size, scratch):
-    """The first tile, row by row, whose eccentricity is the diameter, or -1 where nothing is free.
+@kernel("i8(i4[::1], i4[::1], i8)")
+def first_farthest(found, queue, count):
+    """Of a search's tiles, the first of those at the greatest distance."""
+    last = count - 1
+    while last > 0 and found[queue[last - 1]] == found[queue[last]]:
+        last -= 1
+    return queue[last]
+
+
+@kernel("b1(i4[::1], i8, i8, i4[:, ::1], i4[::1])")
+def find_diameter_ends(found, stride, size, scratch, ends):
+    """The first tile, row by row, whose eccentricity is the diameter, and the first farthest from it.
 
     Upper bounds spare most searches: every component that is large enough to matter is probed, the largest first;
-    then only tiles whose bound still reaches the best eccentricity so far are searched from.
+    then only tiles whose bound still reaches the best eccentricity so far are searched from. Returns whether there is
+    a free tile.
     """
-    queue, bound, starts, counts = scratch[0], scratch[1], scratch[2], scratch[3]
-    n_components = list_components(found, stride, size, queue, starts, counts)
-    bound[:size] = -1
+    queue, bound, counts, fars = scratch[0], scratch[1], scratch[2], scratch[3]
+    n_components = list_components(found, stride, size, queue, counts, fars)
+    for tile in range(size):
+        bound[tile] = -1 if found[tile] == BLOCKED else BLOCKED
     best = 0
     for i in range(n_components):
         if counts[i] > best:
-            best = max(best, probe_component(found, stride, starts[i], queue, bound))
-    first = -1
-    for start in range(size):
-        if bound[start] > best or (bound[start] == best and first < 0):
-            count = search_and_bound(found, stride, start, queue, bound)
+            best = max(best, probe_component(found, stride, fars[i], queue, bound))
+        else:
+            bound[fars[i]] = counts[i] - 1
+    ends[0] = -1
+    for tile in range(size):
+        if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and ends[0] < 0)):
+            count = search_and_bound(found, stride, tile, queue, bound)
+            if bound[tile] > best or (bound[tile] == best and ends[0] < 0):
+                best = bound[tile]
+                ends[0] = tile
+                ends[1] = first_farthest(found, queue, count)
             forget(found, queue, count)
-            if bound[start] > best or (bound[start] == best and first < 0):
-                best = bound[start]
-                first = start
-    return first
+    return ends[0] >= 0
 
 
 @kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
 def solve_diameter(tiles, path, found, scratch):
     """Mark the canonical diameter path of one level; returns its status."""
     stride = lay_out(tiles, found)
-    queue = scratch[0]
-    start = find_diameter_start(found, stride, len(found) if stride > tiles.shape[1] else tiles.size, scratch)
-    if start < 0:
+    size = len(found) if stride > tiles.shape[1] else tiles.size
+    ends = scratch[4]
+    if not find_diameter_ends(found, stride, size, scratch, ends):
         return UNSOLVABLE
-    count = search(found, stride, start, -1, queue)
-    last = count - 1
-    while last > 0 and found[queue[last - 1]] == found[queue[last]]:
-        last -= 1
-    end = queue[last]
-    forget(found, queue, count)
-    search(found, stride, end, start, queue)
-    descend(found, stride, start, path)
+    search(found, stride, ends[1], ends[0], scratch[0])
+    descend(found, stride, ends[0], path)
     return SOLVED
 
 
@@ -198,7 +206,7 @@ def diameter(tiles, path):
     """The canonical diameter path of one level; `path` must come in all False."""
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
-    return solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
+    return solve_diameter(tiles, path, found, np.empty((5, (height + 2) * (width + 1) + 4), np.int32))
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
@@ -206,6 +214,6 @@ def diameters(levels, paths, status):
     """The canonical diameter path of every level; `paths` must come in all False."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
-    scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
+    scratch = np.empty((5, (height + 2) * (width + 1) + 4), np.int32)
     for i in range(n):
         status[i] = solve_diameter(levels[i], paths[i], found, scratch)

@@ -11,7 +11,7 @@ import numpy as np
 from tyro.conf import arg
 
 from maze_nca_gym import __version__
-from maze_nca_gym.generation import GENERATORS, check_generator, generate
+from maze_nca_gym.generation import GENERATORS, find_generator, generate
 from maze_nca_gym.levels import LevelSet, load_levels
 
 
@@ -68,7 +68,7 @@ class GeneratorOptions:
         Raises:
             ValueError: an unknown generator, or an option that it does not take.
         """
-        check_generator(self.generator, {})
+        find_generator(self.generator, {})
         given = {name: value for name in _OWN_OPTIONS if (value := getattr(self, name)) is not None}
         takes = options_of(self.generator)
         foreign = [name for name in given if name not in takes]

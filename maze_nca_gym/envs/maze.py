@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import dynamics
-from maze_nca_gym.dynamics import State
+from maze_nca_gym.dynamics import Outcome, State
 from maze_nca_gym.envs.spaces import (
     check_action,
     check_n_channels,
@@ -24,7 +24,7 @@ from maze_nca_gym.envs.tasks import LevelSource, find_task
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tile, Tiles
-from maze_nca_gym.scoring import ACCURACY, OPTIMAL
+from maze_nca_gym.scoring import Scores
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
 
@@ -89,7 +89,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.action_space = state_space(self._n_channels, *shape)  # type: ignore[assignment]
         self.render_mode = render_mode
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
-        self._state: State | None = None
+        self._start: State | None = None
+        self._outcome: Outcome
         self._n_steps = 0
 
     def reset(
@@ -105,13 +106,15 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._begin(self._source.draw(self.np_random)[None] if level is None else self._source.given(level))
         while self._view.show(self.state, 0, self._edit):
             self._begin(self._source.draw(self.np_random)[None])
-        state = self.state
-        info = {"target": state.target[0].copy(), "solution_length": int(state.length[0])}
-        return _observation(state), info
+        start = self._require_start()
+        info = {"target": start.target[0].copy(), "solution_length": int(start.length[0])}
+        return {"maze": start.maze[0].copy(), "state": self._outcome.channels}, info
 
     def _begin(self, tiles: Tiles) -> None:
         target = self._task.solve_all(tiles)
-        self._state = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
+        self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
+        loss, accuracy = self._start.scores.table[0, :2].tolist()
+        self._outcome = Outcome(self._start.channels[0], loss, accuracy, False, False)
         self._n_steps = 0
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -121,26 +124,27 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.
             ResetNeeded: there is no episode, or it has ended.
         """
-        before = self.state
-        if before.scores.table.item(OPTIMAL):
+        start, before = self._require_start(), self._outcome
+        if before.optimal:
             raise ResetNeeded("the episode has ended with an optimal path: call reset() before the next step()")
-        after = dynamics.transition(before, check_action(action, self._shape)[None])
-        self._state = after
+        action = check_action(action, self._shape)
+        self._outcome = dynamics.transition_of_one(start.tiles[0], start.target[0], action)
         self._n_steps += 1
-        truncated = self._view.show(after, self._n_steps, self._edit)
-        loss, accuracy, complete, optimal = self._state.scores.table.tolist()[0]
-        info = {"accuracy": accuracy, "loss": loss, "complete": complete != 0, "optimal": optimal != 0}
-        reward = accuracy - before.scores.table.item(ACCURACY)
-        return _observation(self._state), reward, optimal != 0, truncated, info
+        truncated = self.render_mode == "human" and self._view.show(self.state, self._n_steps, self._edit)
+        channels, loss, accuracy, complete, optimal = self._outcome
+        observation = {"maze": self._require_start().maze[0].copy(), "state": channels}
+        info = {"accuracy": accuracy, "loss": loss, "complete": complete, "optimal": optimal}
+        return observation, accuracy - before.accuracy, optimal, truncated, info
 
     def _edit(self, places: list[tuple[int, int]]) -> State:
         """Turn walls into empty tiles and back while the automaton runs; what leaves no solution is not done."""
         for row, col in places:
-            tiles = self.state.tiles.copy()
+            tiles = self._require_start().tiles.copy()
             tiles[0, row, col] = Tile.EMPTY if tiles[0, row, col] == Tile.WALL else Tile.WALL
             target = self._task.solve(tiles)
             if target.any():
-                self._state = dynamics.with_levels(self.state, tiles, target)
+                self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
+                self._outcome = dynamics.transition_of_one(tiles[0], target[0], self._outcome.channels)
         return self.state
 
     def render(self) -> NDArray[np.uint8] | str | None:
@@ -158,11 +162,11 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         Raises:
             ResetNeeded: there has been no `reset`.
         """
-        if self._state is None:
+        start = self._require_start()
+        scores = Scores(np.array([self._outcome[1:]], np.float64))
+        return start._replace(channels=self._outcome.channels[None], scores=scores)
+
+    def _require_start(self) -> State:
+        if self._start is None:
             raise ResetNeeded("there is no episode: call reset() first")
-        return self._state
-
-
-def _observation(state: State) -> Observation:
-    """The arrays are the user's: no later step reads or writes them."""
-    return {"maze": state.maze[0].copy(), "state": state.channels[0]}
+        return self._start

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import solvers
-from maze_nca_gym.generation import Size, check_generator, generate
+from maze_nca_gym.generation import Size, find_generator
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, clear_endpoints, load_levels, parse
 
 
@@ -93,8 +93,8 @@ class LevelSource:
         self._task = task
         self._set = None if levels is None else task.prepare(load_levels(levels).tiles)
         if self._set is None:
-            check_generator(generator, options)
-            self._arguments: tuple[Any, ...] = (size, generator)
+            self._generator = find_generator(generator, options)
+            self._size = size
             self._options = {**options, "endpoints": task.has_endpoints}
             self.shape = self._generate(np.random.default_rng(0), 0).shape[1:]
         else:
@@ -104,7 +104,7 @@ class LevelSource:
             self.shape = self._set.shape[1:]
 
     def _generate(self, rng: np.random.Generator, n: int) -> Tiles:
-        return generate(rng, n, *self._arguments, **self._options)
+        return self._generator(rng, n, self._size, **self._options)
 
     def draw(self, rng: np.random.Generator) -> Tiles:
         """One (H, W) level."""

@@ -444,7 +444,9 @@ class TestResetOptions:
         ]:
             with pytest.raises(ValueError, match=message):
                 env.reset(options=options)
-            assert env.state is before
+            after = env.state
+            assert after.maze is before.maze
+            np.testing.assert_array_equal(after.scores.table, before.scores.table)
 
     def test_level_without_endpoints_is_no_shortest_path(self) -> None:
         with pytest.raises(ValueError, match="exactly one source and one target; level 0 has 0 and 0"):
