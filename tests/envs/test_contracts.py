@@ -433,7 +433,7 @@ class TestResetOptions:
     def test_bad_ones_leave_the_episode(self, id: str) -> None:
         env = bare(id)
         env.reset(seed=0)
-        before = env.state
+        env.step(noise(env))
         for options, message in [
             ({"maze": LEVEL, "colour": 1}, "unknown reset options colour, maze; known: level"),
             ({"reset_mask": np.ones(1, bool)}, "unknown reset options reset_mask"),
