@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -102,6 +103,30 @@ def test_interpreted_and_compiled_refuse_the_same_actions(value: float, monkeypa
         with pytest.raises(ValueError, match="in episode 1 of 3"):
             dynamics.transition(state, action)
         monkeypatch.setattr(_jit, "_compiled", _jit._interpreted)
+
+
+@pytest.mark.parametrize(("id", "text"), [("MazeShortestPath-v0", "S.\n.T"), ("MazeDiameter-v0", "..\n..")])
+@pytest.mark.parametrize("path", [[[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [0, 1]]])
+def test_steps_give_plain_python_values_interpreted_too(
+    id: str, text: str, path: list[list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the canonical path, another of its length, and none."""
+    steps = []
+    for namespace in (_jit._compiled, _jit._interpreted):
+        monkeypatch.setattr(_jit, "_compiled", namespace)
+        env = gym.make(id, levels=parse(text), n_channels=1)
+        env.reset(seed=0)
+        steps.append(env.step(np.array([path], np.float32))[1:])
+        reward, terminated, _, info = steps[-1]
+        assert [type(value) for value in (reward, terminated, *info.values())] == [
+            float,
+            bool,
+            float,
+            float,
+            bool,
+            bool,
+        ]
+    assert steps[0] == steps[1]
 
 
 def test_every_kernel_is_compiled_for_its_one_signature() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -134,6 +135,30 @@ class TestDiameter:
         expected = canonical_diameter(tiles)
         if expected is not None:
             np.testing.assert_array_equal(solvers.diameter(tiles), expected)
+
+
+class TestEverySmallMaze:
+    """Nothing random: every maze of 3 x 4 tiles, every level of 3 x 3."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("border", [0, 1])
+    def test_diameter_and_eccentricities(self, border: int) -> None:
+        for walls in all_subsets((3, 4))[:-1]:
+            tiles = np.pad(walls.astype(np.uint8), border, constant_values=Tile.WALL)
+            np.testing.assert_array_equal(solvers.diameter(tiles), canonical_diameter(tiles))
+            np.testing.assert_array_equal(solvers.eccentricities(tiles), eccentricity_grid(tiles))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("border", [0, 1])
+    def test_shortest_path(self, border: int) -> None:
+        for walls in all_subsets((3, 3)):
+            for source, target in permutations(np.flatnonzero(~walls), 2):
+                tiles = walls.astype(np.uint8)
+                tiles.flat[source], tiles.flat[target] = Tile.SOURCE, Tile.TARGET
+                tiles = np.pad(tiles, border, constant_values=Tile.WALL)
+                expected = canonical_shortest_path(tiles)
+                found = solvers.shortest_path(tiles[None])[0]
+                np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
 
 
 class TestDistances:
