@@ -1,0 +1,192 @@
+"""Draw the pictures of this folder: `python docs/make_gallery.py [FOLDER]`.
+
+scaling.png comes from `python -m benchmarks.scaling`, and window.png is a screenshot of
+`maze-nca-gym play --generator loops --size 15`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from maze_nca_gym.agents import load, trace
+from maze_nca_gym.agents.handcoded.base import HandcodedNCA
+from numpy.typing import NDArray
+
+from maze_nca_gym import solvers
+from maze_nca_gym.generation import GENERATORS, generate
+from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
+from maze_nca_gym.rendering import contact_sheet, draw_frame, draw_level, save_gif, save_png
+from maze_nca_gym.rendering.palette import PAPER, Frame
+from maze_nca_gym.rendering.text import put_text, text_height
+
+Field = NDArray[np.float32]
+SIZE = (580, 1000)
+"""(height, width) of the animations in pixels."""
+HOLD_SECONDS = 2.5
+"""How long an animation shows its end."""
+
+
+@dataclass(frozen=True)
+class Animation:
+    """One automaton on one level.
+
+    Attributes:
+        name: of the file.
+        title: above the maze.
+        policy: what runs.
+        tiles: (H, W).
+        target: (H, W) bool, what channel 0 shall become.
+        channels: those that are shown; the first is the path.
+        every: how many steps lie between two frames.
+        fps: frames a second.
+    """
+
+    name: str
+    title: str
+    policy: HandcodedNCA
+    tiles: Tiles
+    target: NDArray[np.bool_]
+    channels: Sequence[str]
+    every: int = 1
+    fps: float = 10
+
+
+@torch.no_grad()
+def animate(animation: Animation, folder: Path) -> Path:
+    """Write a GIF file from the first step to the one with which the automaton has finished."""
+    maze = torch.from_numpy(one_hot(animation.tiles[None], animation.policy.n_tiles))
+    frames = []
+    for step, state in enumerate(trace(animation.policy, maze, animation.policy.max_steps(*animation.tiles.shape))):
+        finished = step > 0 and bool(animation.policy.solved(maze, state)[0])
+        if finished or step % animation.every == 0:
+            frames.append(_frame(animation, state[0].numpy(), step))
+        if finished:
+            break
+    frames += [frames[-1]] * round(HOLD_SECONDS * animation.fps)
+    return save_gif(folder / f"{animation.name}.gif", frames, animation.fps)
+
+
+def _frame(animation: Animation, state: Field, step: int) -> Frame:
+    """One step; `scoring.score` measures against one shortest path, which is not every automaton's aim."""
+    error = (np.clip(state[0], 0, 1) - animation.target) ** 2
+    return draw_frame(
+        animation.tiles,
+        np.stack([_channel(animation.policy, state, name) for name in animation.channels]),
+        animation.target,
+        channel_names=animation.channels,
+        step=step,
+        accuracy=1 - float(error.sum() / animation.target.sum()),
+        title=animation.title,
+        size=SIZE,
+    )
+
+
+def _channel(policy: HandcodedNCA, state: Field, name: str) -> Field:
+    """A channel, or "A - B", the difference of two where B is positive."""
+    first, *others = (state[policy.channel_names.index(part)] for part in name.split(" - "))
+    return np.where(others[0] > 0, first - others[0], 0) if others else first
+
+
+def _find(generator: str, size: int, suits: Callable[[Tiles], bool], **options: float) -> Tiles:
+    """The first of a thousand levels that suits."""
+    return next(filter(suits, generate(np.random.default_rng(0), 1000, size, generator, **options)))
+
+
+def _has_path(least: int, most: int) -> Callable[[Tiles], bool]:
+    return lambda tiles: least <= solvers.shortest_path(tiles).sum() - 1 <= most
+
+
+def _all_shortest_paths(tiles: Tiles) -> NDArray[np.bool_]:
+    target = tuple(np.argwhere(tiles == Tile.TARGET)[0])
+    through = solvers.distances(tiles) + solvers.distances(tiles, target)
+    return np.equal(through, solvers.distances(tiles)[target])
+
+
+def shortest_path() -> Animation:
+    """The canonical solver: a flood from the target, then pointers lead the path, here never up."""
+    tiles = _find("loops", 15, _has_path(34, 40))
+    return Animation(
+        "shortest-path",
+        "Shortest path",
+        load("shortest-path-bfs"),
+        tiles,
+        solvers.shortest_path(tiles),
+        ["path", "flood", "age", "point_l", "point_d", "point_r"],
+    )
+
+
+def bidirectional_flood() -> Animation:
+    """The paper's Dijkstra map generation and path extraction."""
+    tiles = _find("random", 15, _has_path(24, 30), wall_probability=0.35)
+    return Animation(
+        "bidirectional-flood",
+        "Dijkstra map and path extraction",
+        load("all-shortest-paths"),
+        tiles,
+        _all_shortest_paths(tiles),
+        ["path", "flood_s", "flood_t", "age"],
+        fps=5,
+    )
+
+
+def depth_first() -> Animation:
+    """The paper's depth-first search."""
+    tiles = _find("loops", 9, _has_path(10, 20), loop_fraction=0.2)
+    return Animation(
+        "depth-first",
+        "Depth-first search",
+        load("depth-first"),
+        tiles,
+        solvers.distances(tiles) >= 0,
+        ["path", "pebble", "stack", "stack_direction", "stack_rank"],
+        fps=6,
+    )
+
+
+def diameter() -> Animation:
+    """The paper's Alg. 1."""
+    tiles = clear_endpoints(_find("kruskal", 9, lambda tiles: 20 <= solvers.eccentricities(tiles).max() <= 24))
+    return Animation(
+        "diameter",
+        "Diameter",
+        load("diameter"),
+        tiles,
+        solvers.diameter(tiles),
+        ["path", "route", "pebble", "stack", "clock - wave", "eccentricity", "flood", "age"],
+        every=2,
+    )
+
+
+def draw_levels(folder: Path) -> Path:
+    """Write one level of each generator, with its name and its solution, as levels.png."""
+    pictures = [_captioned(draw_level(*_solved(name), cell=13), name) for name in GENERATORS]
+    return save_png(folder / "levels.png", contact_sheet(pictures, columns=3, gap=24))
+
+
+def _solved(generator: str) -> tuple[Tiles, NDArray[np.bool_]]:
+    tiles = _find(generator, 21, _has_path(32, 50))
+    return tiles, solvers.shortest_path(tiles)
+
+
+def _captioned(picture: Frame, caption: str) -> Frame:
+    size = 20
+    line = np.full((text_height(size) + 4, picture.shape[1], 3), PAPER, np.uint8)
+    put_text(line, 0, 0, caption, size)
+    return np.concatenate([line, picture])
+
+
+def main(folder: Path) -> None:
+    """Draw everything."""
+    torch.set_num_threads(1)
+    for animation in (shortest_path, bidirectional_flood, depth_first, diameter):
+        print(animate(animation(), folder))
+    print(draw_levels(folder))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)
