@@ -111,15 +111,17 @@ class TestDiameter:
         else:
             np.testing.assert_array_equal(solvers.diameter(tiles), expected)
 
-    def test_of_equal_components_the_first_wins(self) -> None:
-        tiles = parse(
-            """
-            ..#..
-            #.#..
-            ..###
-            """
-        )
-        np.testing.assert_array_equal(solvers.diameter(tiles), path_of("**...\n.*...\n**..."))
+    @pytest.mark.parametrize(
+        ("text", "path"),
+        [
+            ("..#..\n#.#..\n..###", "**...\n.*...\n**..."),
+            ("...#..\n####..", "***...\n......"),
+            ("..#...\n..####", "*.....\n**...."),
+        ],
+    )
+    def test_of_components_the_first_with_the_diameter_wins(self, text: str, path: str) -> None:
+        """Whichever has more tiles."""
+        np.testing.assert_array_equal(solvers.diameter(parse(text)), path_of(path))
 
     def test_of_isolated_tiles_the_first_wins(self) -> None:
         np.testing.assert_array_equal(solvers.diameter(parse("#.#.\n.#.#")), path_of(".*..\n...."))
