@@ -8,6 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from maze_nca_gym.cli.numbers import INTEGER
 from maze_nca_gym.cli.options import GeneratorOptions
 
 
@@ -17,9 +18,9 @@ class Generate:
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
     """The file; `.npz` is added if missing."""
-    n: int = 1000
+    n: Annotated[int, INTEGER] = 1000
     """How many levels."""
-    seed: int = 0
+    seed: Annotated[int, INTEGER] = 0
     """Of all randomness, at least 0: the same seed gives the same levels."""
     no_endpoints: bool = False
     """Leave out source and target: levels of the diameter task."""
@@ -33,9 +34,9 @@ class Generate:
         Raises:
             ValueError: a bad option, or the file exists.
         """
+        if self.file.is_dir():
+            raise ValueError(f"{self.file} is a folder; name a file in it")
         path = self.file if self.file.suffix == ".npz" else self.file.with_name(self.file.name + ".npz")
-        if path.is_dir():
-            raise ValueError(f"{path} is a folder; name a file in it")
         if path.exists() and not self.force:
             raise ValueError(f"{path} exists already; choose another name, or overwrite it with --force")
         levels = self.options.generate(self.n, self.seed, endpoints=not self.no_endpoints)

@@ -1,4 +1,4 @@
-"""Options that commands share: which levels, and the checks of numbers."""
+"""Options that commands share: which levels."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from tyro.conf import arg
 
 from maze_nca_gym import __version__
+from maze_nca_gym.cli.numbers import INTEGER, NUMBER, check_at_least
 from maze_nca_gym.generation import GENERATORS, find_generator, generate
 from maze_nca_gym.levels import LevelSet, load_levels
 
@@ -41,13 +42,13 @@ class GeneratorOptions:
     """What draws them."""
     size: Annotated[str, _SIZE] = "16"
     """Inner size; a border of one wall tile comes on top."""
-    wall_probability: Annotated[float | None, _own("wall_probability", "FRACTION")] = None
+    wall_probability: Annotated[float | None, NUMBER, _own("wall_probability", "FRACTION")] = None
     """Of each inner tile."""
-    loop_fraction: Annotated[float | None, _own("loop_fraction", "FRACTION")] = None
+    loop_fraction: Annotated[float | None, NUMBER, _own("loop_fraction", "FRACTION")] = None
     """Of the walls of a perfect maze, removed."""
-    largest_room: Annotated[int | None, _own("largest_room", "TILES")] = None
+    largest_room: Annotated[int | None, INTEGER, _own("largest_room", "TILES")] = None
     """Longest side of a room."""
-    smoothing: Annotated[int | None, _own("smoothing", "INT")] = None
+    smoothing: Annotated[int | None, INTEGER, _own("smoothing", "INT")] = None
     """Iterations that turn noise into caves."""
 
     def inner_size(self) -> tuple[int, int]:
@@ -140,13 +141,3 @@ class LevelOptions(GeneratorOptions):
 def flag(name: str) -> str:
     """An option as it is typed."""
     return "--" + name.replace("_", "-")
-
-
-def check_at_least(option: str, value: float | None, least: float) -> None:
-    """Check a number, if it is given.
-
-    Raises:
-        ValueError: it is less.
-    """
-    if value is not None and not value >= least:
-        raise ValueError(f"{option} must be at least {least}, got {value}")

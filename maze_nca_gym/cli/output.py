@@ -42,7 +42,7 @@ def print_level(drawing: str) -> None:
     """A level's text, coloured on a terminal, as it is elsewhere."""
     text = Text(drawing)
     for glyph, style in _GLYPH_STYLES.items():
-        text.highlight_regex("[" + glyph + "]", style)
+        text.highlight_regex(f"[{glyph}]+", style)
     Console(highlight=False).print(text, soft_wrap=True)
 
 

@@ -8,9 +8,10 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.cli.options import LevelOptions, check_at_least
+from maze_nca_gym.cli.numbers import INTEGER, NUMBER, check_at_least
+from maze_nca_gym.cli.options import LevelOptions
 
-_EPISODES = arg(metavar="INT", help_behavior_hint="(default: until q is pressed)")
+_EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,11 @@ class Play:
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")] = "shortest-path-bfs"
     """A name from `policies list`."""
-    fps: float = 10.0
+    fps: Annotated[float, NUMBER] = 10.0
     """Iterations a second at the most."""
-    episodes: Annotated[int | None, _EPISODES] = None
+    episodes: Annotated[int | None, INTEGER, _EPISODES] = None
     """Levels after which the window closes by itself."""
-    seed: int = 0
+    seed: Annotated[int, INTEGER] = 0
     """Of the levels, at least 0: the same seed gives the same ones."""
     source: LevelOptions = field(default_factory=LevelOptions)
 

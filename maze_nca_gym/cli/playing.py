@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from maze_nca_gym.cli.play import Play
 
 _LINGER = 10
-"""Frames' time for which the end of an episode stays in view."""
+"""The end of an episode stays in view for so many frames' time, but no longer than a second."""
 
 
 @one_thread()
@@ -61,7 +61,7 @@ def _play(command: Play, policy: Policy, env: MazeEnv) -> None:
         if not pygame.display.get_init():  # the user has closed the window
             return
         print(f"level {number}: {outcome}", flush=True)
-        _linger(_LINGER / command.fps)
+        _linger(min(1.0, _LINGER / command.fps))
 
 
 def _play_episode(policy: Policy, env: MazeEnv, observation: Observation) -> str:
@@ -96,8 +96,9 @@ def _check_screen() -> None:
 
 
 def _linger(seconds: float) -> None:
-    """Wait without letting the desktop take the window for dead; what the user does meanwhile is handled later."""
+    """Let the user look, until a key or button is pressed, which the window then handles at its next frame."""
     begin = pygame.time.get_ticks()
     while pygame.time.get_ticks() - begin < 1000 * seconds:
-        pygame.event.pump()
+        if pygame.event.peek((pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.QUIT)):
+            return
         pygame.time.wait(20)

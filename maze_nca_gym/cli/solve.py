@@ -8,14 +8,15 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.cli.options import LevelOptions, check_at_least
+from maze_nca_gym.cli.numbers import INTEGER, check_at_least
+from maze_nca_gym.cli.options import LevelOptions
 
 DEFAULT_N = 1000
 PICTURES = ("gif", "png")
 """Suffixes of the pictures that there may be of an episode."""
 
-_N = arg(metavar="INT", help_behavior_hint=f"(default: {DEFAULT_N}, or all of --levels)")
-_STEPS = arg(metavar="INT", help_behavior_hint="(default: enough for the policy)")
+_N = arg(help_behavior_hint=f"(default: {DEFAULT_N}, or all of --levels)")
+_STEPS = arg(help_behavior_hint="(default: enough for the policy)")
 _INDEX = arg(metavar="INDEX", help_behavior_hint="(default: the one with the longest solution)")
 
 
@@ -28,13 +29,13 @@ class Solve:
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")] = "shortest-path-bfs"
     """A name from `policies list`."""
-    n: Annotated[int | None, _N] = None
+    n: Annotated[int | None, INTEGER, _N] = None
     """How many levels; of --levels, the first."""
-    seed: int = 0
+    seed: Annotated[int, INTEGER] = 0
     """Of fresh levels, at least 0: the same seed gives the same levels."""
-    batch: int = 256
+    batch: Annotated[int, INTEGER] = 256
     """Levels that run at once."""
-    steps: Annotated[int | None, _STEPS] = None
+    steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Iterations on a level at the most."""
     device: str = "cpu"
     """cpu, cuda, cuda:1 …"""
@@ -42,7 +43,7 @@ class Solve:
     """Where results.json and the picture go; those of an earlier run are replaced."""
     picture: Literal["gif", "png", "none"] = "gif"
     """Every step of an episode, its end, or nothing."""
-    picture_level: Annotated[int | None, _INDEX] = None
+    picture_level: Annotated[int | None, INTEGER, _INDEX] = None
     """Which level is in the picture, counted from 0."""
     source: LevelOptions = field(default_factory=LevelOptions)
 

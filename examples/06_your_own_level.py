@@ -1,0 +1,38 @@
+"""A level of your own, drawn as text: `#` wall, `.` empty, `S` source, `T` target; of any size, border or not."""
+
+from pathlib import Path
+
+import gymnasium as gym
+from maze_nca_gym.agents import load  # which registers the environments too
+
+from maze_nca_gym.levels import parse
+from maze_nca_gym.rendering import draw_level, save_png
+from maze_nca_gym.solvers import shortest_path
+
+LEVEL = """
+    S...#....
+    .##.#.##.
+    .#..#..#.
+    .#.###.#.
+    ...#.....
+    ##.#.###.
+    .......#T
+"""
+
+tiles = parse(LEVEL)
+policy = load("shortest-path-bfs")
+env = gym.make("MazeShortestPath-v0", levels=tiles, n_channels=policy.n_channels, render_mode="ansi")
+observation, info = env.reset(seed=0)
+
+state, done = None, False
+while not done:
+    action, state = policy.predict(observation, state)
+    observation, reward, terminated, truncated, info = env.step(action)
+    done = terminated or truncated
+print(env.render())
+print(f"optimal: {info['optimal']}")
+env.close()
+
+Path("runs").mkdir(exist_ok=True)
+picture = save_png("runs/own-level.png", draw_level(tiles, shortest_path(tiles), cell=32))
+print(f"picture of the exact solution: {picture}")

@@ -1,0 +1,54 @@
+"""A policy of your own: two floods, from the source and from the target, and the path where their distances agree.
+
+A flood's strength falls by one a tile, so that strengths say distances, and the tiles of all shortest paths are those
+where both strengths together are largest.
+"""
+
+import gymnasium as gym
+import numpy as np
+import torch
+from maze_nca_gym.agents import Policy, rollout
+from torch import Tensor
+from torch.nn import functional as F
+
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.scoring import score
+from maze_nca_gym.solvers import shortest_path
+
+STRENGTH = 10_000.0
+
+
+class TwoFloods(Policy):
+    """Exact in L steps where the shortest path of L moves is the only one."""
+
+    def __init__(self) -> None:
+        super().__init__("shortest-path", n_tiles=4, channel_names=("path", "from_source", "from_target"))
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        """One iteration: (B, 4, H, W), (B, 3, H, W) -> (B, 3, H, W)."""
+        free, ends = 1 - maze[:, [Tile.WALL]], maze[:, [Tile.SOURCE, Tile.TARGET]]
+        floods = state[:, 1:]
+        across = F.max_pool2d(floods, (1, 3), stride=1, padding=(0, 1))
+        along = F.max_pool2d(floods, (3, 1), stride=1, padding=(1, 0))
+        reached = torch.relu(torch.maximum(across, along) - 1)
+        floods = torch.maximum(torch.maximum(floods, reached), STRENGTH * ends) * free
+        both = floods.sum(dim=1, keepdim=True) * (floods > 0).all(dim=1, keepdim=True)
+        path = (both > 0) & (both == both.amax(dim=(2, 3), keepdim=True))
+        return torch.cat([path.float(), floods], dim=1)
+
+
+policy = TwoFloods()
+tiles = generate(np.random.default_rng(0), n=256, size=15, generator="perfect")
+with torch.no_grad():
+    state = rollout(policy, torch.from_numpy(one_hot(tiles)), n_steps=150)
+scores = score(tiles, state[:, policy.channel_names.index("path")].numpy(), shortest_path(tiles))
+print(f"{scores.optimal.sum()} of {len(tiles)} perfect mazes solved")
+
+env = gym.make("MazeShortestPath-v0", size=15, generator="perfect", n_channels=policy.n_channels)
+observation, info = env.reset(seed=0)
+n_steps, done = 0, False
+while not done:
+    observation, reward, terminated, truncated, info = env.step(policy.predict(observation)[0])
+    n_steps, done = n_steps + 1, terminated or truncated
+print(f"in the environment: optimal {info['optimal']} after {n_steps} steps")

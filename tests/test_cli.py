@@ -1,0 +1,503 @@
+"""The command line, in-process as `main([...])`; in subprocesses what only a process shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import numpy as np
+import pygame
+import pytest
+import torch
+from maze_nca_gym.agents import list_policies, load
+from oracles import canonical_diameter, canonical_shortest_path, place_of
+from PIL import Image
+
+from maze_nca_gym import __version__, generation
+from maze_nca_gym.cli import main, picture, playing, solving
+from maze_nca_gym.envs.maze import MazeEnv
+from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
+
+COMMANDS = (
+    "",
+    "solve",
+    "play",
+    "generate",
+    "levels",
+    "levels list",
+    "levels show",
+    "policies",
+    "policies list",
+    "policies show",
+)
+RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
+SMALL = ["--size", "6x9", "--n", "30"]
+
+
+@pytest.fixture(autouse=True)
+def _folder_and_width(tmp_path, monkeypatch):
+    """Every command runs in an empty folder, on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+def results(folder="runs/solve"):
+    return json.loads(Path(folder, "results.json").read_text(encoding="utf-8"))
+
+
+def files(folder="."):
+    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def small_levels(n=30, seed=0, generator="random", **options):
+    return generation.generate(np.random.default_rng(seed), n, (6, 9), generator, **options)
+
+
+def moves(path):
+    return int(path.sum()) - 1
+
+
+def depth_first_accuracy(level):
+    """Of all tiles visited depth first, down, right, up, left; 1 if at some time these are just a shortest path."""
+    visited, target = [], place_of(level, Tile.TARGET)
+
+    def visit(row, col):
+        if level[row, col] != Tile.WALL and (row, col) not in visited:
+            visited.append((row, col))
+            for down, right in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+                visit(row + down, col + right)
+
+    visit(*place_of(level, Tile.SOURCE))
+    length = canonical_shortest_path(level).sum()
+    return 1.0 if target in visited[:length] else 1 - (len(visited) - length) / length
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", COMMANDS)
+    def test_every_command_explains_itself(self, command):
+        done = subprocess.run([*RUN, *command.split(), "--help"], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.match(rf"usage: \S*maze-nca-gym {command}".rstrip(), done.stdout)
+
+    def test_help_loads_neither_torch_nor_numba_nor_pygame(self):
+        code = (
+            "import sys; from maze_nca_gym.cli import main; code = main(['solve', '--help'])\n"
+            "print(code, *{'torch', 'numba', 'pygame', 'PIL'} & set(sys.modules))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.splitlines()[-1] == "0"
+
+    def test_it_names_every_generator_and_their_defaults(self, capsys):
+        assert main(["solve", "--help"]) == 0
+        text = capsys.readouterr().out
+        assert "{" + ",".join(generation.GENERATORS) + "}" in text
+        assert "0.5 for random, 0.45 for caves" in text
+
+    def test_the_installed_command_is_this_one(self):
+        (script,) = entry_points(group="console_scripts", name="maze-nca-gym")
+        assert script.load() is main
+
+    def test_version(self, capsys):
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out == f"maze-nca-gym {__version__}\n"
+
+
+class TestSolve:
+    def test_steps_are_two_a_move_and_two_more(self, capsys):
+        assert main(["solve", *SMALL, "--picture", "none"]) == 0
+        steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in small_levels()]
+        metrics = results()["metrics"]
+        assert metrics == {
+            "n_levels": 30,
+            "accuracy": 1.0,
+            "complete": 1.0,
+            "optimal": 1.0,
+            "mean_steps": pytest.approx(np.mean(steps)),
+            "max_steps": max(steps),
+        }
+        assert files() == ["runs/solve/results.json"]
+        out, err = capsys.readouterr()
+        assert err == ""
+        for cell in ("shortest-path-bfs", "random 6 x 9", "30", "1.0000", "100.00 %", f"{max(steps)} at most"):
+            assert f"│ {cell} " in out or f" {cell} " in out
+        assert out.endswith("results: runs/solve/results.json\n")
+
+    def test_configuration_and_versions(self):
+        options = ["--generator", "loops", "--loop-fraction", "0.3", "--seed", "5", "--batch", "7", "--steps", "100"]
+        assert main(["solve", *SMALL, *options, "--picture", "none", "--out", "here"]) == 0
+        content = results("here")
+        assert content["configuration"] == {
+            "policy": "shortest-path-bfs",
+            "levels": {
+                "generator": "loops",
+                "size": [6, 9],
+                "n": 30,
+                "seed": 5,
+                "endpoints": True,
+                "loop_fraction": 0.3,
+                "version": __version__,
+            },
+            "batch": 7,
+            "device": "cpu",
+            "steps": 100,
+        }
+        assert content["versions"]["maze-nca-gym"] == __version__
+        assert content["versions"]["torch"] == torch.__version__
+        assert content["timing"]["levels_per_second"] == pytest.approx(30 / content["timing"]["seconds"])
+
+    def test_same_seed_same_metrics_in_any_batches(self):
+        everything = []
+        for options in (["--batch", "256"], ["--batch", "7"], ["--batch", "7", "--seed", "1"]):
+            assert main(["solve", *SMALL, *options, "--picture", "none"]) == 0
+            everything.append(results()["metrics"])
+        assert everything[0] == everything[1] != everything[2]
+
+    def test_levels_of_a_file_give_what_the_same_fresh_ones_give(self):
+        assert main(["generate", "set", *SMALL]) == 0
+        assert main(["solve", "--levels", "set.npz", "--picture", "none"]) == 0
+        from_file = results()
+        assert main(["solve", *SMALL, "--picture", "none"]) == 0
+        assert from_file["metrics"] == results()["metrics"]
+        assert from_file["configuration"]["levels"]["levels"] == "set.npz"
+
+    def test_the_first_levels_of_a_file(self):
+        LevelSet(small_levels()).save("set.npz")
+        assert main(["solve", "--levels", "set.npz", "--n", "4", "--picture", "none"]) == 0
+        lengths = [moves(canonical_shortest_path(level)) for level in small_levels()[:4]]
+        assert results()["metrics"]["mean_steps"] == pytest.approx(np.mean(lengths) * 2 + 2)
+
+    def test_a_prefab(self, capsys):
+        assert main(["solve", "--levels", "Labyrinth", "--picture", "none"]) == 0
+        steps = 2 * moves(canonical_shortest_path(prefab("Labyrinth"))) + 2
+        assert results()["metrics"]["max_steps"] == steps
+        assert "Labyrinth, 15 x 15 tiles" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("source", [["--size", "4", "--n", "5"], ["--levels", "set.npz"]])
+    def test_the_diameter_of_levels_without_endpoints(self, source):
+        LevelSet(generation.generate(np.random.default_rng(0), 5, 4)).save("set.npz")
+        assert main(["solve", "diameter", *source, "--picture", "none"]) == 0
+        assert results()["metrics"]["complete"] == 1.0
+
+    def test_an_inexact_policy_may_fail(self, capsys):
+        assert main(["solve", "depth-first", *SMALL, "--picture", "none"]) == 0
+        accuracies = [depth_first_accuracy(level) for level in small_levels()]
+        assert results()["metrics"]["accuracy"] == pytest.approx(np.mean(accuracies))
+        assert results()["metrics"]["optimal"] == pytest.approx(np.mean(np.equal(accuracies, 1)))
+        assert 0 < results()["metrics"]["optimal"] < 1
+        assert capsys.readouterr().err == ""
+
+    def test_an_exact_policy_may_not(self, capsys):
+        assert main(["solve", *SMALL, "--steps", "4", "--picture", "none"]) == 1
+        n_wrong = sum(moves(canonical_shortest_path(level)) > 1 for level in small_levels())
+        assert results()["metrics"]["optimal"] == pytest.approx(1 - n_wrong / 30)
+        assert f"{n_wrong} of 30 levels are not solved" in capsys.readouterr().err
+
+    def test_nothing_solved_has_no_steps(self, capsys):
+        assert main(["solve", *SMALL, "--steps", "1", "--picture", "none"]) == 1
+        assert results()["metrics"]["mean_steps"] is None
+        assert re.search(r"steps until optimal +│ - ", capsys.readouterr().out)
+
+    def test_a_failed_device(self, monkeypatch, capsys):
+        def fail(*_):
+            raise torch.OutOfMemoryError("no memory")
+
+        monkeypatch.setattr(solving, "run_policy", fail)
+        assert main(["solve", *SMALL]) == 1
+        assert capsys.readouterr().err == "maze-nca-gym: error: --batch 256 is too much for cpu: no memory\n"
+        assert files() == []
+
+    def test_a_progress_bar_on_a_terminal(self, monkeypatch, capsys):
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert main(["solve", *SMALL, "--picture", "none"]) == 0
+        assert "shortest-path-bfs" in capsys.readouterr().err
+
+
+class TestPicture:
+    def test_the_animation_shows_every_step_of_the_longest_episode(self, capsys):
+        assert main(["solve", *SMALL]) == 0
+        with Image.open("runs/solve/episode.gif") as image:
+            assert image.n_frames == results()["metrics"]["max_steps"] + 1 > 2
+            image.seek(image.n_frames - 1)
+            assert image.info["duration"] == 2000
+        assert capsys.readouterr().out.endswith("picture: runs/solve/episode.gif\n")
+
+    def test_a_long_episode_is_thinned_out(self, monkeypatch):
+        monkeypatch.setattr(picture, "LARGEST_ANIMATION", 5)
+        assert main(["solve", *SMALL]) == 0
+        assert results()["metrics"]["max_steps"] > 5
+        with Image.open("runs/solve/episode.gif") as image:
+            assert image.n_frames == 5
+
+    def test_a_chosen_level(self):
+        lengths = [moves(canonical_shortest_path(level)) for level in small_levels()]
+        index = lengths.index(min(lengths))
+        assert main(["solve", *SMALL, "--picture-level", str(index)]) == 0
+        with Image.open("runs/solve/episode.gif") as image:
+            assert image.n_frames == 2 * min(lengths) + 3
+
+    def test_a_still_picture_replaces_the_animation_of_an_earlier_run(self):
+        assert main(["solve", *SMALL]) == 0
+        assert main(["solve", *SMALL, "--picture", "png"]) == 0
+        assert files() == ["runs/solve/episode.png", "runs/solve/results.json"]
+        with Image.open("runs/solve/episode.png") as image:
+            image.load()
+            assert image.mode == "RGB"
+
+    def test_interrupted_it_leaves_no_file(self, monkeypatch, capsys):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(solving, "run_policy", interrupt)
+        assert main(["solve", *SMALL]) == 130
+        assert capsys.readouterr().err == "maze-nca-gym: interrupted\n"
+        assert files() == []
+
+
+WRONG = {
+    "solve nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "solve --n 0": "--n must be at least 1, got 0",
+    "solve --n many": "an integer is expected, got 'many'",
+    "solve --size 0": "size must be an integer >= 1",
+    "solve --size 1": "size 1 x 1 has no room",
+    "solve --size large": "--size must be a number such as 16, or ROWSxCOLS such as 12x20, got 'large'",
+    "solve --generator none": "unknown generator 'none'; known: random, perfect",
+    "solve --wall-probability 1.5": "wall_probability must be a number in [0, 1], got 1.5",
+    "solve --wall-probability high": "a number is expected, got 'high'",
+    "solve --loop-fraction 0.5": "--loop-fraction is not for the generator 'random', which takes --wall-probability",
+    "solve --generator perfect --smoothing 1": "not for the generator 'perfect', which takes no options of its own",
+    "solve --seed -1": "--seed must be at least 0, got -1",
+    "solve --batch 0": "--batch must be at least 1, got 0",
+    "solve --steps 0": "--steps must be at least 1, got 0",
+    "solve --device quantum": "unknown device 'quantum'",
+    "solve --device cuda:99": "torch finds",
+    "solve --picture bmp": "Expected one of ('gif', 'png', 'none')",
+    "solve --picture-level -1": "--picture-level must be at least 0, got -1",
+    "solve --n 3 --picture-level 3": "--picture-level must be at most 2, got 3",
+    "solve --out a-file": "--out must be a folder, but a-file is a file",
+    "solve --out a-file/below": "is a file",
+    "solve --levels nowhere": "neither a file nor a known name; known: SixteenRooms",
+    "solve --levels a-file": "a-file is not a level-set file",
+    "solve --levels FourRooms --size 5": "--size makes no sense with --levels",
+    "solve --levels FourRooms --n 2": "--n must be at most 1, the number of levels in FourRooms, got 2",
+    "solve --unheard-of 1": "Unrecognized options",
+    "play --fps 0": "--fps must be a positive number, got 0.0",
+    "play --fps inf": "--fps must be a positive number, got inf",
+    "play --episodes 0": "--episodes must be at least 1, got 0",
+    "play --levels nowhere": "neither a file nor a known name",
+    "play nothing": "unknown policy 'nothing'",
+    "generate": "FILE",
+    "generate .": "is a folder",
+    "generate new --n 0": "--n must be at least 1, got 0",
+    "generate new --seed -1": "--seed must be at least 0, got -1",
+    "levels show nowhere": "neither a file nor a known name",
+    "levels show FourRooms --index 1": "--index must be from 0 to 0 in FourRooms, got 1",
+    "levels show FourRooms --index -1": "--index must be numbers such as 3 or 0,1,2, got '-1'",
+    "levels show FourRooms --png picture.jpg": "--png must name a file that ends in .png, got picture.jpg",
+    "levels list a-file": "a-file is not a level-set file",
+    "levels list nowhere": "nowhere",
+    "policies show nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "policies": "{list, show}",
+    "": "{solve, play, generate, levels, policies}",
+    "solv": "Unrecognized options: solv",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage_is_explained_on_stderr_and_leaves_nothing(arguments, capsys):
+    Path("a-file").write_text("no level set", encoding="utf-8")
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
+    assert "Traceback" not in err
+    if err.startswith("maze-nca-gym: error: "):
+        assert err.count("\n") == 1
+    assert files() == ["a-file"]
+
+
+class TestGenerate:
+    def test_the_file_holds_the_levels_and_how_to_make_them_again(self, capsys):
+        options = ["--generator", "caves", "--wall-probability", "0.4", "--seed", "3"]
+        assert main(["generate", "sub/set", *SMALL, *options]) == 0
+        assert files() == ["sub/set.npz"]
+        levels = LevelSet.load("sub/set.npz")
+        np.testing.assert_array_equal(levels.tiles, small_levels(seed=3, generator="caves", wall_probability=0.4))
+        assert levels.config == {
+            "generator": "caves",
+            "size": [6, 9],
+            "n": 30,
+            "seed": 3,
+            "endpoints": True,
+            "wall_probability": 0.4,
+            "smoothing": 4,
+            "version": __version__,
+        }
+        assert capsys.readouterr().out.startswith("sub/set.npz: 30 levels of 8 x 11 tiles, ")
+
+    def test_the_same_levels_without_endpoints(self):
+        assert main(["generate", "set.npz", *SMALL, "--no-endpoints"]) == 0
+        np.testing.assert_array_equal(LevelSet.load("set.npz").tiles, clear_endpoints(small_levels()))
+
+    def test_a_file_is_overwritten_only_by_force(self, capsys):
+        assert main(["generate", "set", *SMALL]) == 0
+        before = Path("set.npz").read_bytes()
+        assert main(["generate", "set.npz", *SMALL, "--seed", "1"]) == 2
+        assert "set.npz exists already" in capsys.readouterr().err
+        assert Path("set.npz").read_bytes() == before
+        assert main(["generate", "set.npz", *SMALL, "--seed", "1", "--force"]) == 0
+        assert Path("set.npz").read_bytes() != before
+        assert files() == ["set.npz"]
+
+    def test_a_failing_disk(self, monkeypatch, capsys):
+        def fail(*_):
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr(LevelSet, "save", fail)
+        assert main(["generate", "set", *SMALL]) == 1
+        assert capsys.readouterr().err == "maze-nca-gym: error: No space left on device\n"
+
+
+class TestLevels:
+    def test_prefabs_and_generators(self, capsys):
+        assert main(["levels", "list"]) == 0
+        out = capsys.readouterr().out
+        for name in list_prefabs()[:4]:
+            tiles = prefab(name)
+            numbers = [int(solve(tiles).sum()) for solve in (canonical_shortest_path, canonical_diameter)]
+            size = f"{tiles.shape[0]} x {tiles.shape[1]}"
+            assert re.search(rf"│ {name} +│ +{size} │ +{numbers[0]} │ +{numbers[1]} │", out)
+        for name in [*list_prefabs(), *generation.GENERATORS, "--loop-fraction 0.1"]:
+            assert f" {name} " in out
+
+    def test_what_a_file_holds(self, capsys):
+        assert main(["generate", "set", *SMALL, "--seed", "2"]) == 0
+        assert main(["levels", "list", "set.npz", "set.npz"]) == 0
+        lengths = [canonical_shortest_path(level).sum() for level in small_levels(seed=2)]
+        out = capsys.readouterr().out
+        assert out.count("│ set.npz ") == 2
+        assert f"{min(lengths)} to {max(lengths)} tiles, {np.mean(lengths):.1f} on average" in out
+        assert re.search(r"│ number of levels +│ 30 ", out)
+        assert re.search(r"│ seed +│ 2 ", out)
+
+    def test_text_that_can_be_read_back(self, capsys):
+        LevelSet(small_levels()).save("set.npz")
+        assert main(["levels", "show", "set.npz", "--index", "7,3"]) == 0
+        out, err = capsys.readouterr()
+        drawings = out.strip().split("\n\n")
+        np.testing.assert_array_equal([parse(drawing) for drawing in drawings], small_levels()[[7, 3]])
+        assert err == "set.npz, level 7 of 30\nset.npz, level 3 of 30\n"
+
+    def test_the_solution(self, capsys):
+        assert main(["levels", "show", "FourRooms", "--solution"]) == 0
+        drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
+        path = canonical_shortest_path(prefab("FourRooms"))
+        np.testing.assert_array_equal(drawn, path & (prefab("FourRooms") == Tile.EMPTY))
+
+    def test_the_diameter_of_levels_without_endpoints(self, capsys):
+        LevelSet(clear_endpoints(prefab("FourRooms"))[None]).save("set.npz")
+        assert main(["levels", "show", "set.npz", "--solution"]) == 0
+        drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
+        np.testing.assert_array_equal(drawn, canonical_diameter(prefab("FourRooms")))
+
+    def test_colours_on_a_terminal_alone(self, monkeypatch, capsys):
+        monkeypatch.setenv("COLUMNS", "10")  # narrower than the level: its rows must not be broken
+        assert main(["levels", "show", "FourRooms"]) == 0
+        plain = capsys.readouterr().out
+        assert "\x1b" not in plain
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        assert main(["levels", "show", "FourRooms"]) == 0
+        coloured = capsys.readouterr().out
+        assert "\x1b[" in coloured
+        assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+
+    def test_pictures(self, capsys):
+        LevelSet(small_levels()).save("set.npz")
+        assert main(["levels", "show", "set.npz", "--png", "sub/one.png"]) == 0
+        assert main(["levels", "show", "set.npz", "--index", "0,1,2", "--solution", "--png", "sheet.png"]) == 0
+        assert capsys.readouterr().out == "picture: sub/one.png\npicture: sheet.png\n"
+        with Image.open("sub/one.png") as one, Image.open("sheet.png") as sheet:
+            assert one.size == (11 * 16, 8 * 16)
+            assert sheet.size == (2 * 11 * 16 + 3 * 16, 2 * 8 * 16 + 3 * 16)
+            assert len(one.getcolors()) > 2
+
+    def test_a_reader_that_leaves_early_is_no_error(self):
+        process = subprocess.Popen([*RUN, "levels", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait(60) == 1
+        process.stderr.close()
+
+
+class TestPolicies:
+    def test_list(self, capsys):
+        assert main(["policies", "list"]) == 0
+        out = capsys.readouterr().out
+        for name, info in list_policies().items():
+            cells = (name, info.task, str(load(name).n_channels), info.description)
+            assert re.search("│ +" + " +│ +".join(map(re.escape, cells)) + " +│", out)
+
+    @pytest.mark.parametrize("name", list_policies())
+    def test_show(self, name, capsys):
+        assert main(["policies", "show", name]) == 0
+        out, policy = capsys.readouterr().out, load(name)
+        weights = [p.detach().numpy() for p in policy.parameters() if p.ndim > 1]
+        nonzero = sum(np.count_nonzero(w) for w in weights)
+        assert f"{sum(w.size for w in weights):,}, of which {nonzero:,} are not zero" in out
+        assert all(channel in out for channel in policy.channel_names)
+
+    def test_the_weight_table(self, capsys):
+        assert main(["policies", "show", "shortest-path-bfs"]) == 0
+        out = capsys.readouterr().out
+        assert re.search(r"│ flood +│ wall +│ C +│ +-6 │ +0 │", out)
+        assert re.search(r"│ path +│ source +│ C +│ +1 │ +-1 │", out)
+
+
+class TestPlay:
+    def test_as_many_levels_as_asked_for(self, capsys):
+        assert main(["play", "--size", "3", "--episodes", "2", "--fps", "1000", "--seed", "4"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        rng = np.random.default_rng(4)
+        levels = [generation.generate(rng, 1, 3)[0] for _ in range(2)]
+        steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in levels]
+        assert lines == [f"level {i}: optimal after {n} steps" for i, n in enumerate(steps)]
+
+    def test_a_policy_that_finishes_without_an_optimal_path(self, capsys):
+        LevelSet(parse("TS.")[None]).save("set.npz")
+        assert main(["play", "depth-first", "--levels", "set.npz", "--episodes", "1", "--fps", "1000"]) == 0
+        assert re.fullmatch(r"level 0: over after \d+ steps, accuracy -?\d\.\d{3}\n", capsys.readouterr().out)
+
+    def test_the_diameter(self, capsys):
+        assert main(["play", "diameter", "--levels", "SmallCorridor", "--episodes", "1", "--fps", "10000"]) == 0
+        assert "level 0: optimal after" in capsys.readouterr().out
+
+    def test_closing_the_window_ends_it(self, monkeypatch, capsys):
+        step, count = MazeEnv.step, []
+
+        def step_and_quit(env, action):
+            count.append(1)
+            if len(count) == 3:
+                pygame.event.post(pygame.event.Event(pygame.QUIT))
+            return step(env, action)
+
+        monkeypatch.setattr(MazeEnv, "step", step_and_quit)
+        assert main(["play", "--levels", "Labyrinth", "--fps", "1000"]) == 0
+        assert len(count) == 3
+        assert capsys.readouterr().out == ""
+
+    def test_no_screen(self, monkeypatch, capsys):
+        monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
+        monkeypatch.setattr(playing.os, "environ", {})
+        assert main(["play", "--size", "3", "--fps", "1000"]) == 1
+        assert "there is no screen for the window" in capsys.readouterr().err
+
+    def test_a_window_that_cannot_open(self, monkeypatch, capsys):
+        def fail(*_):
+            raise pygame.error("x11 not available")
+
+        monkeypatch.setattr(pygame.display, "init", fail)
+        assert main(["play", "--size", "3"]) == 1
+        assert capsys.readouterr().err == "maze-nca-gym: error: the window cannot open: x11 not available\n"

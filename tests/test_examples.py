@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+EXPECTED = {
+    "01_random_policy": r"path has 13 tiles\nreturn (-\d+\.\d{3}), which is the final accuracy \1; optimal: False",
+    "02_handcoded_solver": r"[#.ST*\n]+accuracy 1\.000, optimal: True\n48 steps for a path of 24 tiles",
+    "03_thousand_environments": r"2458 mazes solved in 50 steps of 1024 environments\n[\d,]+ steps per second",
+    "04_record_video": r"runs/video/four-rooms-episode-0\.mp4: \d+ KiB",
+    "05_evaluate_with_sb3": r"mean return over 20 episodes: 1\.000 .*\nsteps: \d+ to \d+",
+    "06_your_own_level": r"S\.\.\.#\.\.\.\.\n\*[#.ST*\n]+optimal: True\npicture of the exact solution: runs/own-level",
+    "07_your_own_policy": r"256 of 256 perfect mazes solved\nin the environment: optimal True after \d+ steps",
+}
+"""Example -> what it prints, as a regular expression."""
+WRITTEN = {"04_record_video": ["runs/video/four-rooms-episode-0.mp4"], "06_your_own_level": ["runs/own-level.png"]}
+
+
+def test_every_example_is_expected_here():
+    assert [path.stem for path in EXAMPLES] == list(EXPECTED)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_are_short_and_say_what_they_show(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 60
+    assert ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run_without_a_warning(path, tmp_path):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # threads that wait for each other are slow on a busy machine
+    command = [sys.executable, str(path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert re.search(EXPECTED[path.stem], done.stdout), done.stdout
+    written = sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file())
+    assert written == WRITTEN.get(path.stem, [])
+    assert all((tmp_path / file).stat().st_size > 1000 for file in written)
