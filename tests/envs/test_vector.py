@@ -149,6 +149,11 @@ class TestEquality:
         assert_plays_equally(play(on_gpu, id, mode, tensors="cuda"), play(numpy, id, mode), tolerance=1e-6)
 
 
+def assert_same_generators(a: VectorEnv[Any, Any, Any], b: VectorEnv[Any, Any, Any]) -> None:
+    for rng, expected in zip(a.np_random, b.np_random, strict=True):  # type: ignore[arg-type]
+        assert rng.bit_generator.state == expected.bit_generator.state
+
+
 @every_id
 @pytest.mark.parametrize("seed", [0, [4, None, 7, 7, None], None])
 def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
@@ -157,8 +162,7 @@ def test_seeds_are_those_of_the_sub_environments(id: str, seed: Any) -> None:
         env.reset(seed=10)
     assert_equal(native.reset(seed=seed), single.reset(seed=seed))
     assert_equal(native.reset(), single.reset())
-    for rng, expected in zip(native.np_random, single.np_random, strict=True):
-        assert rng.bit_generator.state == expected.bit_generator.state
+    assert_same_generators(native, single)
 
 
 @every_mode
@@ -176,6 +180,7 @@ def test_resets_amid_episodes(mode: AutoresetMode) -> None:
                 options = {"reset_mask": mask, "level": level}
                 given = {key: value for key, value in options.items() if value is not None}
                 assert_equal(native.reset(seed=seed, options=given), single.reset(seed=seed, options=dict(given)))
+                assert_same_generators(native, single)
                 action = noise(native, step)
                 assert_equal(native.step(action), single.step(action))
 
