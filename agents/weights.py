@@ -22,7 +22,12 @@ from torch import Tensor
 
 from .policy import Policy
 
-MODELS = {"NCA": ".learned.nca:NCA"}
+MODELS = {
+    "NCA": ".learned.nca:NCA",
+    "GCN": ".learned.gcn:GCN",
+    "GAT": ".learned.gat:GAT",
+    "MLP": ".learned.mlp:MLP",
+}
 """Name of a class -> "module:class", the module relative to this package: what a file may ask for."""
 KEY = "maze_nca_gym model 1"
 """Under which the header keeps the description; a single one, since safetensors shuffles several."""

@@ -1,0 +1,312 @@
+"""What the learned models beside the NCA have in common: the contract of policies, weights, files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from maze_nca_gym.agents import Policy, rollout, trace
+from maze_nca_gym.agents import learned as learned_package
+from maze_nca_gym.agents.learned import GAT, GCN, MLP
+from maze_nca_gym.agents.weights import load_model, save_model
+from maze_samples import sample
+
+from maze_nca_gym.levels import one_hot, parse
+
+LEVEL = parse("""
+    S..#.
+    .#.#T
+    .....
+""")
+GRAPH_MODELS: dict[str, Callable[..., Policy]] = {
+    "GCN": GCN,
+    "GCN, all tiles": partial(GCN, traversable_edges_only=False),
+    "GCN, unshared": partial(GCN, shared_weights=False),
+    "GAT": GAT,
+    "GAT, edges": partial(GAT, edge_features=True),
+    "GAT, edges, unshared": partial(GAT, shared_weights=False, edge_features=True),
+}
+MODELS: dict[str, Callable[..., Policy]] = {**GRAPH_MODELS, "MLP": partial(MLP, size=(1, 3), n_nodes=20)}
+SHARED = [name for name in MODELS if "unshared" not in name]
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mazes of 3 x 5 tiles, the kind of `LEVEL`, and states with negative values."""
+    tiles = sample(np.random.default_rng(4), "random 0.3", n_mazes, 3, 5)
+    state = torch.randn(n_mazes, n_channels, 3, 5, generator=torch.Generator().manual_seed(4))
+    return torch.from_numpy(one_hot(np.where(tiles < n_tiles, tiles, 0).astype(np.uint8), n_tiles)), state
+
+
+@pytest.mark.parametrize(
+    ("model", "n_weights"),
+    [
+        (GCN(4, 96), 9_600),
+        (GCN(4, 128), 16_896),
+        (GCN(4, 256, n_layers=64, traversable_edges_only=False), 66_560),
+        (GCN(4, 96, shared_weights=False, n_layers=16), 153_600),
+        (GAT(4, 96, shared_weights=False, n_layers=16), 153_600),
+        (GAT(4, 96, shared_weights=False, n_layers=16, edge_features=True), 156_672),
+        (GAT(4, 128, shared_weights=False, n_layers=64, edge_features=True), 1_097_728),
+        (GAT(4, 256, shared_weights=False), 2_129_920),
+        (MLP(4, 96), 16_257_024),
+        (MLP(4, 96, n_layers=16), 16_257_024),
+        (MLP(4, 128, n_layers=32), 21_565_440),
+    ],
+)
+def test_weights_are_counted_as_in_the_paper(model, n_weights):
+    assert model.n_weights == n_weights
+
+
+@every_model
+def test_stepping_the_environment_equals_a_rollout(model):
+    policy = model(4, 6, n_layers=7)
+    env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
+    observation, _ = env.reset(seed=0)
+    maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
+    counters = None
+    with torch.no_grad():
+        for expected in list(trace(policy, maze, 7, zeros))[1:]:
+            action, counters = policy.predict(observation, counters)
+            observation, *_ = env.step(action)
+            np.testing.assert_array_equal(observation["state"], expected[0].numpy())
+    assert observation["state"].any()
+    assert not observation["state"][6:].any()
+    env.close()
+
+
+@every_model
+def test_stepping_a_vector_environment_equals_a_rollout(model):
+    policy = model(4, 6, n_layers=5)
+    env = gym.make_vec("MazeShortestPath-v0", 3, size=(1, 3), n_channels=6)
+    observation, _ = env.reset(seed=1)
+    start = {key: torch.from_numpy(array.copy()) for key, array in observation.items()}
+    counters, running = None, np.ones(3, bool)
+    for step in range(1, 6):
+        action, counters = policy.predict(observation, counters)
+        observation, _, terminated, truncated, _ = env.step(action)
+        with torch.no_grad():
+            expected = rollout(policy, start["maze"], step, start["state"]).numpy()
+        np.testing.assert_array_equal(observation["state"][running], expected[running])
+        running &= ~(terminated | truncated)
+    assert running.any()
+    env.close()
+
+
+@every_model
+def test_a_batch_equals_its_mazes_alone(model):
+    """But for rounding: the product with the weights may add in another order for another number of rows."""
+    policy = model(4, 6, n_layers=4)
+    maze, state = random_batch(7, 6)
+    with torch.no_grad():
+        together = rollout(policy, maze, 4, state)
+        alone = [rollout(policy, maze[i : i + 1], 4, state[i : i + 1]) for i in range(7)]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-6)
+
+
+@every_model
+def test_mazes_of_a_batch_do_not_see_one_another(model):
+    policy = model(4, 6, n_layers=4)
+    maze, state = (tensor.requires_grad_() for tensor in random_batch(5, 6))
+    rollout(policy, maze, 3, state)[2].square().sum().backward()
+    for tensor in (maze, state):
+        assert tensor.grad[2].any()
+        assert not tensor.grad[[0, 1, 3, 4]].any()
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
+    last, none = (MODELS[name](4, 6, n_layers=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
+    assert (last.uses_step, none.uses_step) == (True, False)
+    maze, _ = random_batch(3, 6)
+    with torch.no_grad():
+        for step, (one, other) in enumerate(zip(trace(last, maze, 6), trace(none, maze, 6), strict=True)):
+            assert (one < 0).any() == (step == 3)
+            assert torch.equal(one.clamp(min=0), other)
+
+
+@pytest.mark.parametrize("model", [GCN, GAT])
+def test_unshared_weights_need_a_step_that_they_have(model):
+    policy = model(4, 3, shared_weights=False, n_layers=2)
+    maze, state = random_batch(2, 3)
+    assert not torch.equal(policy(maze, state, 0), policy(maze, state, 1).relu())
+    for step in (-1, 2):
+        message = f"weights for 2 iterations, steps 0 to 1; there are none for step {step}"
+        with pytest.raises(ValueError, match=message):
+            policy(maze, state, step)
+
+
+@every_model
+def test_every_weight_gets_a_gradient(model):
+    policy = model(4, 8, n_layers=4)
+    maze, _ = random_batch(6, 8)
+    rollout(policy, maze, 4).square().sum().backward()
+    for name, parameter in policy.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.any(), name
+
+
+@every_model
+def test_what_the_mazes_give_may_be_computed_beforehand(model):
+    policy = model(4, 6, n_layers=3)
+    maze, state = random_batch(3, 6)
+    share = policy.share(maze)
+    for step in range(3):
+        assert torch.equal(policy.advance(share, state, step), policy(maze, state, step))
+
+
+@every_model
+def test_memory_layout_does_not_matter(model):
+    policy = model(4, 6)
+    maze, state = random_batch(3, 6)
+    other = state.to(memory_format=torch.channels_last)
+    assert not other.is_contiguous()
+    assert torch.equal(policy(maze, state), policy(maze, other))
+
+
+@every_model
+def test_a_batch_without_mazes(model):
+    maze, state = random_batch(2, 6)
+    assert model(4, 6)(maze[:0], state[:0]).shape == (0, 6, 3, 5)
+
+
+@pytest.mark.parametrize("model", [GCN, partial(GAT, edge_features=True)])
+def test_mazes_without_free_tiles(model):
+    maze, state = torch.zeros(2, 2, 3, 5), torch.ones(2, 6, 3, 5)
+    maze[:, 1] = 1
+    assert torch.equal(model(2, 6)(maze, state), torch.zeros_like(state))
+
+
+@every_model
+def test_initial_weights_come_from_the_generator_alone(model):
+    before = torch.get_rng_state()
+    one, same, other = (model(4, 5, n_layers=2, generator=torch.Generator().manual_seed(s)) for s in (5, 5, 6))
+    default, zero = model(4, 5, n_layers=2), model(4, 5, n_layers=2, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(torch.get_rng_state(), before)
+    for name, parameter in one.named_parameters():
+        assert torch.equal(parameter, same.get_parameter(name))
+        assert torch.equal(default.get_parameter(name), zero.get_parameter(name))
+        assert parameter.ndim == 1 or not torch.equal(parameter, other.get_parameter(name))
+
+
+@every_model
+def test_channels_have_names(model):
+    assert model(4, 3).channel_names == ("path", "hidden_1", "hidden_2")
+    assert model(4, 2, channel_names=["path", "wet"]).channel_names == ("path", "wet")
+    assert model(4, 1).task == "shortest-path"
+    assert model(2, 1).task == "diameter"
+    maze, state = random_batch(2, 1, n_tiles=2)
+    assert model(2, 1)(maze, state).shape == state.shape
+
+
+@every_model
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_tiles": 3}, r"n_tiles must be 4 \(shortest path\) or 2 \(diameter\), got 3"),
+        ({"n_tiles": 4.0}, "n_tiles must be an integer from 2 to 65536, got 4.0"),
+        ({"n_channels": 0}, "n_channels must be an integer from 1 to 65536, got 0"),
+        ({"n_channels": True}, "n_channels must be an integer from 1 to 65536, got True"),
+        ({"n_layers": 0}, "n_layers must be an integer from 1 to 65536, got 0"),
+        ({"n_layers": 1.5}, "n_layers must be an integer from 1 to 65536, got 1.5"),
+        ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
+        ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),
+    ],
+)
+def test_constructors_reject(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        model(**{"n_tiles": 4, "n_channels": 3, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "message"),
+    [
+        (GCN, {"n_layers": None, "shared_weights": False}, "n_layers must be a number if weights are not shared"),
+        (GAT, {"shared_weights": 1}, "shared_weights must be True or False, got 1"),
+        (GCN, {"traversable_edges_only": None}, "traversable_edges_only must be True or False, got None"),
+        (GAT, {"edge_features": 2}, "edge_features must be True or False, got 2"),
+        (MLP, {"n_nodes": 0}, "n_nodes must be an integer from 1 to 65536, got 0"),
+        (MLP, {"size": 0}, "size must be an integer >= 1 or a pair .* got 0"),
+        (MLP, {"size": (3, 2000)}, r"size must be at most 1024, got \(3, 2000\)"),
+    ],
+)
+def test_constructors_reject_what_only_some_take(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        model(4, 3, **arguments)
+
+
+@every_model
+def test_low_precision(model):
+    policy = model(4, 6)
+    maze, _ = random_batch(4, 6)
+    with torch.no_grad():
+        exact = rollout(policy, maze, 4)
+        with torch.autocast("cpu", torch.bfloat16):
+            automatic = rollout(policy, maze, 4)
+        half = rollout(policy, maze.bfloat16(), 4)
+    assert (automatic.dtype, half.dtype) == (torch.float32, torch.bfloat16)
+    for rounded in (automatic, half.float()):
+        torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.05)
+        assert not torch.equal(rounded, exact)
+
+
+@every_model
+def test_a_model_survives_in_a_file(tmp_path, model):
+    names = ["path", "a", "b", "c", "d"]
+    policy = model(4, 5, n_layers=3, channel_names=names, generator=torch.Generator().manual_seed(9))
+    again = load_model(save_model(policy, tmp_path / "model"))
+    assert type(again) is type(policy)
+    assert again.arguments == policy.arguments
+    assert again.channel_names == policy.channel_names
+    maze, state = random_batch(3, 5)
+    with torch.no_grad():
+        assert torch.equal(rollout(again, maze, 3, state), rollout(policy, maze, 3, state))
+
+
+WITHOUT_TORCH_GEOMETRIC = """
+import sys
+sys.modules["torch_geometric"] = None
+import torch
+from gymnasium.error import DependencyNotInstalled
+from maze_nca_gym.agents.learned import MLP, NCA
+maze = torch.zeros(1, 4, 5, 5)
+for policy in (NCA(4, 3), MLP(4, 3, size=3)):
+    policy(maze, maze[:, :3])
+for name in ("GCN", "GAT"):
+    try:
+        exec(f"from maze_nca_gym.agents.learned import {name}")
+    except DependencyNotInstalled as error:
+        print(error)
+"""
+
+
+def run_python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_models_without_graphs_need_no_torch_geometric():
+    lines = run_python(WITHOUT_TORCH_GEOMETRIC).splitlines()
+    assert len(lines) == 2
+    assert all('need torch_geometric: run `pip install "maze-nca-gym[gnn]"`' in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["GCN", "GAT"])
+def test_torch_geometric_is_imported_late_and_silently(name):
+    code = "import sys, maze_nca_gym.agents.learned as learned; print('torch_geometric' in sys.modules); "
+    assert run_python(code + f"print(learned.{name}(4, 5).n_channels)").split() == ["False", "5"]
+
+
+def test_the_package_names_what_it_has():
+    for name in learned_package.__all__:
+        assert getattr(learned_package, name).__name__ == name
+    with pytest.raises(AttributeError, match="has no attribute 'CNN'"):
+        learned_package.CNN  # noqa: B018
