@@ -210,6 +210,14 @@ class TestSolve:
         assert capsys.readouterr().err == "maze-nca-gym: error: --batch 256 is too much for cpu: no memory\n"
         assert files() == []
 
+    @pytest.mark.gpu
+    def test_a_gpu_gives_the_same_metrics(self):
+        metrics = []
+        for device in ("cpu", "cuda"):
+            assert main(["solve", *SMALL, "--device", device, "--out", device]) == 0
+            metrics.append(results(device)["metrics"])
+        assert metrics[0] == metrics[1]
+
     def test_a_progress_bar_on_a_terminal(self, monkeypatch, capsys):
         monkeypatch.setenv("FORCE_COLOR", "1")
         assert main(["solve", *SMALL, "--picture", "none"]) == 0

@@ -25,7 +25,7 @@ from maze_nca_gym.solvers import diameter, shortest_path
 class ListLevels:
     """The named mazes and the generators; with files, what those hold."""
 
-    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")] = ()
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="[FILE …]", help_behavior_hint="(optional)")] = ()
     """Files written by `generate`."""
 
     def run(self) -> int:

@@ -21,7 +21,7 @@ class Play:
     Draw walls with the mouse while the automaton runs; q ends it.
     """
 
-    policy: Annotated[Positional[str], arg(metavar="POLICY")] = "shortest-path-bfs"
+    policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
     """A name from `policies list`."""
     fps: Annotated[float, NUMBER] = 10.0
     """Iterations a second at the most."""

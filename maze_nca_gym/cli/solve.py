@@ -27,7 +27,7 @@ class Solve:
     The exit code is 1 if an exact policy leaves a level unsolved.
     """
 
-    policy: Annotated[Positional[str], arg(metavar="POLICY")] = "shortest-path-bfs"
+    policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
     """A name from `policies list`."""
     n: Annotated[int | None, INTEGER, _N] = None
     """How many levels; of --levels, the first."""
