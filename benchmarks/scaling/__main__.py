@@ -1,0 +1,98 @@
+"""Run the hand-coded automata on ever larger mazes; count their steps and check what they promise.
+
+Prints a line a family and size, and writes scaling.md, scaling.json and (with matplotlib) scaling.png. Run again after
+an interruption, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import torch
+import tyro
+
+from .automata import AUTOMATA
+from .families import FAMILIES
+from .journal import Journal
+from .measure import Cell, Effort, Mazes, describe, measure
+from .report import Results, write
+
+SMALLEST, QUICK_SIZE, QUICK_LEVELS = 8, 16, 2
+
+Name = Literal[AUTOMATA]  # type: ignore[valid-type]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to measure and where to write it."""
+
+    quick: bool = False
+    """Sizes 8 and 16, two levels each: a minute."""
+    out: Path = Path("runs/scaling")
+    """Folder of the results, and of journal.jsonl, what has been measured so far."""
+    policies: Annotated[tuple[Name, ...], tyro.conf.arg(metavar="NAME …")] = AUTOMATA
+    """Automata to run."""
+    max_size: int = 256
+    """The largest size; sizes are 8, 16, 32 …"""
+    levels: int = 3
+    """Levels of each family and size, as far as the budget allows."""
+    budget: float = 30.0
+    """Seconds of one core for each automaton, family and size; levels that would take longer are left out."""
+    seed: int = 0
+    """Of the levels, at least 0."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_size", SMALLEST), ("levels", 1), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+
+def sizes(largest: int) -> Iterator[int]:
+    """8, 16, 32 … up to the largest."""
+    size = SMALLEST
+    while size <= largest:
+        yield size
+        size *= 2
+
+
+def run(arguments: Arguments) -> Results:
+    """Measure what the journal does not have yet, small sizes first."""
+    journal = Journal(arguments.out / "journal.jsonl")
+    largest, n_levels = arguments.max_size, arguments.levels
+    if arguments.quick:
+        largest, n_levels = min(largest, QUICK_SIZE), min(n_levels, QUICK_LEVELS)
+    effort = Effort(n_levels, arguments.budget, arguments.seed)
+    mazes: list[Mazes] = []
+    cells: list[Cell] = []
+    for size in sizes(largest):
+        for family in FAMILIES:
+            mazes.append(journal.find_or(describe, Mazes, family, size, effort))
+            row = [journal.find_or(measure, Cell, name, family, size, effort) for name in arguments.policies]
+            cells += row
+            print(f"{family}, size {size}: " + ", ".join(_brief(cell) for cell in row), flush=True)
+    return Results(effort, mazes, cells)
+
+
+def _brief(cell: Cell) -> str:
+    steps = f"{sum(cell.steps) / len(cell.steps):,.0f} steps" if cell.steps else "left out"
+    return f"{cell.automaton} {steps}" + "".join(f" ({violation})" for violation in cell.violations)
+
+
+def main() -> int:
+    """Returns the exit code: 1 where an automaton broke a promise."""
+    arguments = tyro.cli(Arguments, description=__doc__)
+    torch.set_num_threads(1)
+    results = run(arguments)
+    command = shlex.join(["python", "-m", "benchmarks.scaling", *sys.argv[1:]])
+    for path in write(results, command, arguments.out):
+        print(path)
+    return min(1, results.n_violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

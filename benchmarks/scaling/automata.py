@@ -1,0 +1,158 @@
+"""The automata by name, and what each promises about one level: when it has finished, in how many steps, with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import torch
+from maze_nca_gym.agents import DepthFirstNCA, DiameterNCA, Policy, ShortestPathNCA, load
+from maze_nca_gym.agents.handcoded import depth_first, diameter
+from maze_nca_gym.agents.handcoded.shortest_path import FORMS
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maze_nca_gym import solvers
+from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
+
+AUTOMATA = (
+    "shortest-path-bfs",
+    "shortest-path-bfs:bounded",
+    "all-shortest-paths",
+    "all-shortest-paths:equal-age",
+    "all-shortest-paths:one-flood",
+    "depth-first",
+    "diameter",
+)
+"""Names of policies; after a colon the form, where it is not the default."""
+
+
+class Promise(Protocol):
+    """One automaton on one level.
+
+    Attributes:
+        maze: (1, T, H, W), the automaton's input.
+        expected_steps: about how many steps it takes, for planning; not a promise.
+        most_steps: how many it takes at the most.
+        eccentricities_known: the step with which all eccentricities are known; 0 where none are computed.
+    """
+
+    maze: Tensor
+    expected_steps: int
+    most_steps: int
+    eccentricities_known: int
+
+    def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
+        """After so many steps, how many it has taken to finish; None if it has not finished."""
+
+    def violations(self, steps: int, state: Tensor) -> Iterator[str]:
+        """Where the number of steps or the last state is not as promised."""
+
+
+def automaton(name: str) -> Policy:
+    """The policy of a name in `AUTOMATA`."""
+    policy, _, form = name.partition(":")
+    return load(policy, form=form) if form else load(policy)
+
+
+def promise(policy: Policy, tiles: Tiles) -> Promise:
+    """What the automaton promises about (H, W) tiles with source and target."""
+    if isinstance(policy, ShortestPathNCA):
+        return ShortestPathPromise(policy, tiles)
+    if isinstance(policy, DepthFirstNCA):
+        return DepthFirstPromise(tiles)
+    if isinstance(policy, DiameterNCA):
+        return DiameterPromise(tiles)
+    raise ValueError(f"no promise is known of a {type(policy).__name__}")
+
+
+def _encode(tiles: Tiles, n_tiles: int) -> Tensor:
+    return torch.from_numpy(one_hot(tiles[None], n_tiles))
+
+
+class ShortestPathPromise:
+    """A path of L edges takes exactly 2 L + 2 steps, or L + 2 where two floods meet, and then stays."""
+
+    eccentricities_known = 0
+
+    def __init__(self, policy: ShortestPathNCA, tiles: Tiles) -> None:
+        self.policy, self.tiles, self.maze = policy, tiles, _encode(tiles, policy.n_tiles)
+        self._ends = [tuple(np.argwhere(tiles == tile)[0]) for tile in (Tile.SOURCE, Tile.TARGET)]
+        self._distances = solvers.distances(tiles)
+        length = int(self._distances[self._ends[1]])
+        self.expected_steps = self.most_steps = policy.form.steps_per_edge * length + 2
+
+    def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:  # noqa: D102
+        path = state[0, 0].numpy()
+        return step if all(path[end] >= 1 for end in self._ends) else None
+
+    def violations(self, steps: int, state: Tensor) -> Iterator[str]:  # noqa: D102
+        if steps != self.most_steps:
+            yield f"{steps} steps instead of {self.most_steps}"
+        if not np.array_equal(state[0, 0].numpy(), self._solution()):
+            yield "wrong path"
+        if not torch.equal(self.policy(self.maze, state)[:, 0], state[:, 0]):
+            yield "the path does not stay"
+        if not self.policy.solved(self.maze, state).all():
+            yield "solved() says no"
+
+    def _solution(self) -> NDArray[np.bool_]:
+        """(H, W): the canonical path, or the tiles of all shortest paths."""
+        if self.policy.form in FORMS["canonical"].values():
+            return solvers.shortest_path(self.tiles)
+        through = self._distances + solvers.distances(self.tiles, self._ends[1])
+        return np.equal(through, self._distances[self._ends[1]])
+
+
+class DepthFirstPromise:
+    """n tiles connected with the source take at most 2 n steps, and all are visited."""
+
+    eccentricities_known = 0
+
+    def __init__(self, tiles: Tiles) -> None:
+        self.maze = _encode(tiles, len(Tile))
+        self._reached = solvers.distances(tiles) >= 0
+        self.expected_steps = self.most_steps = 2 * int(self._reached.sum())
+
+    def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
+        """The last step that has changed anything."""
+        return step - 1 if torch.equal(before, state) else None
+
+    def violations(self, steps: int, state: Tensor) -> Iterator[str]:  # noqa: D102
+        if steps > self.most_steps:
+            yield f"{steps} steps, more than {self.most_steps}"
+        if not np.array_equal(state[0, depth_first.Channel.PATH].numpy(), self._reached):
+            yield "not all tiles visited, or too many"
+
+
+class DiameterPromise:
+    """n free tiles take at most 8 n steps: T <= 4 n + D for all eccentricities, exactly 3 D + 2 more for the path."""
+
+    def __init__(self, tiles: Tiles) -> None:
+        self.tiles = clear_endpoints(tiles)
+        self.maze = _encode(self.tiles, 2)
+        self._n_free = int((self.tiles != Tile.WALL).sum())
+        self.expected_steps, self.most_steps = 4 * self._n_free, 8 * self._n_free
+        self.eccentricities_known = 0
+
+    def steps_taken(self, step: int, before: Tensor, state: Tensor) -> int | None:
+        """Once the path has come to its last tile."""
+        if not self.eccentricities_known and state[:, diameter.Channel.END].any():
+            self.eccentricities_known = step
+            self._eccentricities = state[0, diameter.Channel.ECCENTRICITY].numpy()
+        return step if (state[:, diameter.Channel.PATH] * state[:, diameter.Channel.FAR]).any() else None
+
+    def violations(self, steps: int, state: Tensor) -> Iterator[str]:  # noqa: D102
+        eccentricities = solvers.eccentricities(self.tiles)
+        length, known = int(eccentricities.max()), self.eccentricities_known
+        if known > 4 * self._n_free + length:
+            yield f"eccentricities known after {known} steps, more than {4 * self._n_free + length}"
+        if steps != known + 3 * length + 2:
+            yield f"{steps} steps instead of {known} + 3 * {length} + 2"
+        if steps > self.most_steps:
+            yield f"{steps} steps, more than {self.most_steps}"
+        if not np.array_equal(self._eccentricities, np.maximum(eccentricities, 0)):
+            yield "wrong eccentricities"
+        if not np.array_equal(state[0, diameter.Channel.PATH].numpy(), solvers.diameter(self.tiles)):
+            yield "wrong path"

@@ -1,0 +1,270 @@
+"""The results as JSON and as a page of tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import fill
+
+import numpy as np
+import torch
+
+from .automata import AUTOMATA
+from .families import ALWAYS_EQUAL
+from .measure import Cell, Effort, Mazes
+
+PROMISES = {
+    "shortest-path-bfs": "the canonical path after exactly 2 L + 2 steps",
+    "shortest-path-bfs:bounded": "the canonical path after exactly 2 L + 2 steps, no state but 0 and 1",
+    "all-shortest-paths": "all shortest paths after exactly L + 2 steps",
+    "all-shortest-paths:equal-age": "all shortest paths after exactly 2 L + 2 steps",
+    "all-shortest-paths:one-flood": "all shortest paths after exactly 2 L + 2 steps",
+    "depth-first": "n tiles connected with the source visited after at most 2 n steps",
+    "diameter": "all eccentricities of n free tiles after T <= 4 n + D steps, the canonical diameter path after "
+    "exactly T + 3 D + 2 <= 8 n",
+}
+LEVEL_FACTS = (
+    ("Free tiles n", "free"),
+    ("Free tiles connected with the source", "reached"),
+    ("Edges L from source to target", "lengths"),
+    ("Diameter D in edges", "diameters"),
+)
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that was measured, in the order of measurement."""
+
+    effort: Effort
+    mazes: list[Mazes]
+    cells: list[Cell]
+
+    @property
+    def n_violations(self) -> int:
+        """Broken promises."""
+        return sum(len(cell.violations) for cell in self.cells)
+
+    @property
+    def automata(self) -> list[str]:
+        """Those that were run, in the order of `AUTOMATA`."""
+        return [name for name in AUTOMATA if self.of(name)]
+
+    @property
+    def families(self) -> list[str]:
+        """Without repetition."""
+        return list(dict.fromkeys(mazes.family for mazes in self.mazes))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Without repetition."""
+        return list(dict.fromkeys(mazes.size for mazes in self.mazes))
+
+    def maze(self, family: str, size: int) -> Mazes:
+        """The levels of a family and size."""
+        return next(mazes for mazes in self.mazes if (mazes.family, mazes.size) == (family, size))
+
+    def of(self, automaton: str) -> list[tuple[Cell, Mazes]]:
+        """An automaton's cells, each with its levels."""
+        return [(cell, self.maze(cell.family, cell.size)) for cell in self.cells if cell.automaton == automaton]
+
+
+def machine() -> dict[str, str | int | None]:
+    """The class of the machine, and the versions that matter."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def write(results: Results, command: str, folder: Path) -> list[Path]:
+    """Write scaling.json, scaling.md and, where matplotlib is installed, scaling.png; returns their paths."""
+    as_json, as_markdown, as_picture = (folder / f"scaling.{suffix}" for suffix in ("json", "md", "png"))
+    as_json.write_text(_json(results, command), encoding="utf-8")
+    as_markdown.write_text(markdown(results, command), encoding="utf-8")
+    try:
+        from .figure import draw
+    except ImportError:
+        print("no figure: matplotlib is not installed")
+        return [as_json, as_markdown]
+    return [as_json, as_markdown, draw(results, as_picture)]
+
+
+def _json(results: Results, command: str) -> str:
+    """One line a record; the effort is told once."""
+    head = {"command": command, "machine": machine(), "effort": asdict(results.effort)}
+    parts = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
+    for kind, records in (("mazes", results.mazes), ("cells", results.cells)):
+        fields = [{key: _rounded(value) for key, value in vars(r).items() if key != "effort"} for r in records]
+        parts.append(f'"{kind}": [\n' + ",\n".join(json.dumps(record) for record in fields) + "\n]")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _rounded(value: object) -> object:
+    """Times with three significant digits; everything else as it is."""
+    if isinstance(value, float):
+        return float(f"{value:.3g}")
+    return [_rounded(item) for item in value] if isinstance(value, list) else value
+
+
+def markdown(results: Results, command: str) -> str:
+    """The page."""
+    sections = [
+        _head(results, command),
+        _promises_section(results),
+        _paths_section(results),
+        *(_search_section(results, name) for name in results.automata if name in ("depth-first", "diameter")),
+        _time_section(results),
+        _levels_section(results),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _head(results: Results, command: str) -> str:
+    host, effort = machine(), results.effort
+    n_runs = sum(len(cell.steps) for cell in results.cells)
+    paragraphs = (
+        f"Made by `{command}` on one core of a machine with {host['cores']} cores ({host['system']}, Python "
+        f"{host['python']}, PyTorch {host['torch']}).",
+        f"**{n_runs:,} runs, {results.n_violations} violations**: what every automaton found was compared with the "
+        "exact solvers, and its number of steps with the formula or bound that is proven for it. L, D and n are edges "
+        "from source to target, edges of the diameter, and free tiles.",
+        "Entries of the tables are means, with the least and the greatest in brackets. Size 16 is 16 x 16 tiles within "
+        f"a wall. Of each family and size there are {effort.n_levels} levels (of {' and '.join(ALWAYS_EQUAL)} one, as "
+        f"all are equal), the same for every automaton. An automaton had {effort.budget:g} s for each family and size: "
+        '"2 of 3" says that the other levels were left out because the next one would have taken longer, "left out" '
+        "that already the first would, with about the time that it would have taken.",
+    )
+    picture = "![Steps against path length and number of tiles](scaling.png)"
+    return "\n\n".join(["# How the hand-coded automata scale", picture, *(fill(text, 120) for text in paragraphs)])
+
+
+def _promises_section(results: Results) -> str:
+    rows = [
+        (
+            f"`{name}`",
+            PROMISES[name],
+            f"{sum(len(cell.steps) for cell, _ in results.of(name)):,}",
+            f"{max((max(cell.steps, default=0) for cell, _ in results.of(name)), default=0):,}",
+            str(sum(len(cell.violations) for cell, _ in results.of(name))),
+        )
+        for name in results.automata
+    ]
+    table = _table(("automaton", "promise", "runs", "longest run, steps", "violations"), rows, n_texts=2)
+    broken = [f"- `{c.automaton}`, {c.family}, size {c.size}: {text}" for c in results.cells for text in c.violations]
+    return "\n".join(["## Promises\n", table, *broken])
+
+
+def _paths_section(results: Results) -> str:
+    """The steps of the shortest-path automata follow from L, so that all families share an entry."""
+    names = [name for name in results.automata if "shortest-path" in name]
+    if not names:
+        return ""
+
+    def entry(name: str, size: int) -> str:
+        runs = [(cell, mazes) for cell, mazes in results.of(name) if cell.size == size]
+        steps = [count for cell, _ in runs for count in cell.steps]
+        n_levels = sum(len(mazes.free) for _, mazes in runs)
+        return spread(steps) + (f", {len(steps)} of {n_levels}" if len(steps) < n_levels else "")
+
+    return f"## Shortest paths\n\nSteps, over all families:\n\n{_automata_table(results, names, entry)}"
+
+
+def _search_section(results: Results, automaton: str) -> str:
+    """Steps by family, and in proportion to the tiles."""
+
+    def part(title: str, entry: Callable[[Cell, Mazes], str]) -> str:
+        return f"{title}:\n\n{_cells_table(results, automaton, entry)}"
+
+    parts = [f"## {automaton.capitalize()}", part("Steps", lambda cell, _: spread(cell.steps))]
+    if automaton == "depth-first":
+        parts.append(part("Steps / tiles visited", lambda cell, mazes: _ratios(cell.steps, mazes.reached)))
+    else:
+        parts += [
+            part("Steps / n", lambda cell, mazes: _ratios(cell.steps, mazes.free)),
+            part(
+                "T / n, T being the steps until all eccentricities are known",
+                lambda cell, mazes: _ratios(cell.known, mazes.free),
+            ),
+            part(
+                "Steps of n searches one after the other, the sum of all eccentricities + 2, / T",
+                lambda cell, mazes: _ratios(mazes.one_by_one, cell.known),
+            ),
+        ]
+    return "\n\n".join(parts)
+
+
+def _time_section(results: Results) -> str:
+    def entry(name: str, size: int) -> str:
+        seconds = [second for cell, _ in results.of(name) if cell.size == size for second in cell.seconds]
+        return spread([1000 * second for second in seconds], digits=2)
+
+    return f"""## Milliseconds a step
+
+Processor time of one core for one level, over all families. Whatever else the machine does makes it longer, so these
+tell no more than orders of magnitude; the numbers of steps are the same on every machine.
+
+{_automata_table(results, results.automata, entry)}"""
+
+
+def _levels_section(results: Results) -> str:
+    parts = ["## The levels"]
+    for title, name in LEVEL_FACTS:
+        rows = [
+            (family, *(spread(getattr(results.maze(family, size), name)) for size in results.sizes))
+            for family in results.families
+        ]
+        parts.append(f"{title}:\n\n{_table(('family', *_columns(results)), rows)}")
+    return "\n\n".join(parts)
+
+
+def _automata_table(results: Results, names: Sequence[str], entry: Callable[[str, int], str]) -> str:
+    """A row an automaton, a column a size."""
+    rows = [(f"`{name}`", *(entry(name, size) for size in results.sizes)) for name in names]
+    return _table(("automaton", *_columns(results)), rows)
+
+
+def _cells_table(results: Results, automaton: str, entry: Callable[[Cell, Mazes], str]) -> str:
+    """A row a family, a column a size, saying what was left out."""
+    texts = {(cell.family, cell.size): _cell_text(cell, mazes, entry) for cell, mazes in results.of(automaton)}
+    rows = [(family, *(texts[family, size] for size in results.sizes)) for family in results.families]
+    return _table(("family", *_columns(results)), rows)
+
+
+def _cell_text(cell: Cell, mazes: Mazes, entry: Callable[[Cell, Mazes], str]) -> str:
+    if not cell.steps:
+        return f"left out ({_duration(cell.left_out)})"
+    return entry(cell, mazes) + (f", {len(cell.steps)} of {len(mazes.free)}" if cell.left_out else "")
+
+
+def _columns(results: Results) -> list[str]:
+    return [f"size {size}" for size in results.sizes]
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int = 1) -> str:
+    """Numbers, after columns of text, are aligned on the right."""
+    rule = ["---"] * n_texts + ["---:"] * (len(header) - n_texts)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
+
+
+def spread(values: Sequence[float], digits: int = 0) -> str:
+    """The mean and, where they differ, the least and the greatest."""
+    if not len(values):
+        return "left out"
+    mean, least, most = (f"{value:,.{digits}f}" for value in (np.mean(values), min(values), max(values)))
+    return mean if least == most else f"{mean} ({least} to {most})"
+
+
+def _ratios(numerators: Sequence[int], denominators: Sequence[int]) -> str:
+    """Level by level, as far as there are both."""
+    return spread([above / below for above, below in zip(numerators, denominators, strict=False)], digits=2)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,197 @@
+"""The scaling benchmark runs, finds no violation, would find one, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from oracles import grid_graph, place_of
+
+from maze_nca_gym.levels import Tile, parse
+
+sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
+
+from benchmarks.scaling import __main__ as scaling
+from benchmarks.scaling.automata import AUTOMATA, automaton, promise
+from benchmarks.scaling.families import draw
+from benchmarks.scaling.journal import Journal
+from benchmarks.scaling.measure import Cell, Effort, Mazes, describe, measure, run_level
+from benchmarks.scaling.report import Results, markdown, spread, write
+
+SMALLEST = scaling.Arguments(max_size=8, levels=1)
+LEVEL = parse("""
+    ######
+    #S..##
+    #.#.##
+    #..T.#
+    ######
+""")
+
+
+def graph(tiles) -> nx.Graph:
+    return grid_graph(tiles).to_undirected()
+
+
+@pytest.fixture(scope="module")
+def smallest(tmp_path_factory) -> tuple[Results, Path]:
+    folder = tmp_path_factory.mktemp("scaling")
+    return scaling.run(replace(SMALLEST, out=folder)), folder
+
+
+def test_every_automaton_keeps_its_promises(smallest):
+    results, _ = smallest
+    assert len(results.cells) == len(AUTOMATA) * len(results.families)
+    assert all(len(cell.steps) == 1 and not cell.left_out for cell in results.cells)
+    assert results.n_violations == 0
+
+
+def test_steps_are_those_that_networkx_predicts(smallest):
+    results, _ = smallest
+    for cell in results.cells:
+        tiles = draw(cell.family, cell.size, 1, 0)[0]
+        length = nx.shortest_path_length(graph(tiles), place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET))
+        n_reached = len(nx.node_connected_component(graph(tiles), place_of(tiles, Tile.SOURCE)))
+        if cell.automaton == "all-shortest-paths":
+            assert cell.steps == [length + 2]
+        elif "shortest-path" in cell.automaton:
+            assert cell.steps == [2 * length + 2]
+        elif cell.automaton == "depth-first":
+            assert n_reached < cell.steps[0] <= 2 * n_reached
+        else:
+            assert 2 * (len(graph(tiles)) - 1) <= cell.known[0] < cell.steps[0] <= 8 * len(graph(tiles))
+
+
+def test_a_finished_run_is_not_repeated(smallest, monkeypatch):
+    results, folder = smallest
+    monkeypatch.setattr(scaling, "measure", None)
+    monkeypatch.setattr(scaling, "describe", None)
+    assert scaling.run(replace(SMALLEST, out=folder)) == results
+
+
+def test_the_results_are_written(smallest):
+    results, folder = smallest
+    paths = write(results, "the command", folder)
+    assert {path.name for path in paths} >= {"scaling.json", "scaling.md"}
+    record = json.loads((folder / "scaling.json").read_text())
+    assert [cell["steps"] for cell in record["cells"]] == [cell.steps for cell in results.cells]
+    assert len(record["mazes"]) == len(results.families)
+    text = (folder / "scaling.md").read_text()
+    assert "Made by `the command`" in text
+    assert f"**{len(results.cells)} runs, 0 violations**" in text
+    assert "left out |" not in text
+
+
+def test_the_figure_is_drawn(smallest):
+    pytest.importorskip("matplotlib")
+    from PIL import Image
+
+    results, folder = smallest
+    (picture,) = [path for path in write(results, "", folder) if path.suffix == ".png"]
+    with Image.open(picture) as image:
+        assert image.width > 2 * image.height
+
+
+def test_what_is_left_out_is_said():
+    cell = measure("depth-first", "open", 16, Effort(2, budget=0, seed=0))
+    assert cell.steps == []
+    assert cell.left_out > 0
+    mazes = describe("open", 16, Effort(2, budget=0, seed=0))
+    assert len(mazes.free) == 2
+    assert len(mazes.diameters) == 1
+    assert "| open | left out (" in markdown(Results(cell.effort, [mazes], [cell]), "")
+
+
+def test_sums_of_eccentricities_are_those_of_networkx():
+    mazes = describe("random, p = 0.5", 6, Effort(3, budget=5, seed=1))
+    for tiles, free, diameter, one_by_one in zip(
+        draw("random, p = 0.5", 6, 3, 1), mazes.free, mazes.diameters, mazes.one_by_one, strict=True
+    ):
+        components = [graph(tiles).subgraph(nodes) for nodes in nx.connected_components(graph(tiles))]
+        eccentricities = [value for part in components for value in nx.eccentricity(part).values()]
+        assert free == len(eccentricities)
+        assert diameter == max(eccentricities)
+        assert one_by_one == sum(eccentricities) + 2 * free
+
+
+@pytest.mark.parametrize("size", [7, 8])
+def test_the_spiral_is_one_corridor(size):
+    (tiles,) = draw("spiral", size, 3, 0)
+    corridor = graph(tiles)
+    assert nx.is_tree(corridor)
+    assert {tile for tile, degree in corridor.degree if degree == 1} == {
+        place_of(tiles, Tile.SOURCE),
+        place_of(tiles, Tile.TARGET),
+    }
+    assert len(corridor) > size * size / 2
+
+
+@pytest.mark.parametrize("size", [7, 8])
+def test_the_comb_is_a_tree_with_the_ends_at_its_first_and_last_tip(size):
+    (tiles,) = draw("comb", size, 3, 0)
+    n_teeth = (size + 1) // 2
+    assert nx.is_tree(graph(tiles))
+    assert len(graph(tiles)) == size + n_teeth * (size - 1)
+    length = nx.shortest_path_length(graph(tiles), place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET))
+    assert length == 2 * (size - 1) + 2 * (n_teeth - 1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", AUTOMATA)
+def test_broken_promises_are_found(name):
+    policy = automaton(name)
+    promised = promise(policy, LEVEL)
+    state = torch.zeros(1, policy.n_channels, *LEVEL.shape)
+    for step in range(1, promised.most_steps + 2):
+        before, state = state, policy(promised.maze, state)
+        steps = promised.steps_taken(step, before, state)
+        if steps is not None:
+            break
+    assert not list(promised.violations(steps, state))
+    assert any("steps" in text for text in promised.violations(promised.most_steps + 1, state))
+    assert any("wrong path" in text or "tiles visited" in text for text in promised.violations(steps, 0 * state))
+
+
+@torch.no_grad()
+def test_an_automaton_that_never_finishes_is_a_violation():
+    policy = automaton("shortest-path-bfs")
+    promised = promise(policy, LEVEL)
+    promised.maze = torch.zeros_like(promised.maze)
+    assert run_level(policy, promised, seconds_left=60).violations == ("not finished after 11 steps",)
+
+
+def test_a_journal_drops_what_was_cut_off(tmp_path):
+    effort = Effort(1, 1, 0)
+    journal = Journal(tmp_path / "journal.jsonl")
+    mazes = journal.find_or(describe, Mazes, "comb", 8, effort)
+    with (tmp_path / "journal.jsonl").open("a") as file:
+        file.write('{"automaton": "dep')
+    again = Journal(tmp_path / "journal.jsonl")
+    assert again.find_or(describe, Mazes, "comb", 8, effort) == mazes
+    again.find_or(measure, Cell, "depth-first", "comb", 8, effort)
+    kinds = [sorted(json.loads(line))[0] for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    assert kinds == ["diameters", "automaton"]
+
+
+@pytest.mark.parametrize("bad", [{"max_size": 7}, {"levels": 0}, {"seed": -1}])
+def test_bad_arguments_are_refused(bad):
+    with pytest.raises(ValueError, match="at least"):
+        scaling.Arguments(**bad)
+
+
+def test_a_file_that_is_no_journal_is_refused(tmp_path):
+    (tmp_path / "journal.jsonl").write_text('{"some": "thing"}\n')
+    with pytest.raises(ValueError, match="not a record"):
+        Journal(tmp_path / "journal.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("values", "digits", "text"),
+    [([2000], 0, "2,000"), ([1, 2], 1, "1.5 (1.0 to 2.0)"), ([3, 3], 0, "3"), ([], 0, "left out")],
+)
+def test_spread(values, digits, text):
+    assert spread(values, digits) == text
