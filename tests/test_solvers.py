@@ -140,7 +140,12 @@ class TestDiameter:
 
 
 class TestEverySmallMaze:
-    """Nothing random: every maze of 3 x 4 tiles, every level of 3 x 3."""
+    """Nothing random: every tie that a few tiles can make."""
+
+    def test_diameter_of_three_by_three(self) -> None:
+        walls = all_subsets((3, 3))[:-1]
+        expected = [canonical_diameter(tiles) for tiles in walls.astype(np.uint8)]
+        np.testing.assert_array_equal(solvers.diameter(walls), expected)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("border", [0, 1])

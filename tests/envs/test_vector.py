@@ -104,7 +104,9 @@ def play(env: Any, id: str, mode: AutoresetMode, n_steps: int = 60, tensors: str
     yield deepcopy(result)
     for _ in range(n_steps):
         action = player.act(result[0], ended)
+        sent = action.copy()
         result = to_numpy(env.step(torch.from_numpy(action).to(tensors) if tensors else action))
+        np.testing.assert_array_equal(action, sent)
         yield deepcopy(result)
         ended = result[2] | result[3]
         if mode == AutoresetMode.DISABLED and ended.any():
