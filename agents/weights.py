@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -64,7 +62,8 @@ def save_model(model: Policy, path: str | Path) -> Path:
         _check_values(key, tensor)
     arguments = cast(Rebuildable, model).arguments
     description = {"class": name, "arguments": arguments, "sha256": _digest(name, arguments, tensors)}
-    _write_atomically(path, to_bytes(tensors, {KEY: json.dumps(description, sort_keys=True)}))
+    with replacing(path) as file:
+        file.write(to_bytes(tensors, {KEY: json.dumps(description, sort_keys=True)}))
     return path
 
 
@@ -141,18 +140,3 @@ def _digest(name: str, arguments: Mapping[str, Any], tensors: Mapping[str, Tenso
         digest.update(f"\n{key}\n".encode())
         digest.update(tensors[key].numpy().tobytes())
     return digest.hexdigest()
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    """Write beside the file and put it in place whole, so that a reader finds the old or the new one."""
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(partial, 0o644)  # mkstemp makes files private
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise

@@ -31,6 +31,9 @@ class GCN(GraphPolicy):
     last iteration, that of `step` n_layers - 1, has no ReLU; what follows it is as in `NCA`. Alone or in a batch, a
     maze's states agree but for rounding, since a matrix product may add in another order.
 
+    `n_weights` is C (T + C) for each layer that has its own. The paper's table of GNN architectures counts unshared
+    layers so, too; its table of graph representations counts every layer after the first by half.
+
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels; the first is the predicted path.
