@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
@@ -13,10 +14,10 @@ import torch
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import vector as wrappers
-from maze_nca_gym.agents import Policy, load
 from numpy.typing import NDArray
 
 import maze_nca_gym
+from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.envs import vector
 from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.envs.vector import MazeVectorEnv
@@ -175,16 +176,15 @@ def test_resets_amid_episodes(mode: AutoresetMode) -> None:
     for env in (native, single):
         env.reset(seed=1)
     masks = [None, np.array([True, False, False, True, False]), np.arange(N) == 4]
-    text = to_text(LEVELS[0])
-    for step, mask in enumerate(masks):
-        for seed in (None, 5):
-            for level in (None, text):
-                options = {"reset_mask": mask, "level": level}
-                given = {key: value for key, value in options.items() if value is not None}
-                assert_equal(native.reset(seed=seed, options=given), single.reset(seed=seed, options=dict(given)))
-                assert_same_generators(native, single)
-                action = noise(native, step)
-                assert_equal(native.step(action), single.step(action))
+    text, seeds = to_text(LEVELS[0]), itertools.count(100, 100)
+    for mask, level, seeded in itertools.product(masks, (None, text), (False, True)):
+        options = {"reset_mask": mask, "level": level}
+        given = {key: value for key, value in options.items() if value is not None}
+        seed = next(seeds) if seeded else None
+        assert_equal(native.reset(seed=seed, options=given), single.reset(seed=seed, options=dict(given)))
+        assert_same_generators(native, single)
+        action = noise(native, next(seeds))
+        assert_equal(native.step(action), single.step(action))
 
 
 class TestResetOptions:
