@@ -25,6 +25,7 @@ class PolicyInfo:
         description: one line.
         constructor: "module:name" of what makes it, the module relative to this package.
         options: default keyword arguments of the constructor.
+        exact: whether it promises an optimal path on every level, so that anything else is an error.
         scores: measured figures by name.
     """
 
@@ -32,6 +33,7 @@ class PolicyInfo:
     description: str
     constructor: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    exact: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -40,6 +42,7 @@ _POLICIES = {
         task="shortest-path",
         description="breadth-first flood from the target, then the canonical shortest path; exact",
         constructor=".handcoded:ShortestPathNCA",
+        exact=True,
     ),
     "all-shortest-paths": PolicyInfo(
         task="shortest-path",
@@ -56,6 +59,7 @@ _POLICIES = {
         task="diameter",
         description="all eccentricities by nested waves, then the canonical longest shortest path; exact",
         constructor=".handcoded:DiameterNCA",
+        exact=True,
     ),
     **{
         name: PolicyInfo(

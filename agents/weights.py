@@ -18,6 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from maze_nca_gym.atomic import replacing
+
 from .policy import Policy
 
 MODELS = {

@@ -6,10 +6,10 @@ from functools import partial
 
 import numpy as np
 import torch
-from maze_nca_gym.agents import load, rollout
 from torch import Tensor
 from torch.nn.functional import conv2d, relu
 
+from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 

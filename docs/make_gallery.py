@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from maze_nca_gym.agents import load, trace
-from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from numpy.typing import NDArray
 
 from maze_nca_gym import solvers
+from maze_nca_gym.agents import load, trace
+from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
 from maze_nca_gym.rendering import contact_sheet, draw_frame, draw_level, save_gif, save_png

@@ -1,6 +1,7 @@
 """A hand-coded automaton solves a maze exactly, one iteration a step."""
 
 import gymnasium as gym
+
 from maze_nca_gym.agents import load  # which registers the environments too
 
 policy = load("shortest-path-bfs")

@@ -4,6 +4,7 @@ import time
 
 import gymnasium as gym
 import numpy as np
+
 from maze_nca_gym.agents import load  # which registers the environments too
 
 N_ENVS, N_STEPS = 1024, 50

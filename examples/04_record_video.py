@@ -7,6 +7,7 @@ from pathlib import Path
 
 import gymnasium as gym
 from gymnasium.wrappers import RecordVideo
+
 from maze_nca_gym.agents import load  # which registers the environments too
 
 policy = load("shortest-path-bfs")

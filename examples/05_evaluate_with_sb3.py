@@ -4,9 +4,10 @@ Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
 import gymnasium as gym
-from maze_nca_gym.agents import load  # which registers the environments too
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
+
+from maze_nca_gym.agents import load  # which registers the environments too
 
 policy = load("shortest-path-bfs")
 env = Monitor(gym.make("MazeShortestPath-v0", n_channels=policy.n_channels))

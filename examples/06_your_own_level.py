@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import gymnasium as gym
-from maze_nca_gym.agents import load  # which registers the environments too
 
+from maze_nca_gym.agents import load  # which registers the environments too
 from maze_nca_gym.levels import parse
 from maze_nca_gym.rendering import draw_level, save_png
 from maze_nca_gym.solvers import shortest_path

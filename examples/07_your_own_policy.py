@@ -7,10 +7,10 @@ where both strengths together are largest.
 import gymnasium as gym
 import numpy as np
 import torch
-from maze_nca_gym.agents import Policy, rollout
 from torch import Tensor
 from torch.nn import functional as F
 
+from maze_nca_gym.agents import Policy, rollout
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, one_hot
 from maze_nca_gym.scoring import score

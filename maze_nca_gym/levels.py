@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -21,6 +20,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.atomic import replacing
 
 Tiles: TypeAlias = NDArray[np.uint8]
 """(H, W) or (N, H, W) uint8, values of `Tile`."""
@@ -172,15 +173,8 @@ class LevelSet:
         path = Path(path)
         path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
         config = np.array(json.dumps(dict(self.config), sort_keys=True))
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez_compressed(file, tiles=self.tiles, config=config)
-            os.chmod(partial, 0o644)  # mkstemp makes files private
-            os.replace(partial, path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        with replacing(path) as file:
+            np.savez_compressed(file, tiles=self.tiles, config=config)
         return path
 
     @classmethod

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import load
 
 from maze_nca_gym import solvers
+from maze_nca_gym.agents import load
 from maze_nca_gym.generation import generate
 
 sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package

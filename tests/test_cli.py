@@ -13,11 +13,11 @@ import numpy as np
 import pygame
 import pytest
 import torch
-from maze_nca_gym.agents import list_policies, load
 from oracles import canonical_diameter, canonical_shortest_path, place_of
 from PIL import Image
 
 from maze_nca_gym import __version__, generation
+from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.cli import main, picture, playing, solving
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab

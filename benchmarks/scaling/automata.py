@@ -7,13 +7,13 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from maze_nca_gym.agents import DepthFirstNCA, DiameterNCA, Policy, ShortestPathNCA, load
-from maze_nca_gym.agents.handcoded import depth_first, diameter
-from maze_nca_gym.agents.handcoded.shortest_path import FORMS
 from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym import solvers
+from maze_nca_gym.agents import DepthFirstNCA, DiameterNCA, Policy, ShortestPathNCA, load
+from maze_nca_gym.agents.handcoded import depth_first, diameter
+from maze_nca_gym.agents.handcoded.shortest_path import FORMS
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
 
 AUTOMATA = (

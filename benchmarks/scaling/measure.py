@@ -7,9 +7,9 @@ from time import process_time
 
 import numpy as np
 import torch
-from maze_nca_gym.agents import Policy
 
 from maze_nca_gym import solvers
+from maze_nca_gym.agents import Policy
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
 
 from .automata import Promise, automaton, promise

@@ -37,17 +37,15 @@ def play(command: Play) -> int:
 
 
 def _make_env(command: Play, policy: Policy) -> MazeEnv:
-    class PlayedMaze(MazeEnv):
-        metadata = {**MazeEnv.metadata, "render_fps": command.fps}  # noqa: RUF012 - as Gymnasium declares it
-
     source = command.source
-    return PlayedMaze(
+    return MazeEnv(
         task=policy.task,
         size=source.inner_size(),
         generator=source.generator,
         n_channels=policy.n_channels,
         levels=source.levels,
         render_mode="human",
+        render_fps=command.fps,
         channel_names=policy.channel_names,
         **source.generator_options(),
     )
@@ -58,7 +56,7 @@ def _play(command: Play, policy: Policy, env: MazeEnv) -> None:
         observation, _ = env.reset(seed=command.seed if number == 0 else None)
         _check_screen()
         outcome = _play_episode(policy, env, observation)
-        if not pygame.display.get_init():  # the user has closed the window
+        if env.window_closed:
             return
         print(f"level {number}: {outcome}", flush=True)
         _linger(min(1.0, _LINGER / command.fps))
@@ -73,7 +71,7 @@ def _play_episode(policy: Policy, env: MazeEnv, observation: Observation) -> str
         observation, _, optimal, truncated, info = env.step(action)
         if optimal:
             return f"optimal after {step} steps"
-        if truncated or not pygame.display.get_init() or _has_finished(policy, observation):
+        if truncated or env.window_closed or _has_finished(policy, observation):
             break
     return f"{'left' if truncated else 'over'} after {step} steps, accuracy {info['accuracy']:.3f}"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from maze_nca_gym.agents import Policy, load
+from maze_nca_gym.agents import Policy, list_policies, load
 from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit
 from maze_nca_gym.cli.messages import JobError, complain
 from maze_nca_gym.cli.output import print_facts, progress_bar, write_json
@@ -22,8 +22,6 @@ from maze_nca_gym.levels import LevelSet
 if TYPE_CHECKING:
     from maze_nca_gym.cli.solve import Solve
 
-EXACT = ("shortest-path-bfs", "diameter")
-"""Policies that promise an optimal path on every level."""
 _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 
@@ -150,7 +148,7 @@ def _draw(command: Solve, job: _Job, outcome: Outcome) -> None:
 def _verdict(command: Solve, outcome: Outcome) -> int:
     """1 if an exact policy was not, else 0."""
     n_wrong = int((~outcome.scores.optimal).sum())
-    if command.policy not in EXACT or not n_wrong:
+    if not n_wrong or not list_policies()[command.policy].exact:
         return 0
     complain(
         f"{n_wrong:,} of {len(outcome.steps):,} levels are not solved, though {command.policy} is exact; "

@@ -15,6 +15,7 @@ from maze_nca_gym import dynamics
 from maze_nca_gym.dynamics import Outcome, State
 from maze_nca_gym.envs.spaces import (
     check_action,
+    check_fps,
     check_n_channels,
     check_options,
     observation_space,
@@ -62,6 +63,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         n_channels: int | None = None,
         levels: LevelSet | str | Path | ArrayLike | None = None,
         render_mode: str | None = None,
+        render_fps: float | None = None,
         channel_names: Sequence[str] | None = None,
         **generator_options: Any,
     ) -> None:
@@ -74,6 +76,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             n_channels: channels of the state, by default what the task's hand-coded automaton needs.
             levels: play these instead of generated ones: a level set, its file, a prefab's name, or tiles.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
+            render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: what the pictures call the channels.
             generator_options: the generator's own, such as `wall_probability=0.5`.
 
@@ -88,6 +91,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)  # type: ignore[assignment]
         self.action_space = state_space(self._n_channels, *shape)  # type: ignore[assignment]
         self.render_mode = render_mode
+        if render_fps is not None:
+            self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
         self._start: State | None = None
         self._outcome: Outcome
@@ -150,6 +155,11 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def render(self) -> NDArray[np.uint8] | str | None:
         """The picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows it."""
         return self._view.render(self.state, 0, self._n_steps)
+
+    @property
+    def window_closed(self) -> bool:
+        """Whether the user has closed the window; the environment then goes on without one."""
+        return self._view.window_closed
 
     def close(self) -> None:
         """Close the window, if there is one."""

@@ -36,6 +36,17 @@ def check_n_channels(n_channels: Any) -> int:
     return int(n_channels)
 
 
+def check_fps(fps: Any) -> float:
+    """Frames a second.
+
+    Raises:
+        ValueError: not a positive, finite number.
+    """
+    if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not 0 < fps < float("inf"):
+        raise ValueError(f"render_fps must be a positive number, got {fps!r}")
+    return fps
+
+
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """The action as a `behaved` float32 array.
 

@@ -42,6 +42,7 @@ class View:
         self._names = None if channel_names is None else tuple(channel_names)
         self._title = title
         self._window: Window | None = None
+        self.window_closed = False
 
     def show(self, state: State, n_steps: int, edit: Callable[[list[tuple[int, int]]], State]) -> bool:
         """In "human" mode show episode 0 in the window; returns whether the user asks for a new level there.
@@ -56,6 +57,7 @@ class View:
             self._window = Window(self._fps, self._title)
         while (request := self._window.show(Snapshot(**self._picture(state, 0, n_steps)))) is Request.EDIT:
             state = edit(self._window.take_edits())
+        self.window_closed = request is Request.QUIT
         return request is Request.NEW_LEVEL
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:

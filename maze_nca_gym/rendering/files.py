@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from maze_nca_gym.atomic import replacing
 from maze_nca_gym.rendering.palette import Frame
 
 _GIF_COLOURS = 255
@@ -25,7 +22,7 @@ _GIF_TICK = 10
 def save_png(path: str | Path, frame: Frame) -> Path:
     """Write one (h, w, 3) uint8 frame as a PNG file; returns its path."""
     path = Path(path)
-    with _replacing(path) as file:
+    with replacing(path) as file:
         Image.fromarray(frame).save(file, format="PNG", optimize=True)
     return path
 
@@ -49,7 +46,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
         raise ValueError(f"a GIF shows more than 0 and at most 50 frames a second, got fps={fps}")
     indexed = _index_colours(frames)
     duration = round(1000 / fps / _GIF_TICK) * _GIF_TICK
-    with _replacing(path) as file:
+    with replacing(path) as file:
         # `optimize` makes Pillow store the pixels that changed alone
         next(indexed).save(
             file, format="GIF", save_all=True, append_images=indexed, duration=duration, loop=0, optimize=True
@@ -99,17 +96,3 @@ def _shared_palette(colours: Frame, counts: NDArray[np.int64]) -> Frame:
     others = np.repeat(colours[_EXACT_COLOURS:], 1 + np.log2(counts[_EXACT_COLOURS:]).astype(int), axis=0)
     merged = Image.fromarray(others[None]).quantize(_GIF_COLOURS - _EXACT_COLOURS).getpalette() or []
     return np.concatenate([colours[:_EXACT_COLOURS], np.array(merged, np.uint8).reshape(-1, 3)])
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place once it is complete."""
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        os.chmod(partial, 0o644)  # mkstemp makes files private
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+
 from maze_nca_gym.agents import Policy, trace
 from maze_nca_gym.agents.handcoded.depth_first import DepthFirstNCA
 from maze_nca_gym.agents.handcoded.diameter import DiameterNCA
 from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
-from numpy.typing import NDArray
-
 from maze_nca_gym.levels import clear_endpoints, one_hot, parse
 
 FOLDER = Path(__file__).parent / "golden"

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import networkx as nx
 import torch
-from maze_nca_gym.agents import graphs as _graphs  # noqa: F401  # before torch_geometric, whose import warns
 from numpy.random import Generator
 from torch_geometric.data import Data
+
+from maze_nca_gym.agents import graphs as _graphs  # noqa: F401  # before torch_geometric, whose import warns
 
 Edge = tuple[int, int]
 

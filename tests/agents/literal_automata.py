@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
+
 from maze_nca_gym.agents.handcoded import activations
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.agents.handcoded.depth_first import Channel as Search
@@ -10,8 +12,6 @@ from maze_nca_gym.agents.handcoded.depth_first import search_weights
 from maze_nca_gym.agents.handcoded.dijkstra import BIDIRECTIONAL_TABLE
 from maze_nca_gym.agents.handcoded.dijkstra import Channel as Path
 from maze_nca_gym.agents.handcoded.kernels import Weight, WeightTable
-from torch import Tensor
-
 from maze_nca_gym.levels import Tile
 
 FREE = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)

@@ -8,15 +8,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import list_policies, load, rollout, trace
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.pretrained import cards, load_pretrained
-from maze_nca_gym.agents.weights import save_model
 from maze_samples import FAMILIES, Tiles, sample
 from path_oracles import canonical_path
 from torch.nn import functional as F
 
 from maze_nca_gym import generation
+from maze_nca_gym.agents import list_policies, load, rollout, trace
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.pretrained import cards, load_pretrained
+from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import shortest_path
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.handcoded.depth_first import Channel, DepthFirstNCA
 from maze_samples import FAMILIES, sample
 from search_oracles import depth_first_order
 
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.handcoded.depth_first import Channel, DepthFirstNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 SIZES = [(3, 3, 20), (4, 7, 20), (9, 5, 20), (16, 16, 4), (13, 24, 2)]

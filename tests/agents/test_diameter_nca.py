@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import load, rollout, trace
-from maze_nca_gym.agents.handcoded.diameter import Channel, DiameterNCA
 from maze_samples import FAMILIES, Tiles
 from search_oracles import diameter_path, diameter_path_by_eccentricities, eccentricities
 
+from maze_nca_gym.agents import load, rollout, trace
+from maze_nca_gym.agents.handcoded.diameter import Channel, DiameterNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 SIZES = [(1, 7, 8), (3, 3, 16), (4, 7, 16), (9, 5, 16), (12, 12, 3), (11, 17, 2), (24, 23, 1)]

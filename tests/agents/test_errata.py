@@ -6,11 +6,11 @@ import literal_automata as literal
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import Policy, trace
 from maze_samples import Tiles
 from path_oracles import all_paths
 from search_oracles import depth_first_order
 
+from maze_nca_gym.agents import Policy, trace
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 PATH_SLIPS = {

@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents.learned import GCN
 from maze_samples import sample
 
+from maze_nca_gym.agents.learned import GCN
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 SYMMETRIES = {

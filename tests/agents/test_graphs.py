@@ -11,6 +11,12 @@ import pytest
 import torch
 from graph_samples import Sample, all_samples, sample, samples, to_data
 from gymnasium.error import DependencyNotInstalled
+from maze_samples import FAMILIES as MAZES
+from maze_samples import Tiles
+from maze_samples import sample as sample_mazes
+from torch_geometric.data import Batch, Data
+from torch_geometric.utils import unbatch
+
 from maze_nca_gym.agents import graphs as graphs_package
 from maze_nca_gym.agents import trace
 from maze_nca_gym.agents.graphs import (
@@ -26,12 +32,6 @@ from maze_nca_gym.agents.graphs.depth_first import Channel as SearchChannel
 from maze_nca_gym.agents.handcoded.depth_first import Channel as GridSearchChannel
 from maze_nca_gym.agents.handcoded.depth_first import DepthFirstNCA
 from maze_nca_gym.agents.handcoded.shortest_path import ShortestPathNCA
-from maze_samples import FAMILIES as MAZES
-from maze_samples import Tiles
-from maze_samples import sample as sample_mazes
-from torch_geometric.data import Batch, Data
-from torch_geometric.utils import unbatch
-
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 AUTOMATA = [CanonicalPathGraphNCA, AllPathsGraphNCA, DepthFirstGraphNCA]

@@ -4,11 +4,12 @@ from enum import IntEnum
 
 import pytest
 import torch
+from torch import relu
+from torch.nn import functional as F
+
 from maze_nca_gym.agents.handcoded import sparse
 from maze_nca_gym.agents.handcoded.activations import sawtooth, step
 from maze_nca_gym.agents.handcoded.kernels import Weight, WeightTable, offsets
-from torch import relu
-from torch.nn import functional as F
 
 
 class Input(IntEnum):

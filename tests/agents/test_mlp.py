@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.learned import MLP
 from maze_samples import sample
 
+from maze_nca_gym.agents import rollout
+from maze_nca_gym.agents.learned import MLP
 from maze_nca_gym.levels import one_hot
 
 

@@ -4,9 +4,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+
 from maze_nca_gym.agents import rollout, trace
 from maze_nca_gym.agents.learned import NCA, LeakyGradient, SmoothGradient
-
 from maze_nca_gym.levels import one_hot, parse
 
 LEVEL = parse("""

@@ -6,9 +6,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import list_policies, load, rollout, trace
 
 from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.agents import list_policies, load, rollout, trace
 from maze_nca_gym.levels import clear_endpoints, parse
 
 LEVEL = parse("""

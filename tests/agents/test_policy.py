@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import Policy, rollout, trace
 from torch import nn
+
+from maze_nca_gym.agents import Policy, rollout, trace
 
 
 class Counting(Policy):

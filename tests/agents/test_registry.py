@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from maze_nca_gym.agents import Policy, list_policies, load
 
 from maze_nca_gym import agents
+from maze_nca_gym.agents import Policy, list_policies, load
 
 
 @pytest.mark.parametrize("name", list_policies())

@@ -5,11 +5,11 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents import load, rollout, trace
-from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
 from maze_samples import FAMILIES, sample
 from path_oracles import all_paths, canonical_path
 
+from maze_nca_gym.agents import load, rollout, trace
+from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 NAMES = [(ties, form) for ties, forms in FORMS.items() for form in forms]

@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from maze_nca_gym.agents.learned.tile_graphs import TileGraphs
 from maze_samples import FAMILIES, sample
 
+from maze_nca_gym.agents.learned.tile_graphs import TileGraphs
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 

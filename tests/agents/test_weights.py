@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA, LeakyGradient
 from maze_nca_gym.agents.weights import KEY, load_model, save_model
-from safetensors import safe_open
-from safetensors.torch import save_file
 
 ARGUMENTS = [
     {"n_tiles": 4, "n_channels": 5},

@@ -16,11 +16,11 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.utils.env_match import check_environments_match
 from gymnasium.vector import AsyncVectorEnv
 from gymnasium.wrappers import RecordEpisodeStatistics, RecordVideo
-from maze_nca_gym.agents import load
 from numpy.typing import NDArray
 
 import maze_nca_gym
 from maze_nca_gym import generation, levels, solvers
+from maze_nca_gym.agents import load
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse, to_text

@@ -11,9 +11,9 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env as check_gymnasium_env
 from gymnasium.utils.env_checker import data_equivalence
-from maze_nca_gym.agents import load
 
 import maze_nca_gym
+from maze_nca_gym.agents import load
 from maze_nca_gym.wrappers import PathAction
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
