@@ -107,7 +107,7 @@ def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
     rows, cols = (height + 1) // 2, (width + 1) // 2
     n_walls = rows * (cols - 1) + (rows - 1) * cols
     levels = _solid(n, height, width)
-    order = rng.permuted(np.tile(np.arange(n_walls), (n, 1)), axis=1)
+    order = rng.permuted(np.tile(np.arange(n_walls, dtype=np.int64), (n, 1)), axis=1)
     kernels(levels.size).carve_kruskal(levels, order)
     return _finish(rng, levels, border, endpoints)
 

@@ -235,5 +235,5 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
                 f"levels={str(levels)!r} is neither a file nor a known name; known: {', '.join(list_prefabs())}"
             )
         return LevelSet.load(levels)
-    tiles = as_tiles(levels)
+    tiles = as_tiles(levels).copy()  # what becomes of the user's array must not change the levels
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])

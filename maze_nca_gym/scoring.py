@@ -56,7 +56,7 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
         target: (N, H, W) bool, the canonical solutions, at least one tile each.
 
     Raises:
-        ValueError: the shapes differ, or a target is empty.
+        ValueError: the shapes differ, a prediction is NaN, or a target is empty.
     """
     levels: Tiles = as_tiles(tiles, ndim=(3,))
     paths, targets = behaved(path, np.float32), behaved(target, np.bool_)
@@ -64,6 +64,8 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
         raise ValueError(
             f"tiles, path and target must have one shape, got {levels.shape}, {paths.shape}, {targets.shape}"
         )
+    if np.isnan(paths).any():
+        raise ValueError(f"the path of level {int(np.argmax(np.isnan(paths).any(axis=(1, 2))))} holds NaN")
     empty = ~targets.any(axis=(1, 2))
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")

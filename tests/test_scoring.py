@@ -154,3 +154,11 @@ def test_arguments_are_not_written_to() -> None:
 def test_bad_arguments(tiles: Any, path: Any, target: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         score(tiles, path, target)
+
+
+def test_a_prediction_that_is_not_a_number_is_refused() -> None:
+    tiles = np.stack([parse("S.T"), parse("S.T")])
+    path = np.ones(tiles.shape, np.float32)
+    path[1, 0, 2] = np.nan
+    with pytest.raises(ValueError, match="path of level 1 holds NaN"):
+        score(tiles, path, np.ones(tiles.shape, bool))

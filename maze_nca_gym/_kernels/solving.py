@@ -174,8 +174,6 @@ def find_diameter_ends(found, stride, size, scratch, ends):
     for i in range(n_components):
         if counts[i] > best:
             best = max(best, probe_component(found, stride, fars[i], queue, bound))
-        else:
-            bound[fars[i]] = counts[i] - 1
     ends[0] = -1
     for tile in range(size):
         if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and ends[0] < 0)):

@@ -93,24 +93,26 @@ class LevelSource:
         self._task = task
         self._set = None if levels is None else task.prepare(load_levels(levels).tiles)
         if self._set is None:
+            if "endpoints" in options:
+                raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
             self._generator = find_generator(generator, options)
             self._size = size
             self._options = {**options, "endpoints": task.has_endpoints}
-            self.shape = self._generate(np.random.default_rng(0), 0).shape[1:]
+            self.shape = self._generate(np.random.default_rng(0)).shape
         else:
             if options:
                 raise ValueError(f"with levels=, generator options make no sense: {', '.join(sorted(options))}")
             task.solve_all(self._set)
             self.shape = self._set.shape[1:]
 
-    def _generate(self, rng: np.random.Generator, n: int) -> Tiles:
-        return self._generator(rng, n, self._size, **self._options)
+    def _generate(self, rng: np.random.Generator) -> Tiles:
+        return self._generator(rng, 1, self._size, **self._options)[0]
 
     def draw(self, rng: np.random.Generator) -> Tiles:
         """One (H, W) level."""
         if self._set is not None:
             return self._set[rng.integers(len(self._set))]
-        return self._generate(rng, 1)[0]
+        return self._generate(rng)
 
     def given(self, level: str | ArrayLike, n: int = 1) -> Tiles:
         """(N, H, W) levels from what a user passes as `options={"level": ...}`: text or tiles, one for all or N.

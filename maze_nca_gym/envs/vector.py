@@ -88,7 +88,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
         self._state: Any = None
-        self._rngs: list[np.random.Generator] = []
+        self._rngs: dict[int, np.random.Generator] = {}
+        self._rng_seeds: dict[int, int] = {}
         self._n_steps = np.zeros(self.num_envs, np.int64)
         self._done = np.zeros(self.num_envs, np.bool_)
 
@@ -227,17 +228,19 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _seed(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
         """New generators where there is a seed, or none yet."""
-        fresh = not self._rngs
-        old = self._rngs or [np.random.default_rng(0)] * self.num_envs
-        self._rngs = [
-            seeding.np_random(seed)[0] if fresh or (use and seed is not None) else rng
-            for rng, seed, use in zip(old, seeds, mask, strict=True)
-        ]
+        for i, seed in enumerate(seeds):
+            if i not in self._rngs or (mask[i] and seed is not None):
+                self._rngs[i], self._rng_seeds[i] = seeding.np_random(seed)
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The sub-environments' generators."""
-        return tuple(self._rngs)
+        return tuple(self._rngs.values())
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seeds of the sub-environments' generators."""
+        return tuple(self._rng_seeds.values())
 
     def render(self) -> tuple[NDArray[np.uint8] | str | None, ...]:  # type: ignore[override]
         """One picture a sub-environment."""
