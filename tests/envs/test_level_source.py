@@ -35,7 +35,7 @@ def test_seeds_of_the_generators_are_those_of_single_environments() -> None:
     for seed in (7, [3, None, 5]):
         vector.reset(seed=seed)
         single.reset(seed=seed)
-        expected = [s for s in single.np_random_seed]
+        expected = list(single.np_random_seed)
         got = list(vector.np_random_seed)
         assert [got[0], got[2]] == [expected[0], expected[2]]
     vector.reset(options={"reset_mask": np.array([True, False, False])})
