@@ -67,6 +67,7 @@ _POLICIES = {
             description=card["description"],
             constructor=".pretrained:load_pretrained",
             options={"name": name},
+            exact=card["exact"],
             scores=card["metrics"],
         )
         for name, card in cards().items()

@@ -1,7 +1,8 @@
 """Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
 
-A card holds `task`, `description` (one line), `made_by` (the command that makes the file), `data` (what it was trained
-on), `measured` (how the metrics were), and `metrics` (name -> number). Reading cards imports no torch.
+A card holds `task`, `description` (one line), `exact` (whether it promises an optimal path on every level), `made_by`
+(the command that makes the file), `data` (what it was trained on), `metrics` (name -> number) and `measured` (how they
+were). Reading cards imports no torch.
 """
 
 from __future__ import annotations

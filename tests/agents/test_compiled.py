@@ -173,11 +173,12 @@ def test_the_shipped_file_is_what_the_code_makes(nca, tmp_path):
 
 def test_cards_describe_what_is_shipped():
     for name, card in cards().items():
-        assert set(card) == {"task", "description", "made_by", "data", "measured", "metrics"}
+        assert set(card) == {"task", "description", "exact", "made_by", "data", "measured", "metrics"}
         assert card["metrics"]
         assert all(isinstance(value, float) for value in card["metrics"].values())
         info = list_policies()[name]
-        assert (info.task, info.description, info.scores) == (card["task"], card["description"], card["metrics"])
+        expected = card["task"], card["description"], card["exact"], card["metrics"]
+        assert (info.task, info.description, info.exact, info.scores) == expected
     with pytest.raises(ValueError, match=f"unknown pretrained model 'nothing'; known: .*{NAME}"):
         load_pretrained("nothing")
 
