@@ -120,16 +120,16 @@ class NCA(Policy):
         """A network whose weights are written by hand and solve every maze exactly.
 
         Args:
-            name: "shortest-path", see `handcoded_weights`.
+            name: "shortest-path" or "diameter", see the modules of `handwritten`.
 
         Raises:
             ValueError: unknown name; the message lists the known ones.
         """
-        from . import handcoded_weights  # it imports this module
+        from .handwritten import NETWORKS, network  # here, because it imports this module
 
-        if name not in handcoded_weights.NETWORKS:
-            raise ValueError(f"unknown hand-coded network {name!r}; known: {', '.join(handcoded_weights.NETWORKS)}")
-        return handcoded_weights.NETWORKS[name]()
+        if name not in NETWORKS:
+            raise ValueError(f"unknown hand-coded network {name!r}; known: {', '.join(NETWORKS)}")
+        return network(name)
 
     @property
     def arguments(self) -> dict[str, Any]:

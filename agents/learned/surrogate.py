@@ -1,6 +1,6 @@
 """ReLUs that let gradients through where a ReLU lets none: exact forwards, another derivative backwards.
 
-The flood of a hand-written network (`handcoded_weights`) lives on the flat parts of its ReLUs, where gradients are
+The flood of a hand-written network (`handwritten`) lives on the flat parts of its ReLUs, where gradients are
 zero, and the rest on their kinks. Pass one of these objects as an `NCA`'s `activation`, or set it at any time; outputs
 stay the same bits.
 """

@@ -9,7 +9,7 @@ import torch
 from maze_nca_gym import generation
 from maze_nca_gym.agents import rollout, trace
 from maze_nca_gym.agents.learned import NCA, LeakyGradient, SmoothGradient
-from maze_nca_gym.agents.learned.handcoded_weights import ENTERED
+from maze_nca_gym.agents.learned.handwritten.shortest_path import ENTER
 from maze_nca_gym.agents.learned.nca import Activation
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path
@@ -32,7 +32,7 @@ def damaged(activation: Activation, seed: int) -> NCA:
     nca.activation = activation
     noise = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for channel in ENTERED:
+        for channel in ENTER:
             weight = nca.weights[0][channel]
             weight += 0.02 * torch.randn(weight.shape, generator=noise) * (weight != 0)
             nca.biases[0][channel] -= 1.02 + 0.06 * torch.rand((), generator=noise)

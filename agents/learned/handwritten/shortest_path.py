@@ -1,0 +1,74 @@
+"""The canonical shortest path: ten channels over a 3x3 kernel without corners.
+
+After every iteration the path is the same as that of the automaton `handcoded.canonical`, so that it is complete after
+exactly 2 L + 2 iterations for a path of L edges, and stays for ever. All sums are over the tile C or its neighbours U,
+L, D, R; f is the `Clipped` pair WET and EXCESS.
+
+- f <- clip(f(C) + f(U) + f(L) + f(D) + f(R) + target(C) - 6 wall(C)): the flood from the target.
+- NEAR_k: the flood was at neighbour k before it came here (`parts.nearer`).
+- ENTER_k: the path comes from the tile before, B, by a move in direction k (`parts.entered`). B points up if NEAR_U,
+  left if NEAR_L but not NEAR_U, down if NEAR_D but neither, and right if it is wet, not the target, and nothing else is
+  near.
+- PATH <- relu(f(C) + source(C) + sum_k ENTER_k(C) - 1): the source once it is wet, and what has been entered.
+
+The delays are those of the automaton itself. After t iterations f holds within t - 1 moves of the target, and NEAR_k
+comes together with f, which is all the path waits for: at the source after L + 1 iterations; the next tile is entered
+one iteration later, the target after 2 L + 1, and PATH copies it after 2 L + 2. An unreachable source never gets wet.
+
+All values are multiples of 1/2 from 0 to 11.5, and no partial sum of a convolution exceeds 128: exact in float32, TF32
+and bfloat16, on mazes of any size. A convolution that rounds is harmless as long as its errors, times the number of
+iterations, stay small: the flood wipes them out, NEAR adds them up, ENTER passes them on, and nothing amplifies them.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from maze_nca_gym.levels import Tile
+
+from ...handcoded.kernels import DIRECTIONS, Weight, WeightTable
+from .parts import Clipped, add, entered, nearer
+
+
+class Channel(IntEnum):
+    """The state channels; see the module's text."""
+
+    PATH = 0
+    WET = 1
+    EXCESS = 2
+    NEAR_U = 3
+    NEAR_L = 4
+    NEAR_D = 5
+    ENTER_U = 6
+    ENTER_L = 7
+    ENTER_D = 8
+    ENTER_R = 9
+
+
+FLOOD = Clipped(Channel.WET, Channel.EXCESS)
+NEAR = (Channel.NEAR_U, Channel.NEAR_L, Channel.NEAR_D)
+"""If none of these neighbours is nearer, the one to the right is."""
+ENTER = (Channel.ENTER_U, Channel.ENTER_L, Channel.ENTER_D, Channel.ENTER_R)
+
+
+def _enter_weights(place: int) -> tuple[Weight, ...]:
+    """Of the direction at that place in the order of `DIRECTIONS`."""
+    points = [(NEAR[place], "C", 1.0)] if place < len(NEAR) else [*FLOOD("C"), (Tile.TARGET, "C", -1.0)]
+    return add(ENTER[place], entered(Tile.SOURCE, ENTER, points, NEAR[:place], DIRECTIONS[place]))
+
+
+TABLE = WeightTable(
+    inputs=Tile,
+    channels=Channel,
+    weights=(
+        *FLOOD.weights([*FLOOD("N5"), (Tile.TARGET, "C", 1), (Tile.WALL, "C", -6)]),
+        *(
+            weight
+            for near, towards in zip(NEAR, DIRECTIONS, strict=False)
+            for weight in add(near, nearer(near, FLOOD, towards, Tile.WALL))
+        ),
+        *(weight for place in range(4) for weight in _enter_weights(place)),
+        *add(Channel.PATH, [*FLOOD("C"), (Tile.SOURCE, "C", 1), *((enter, "C", 1) for enter in ENTER)]),
+    ),
+    biases={Channel.PATH: -1, **FLOOD.biases, **dict.fromkeys(ENTER, -2)},
+)
