@@ -1,0 +1,198 @@
+"""The canonical longest shortest path: 33 channels over a 3x3 kernel without corners, and one maximum over the map.
+
+The free tiles launch waves one after another, row by row, and the first whose wave lasts longer than all before is the
+best start so far; where its wave arrives last is where the path ends. So every eccentricity is measured, and ties are
+broken as they must be.
+
+- **Wave.** f, the pair WET and EXCESS, floods from where LAUNCH is. ARRIVED <- relu(f - OLD), OLD being f an iteration
+  before: the tiles that the wave has just reached. MOVING, the pooled channel, is their maximum over the map: 1 at
+  every tile while the wave moves. ENDED is 1 for one iteration after that, and wipes f.
+- **Score.** Every tile counts the same: COUNT, for how long MOVING has been 1, which is the eccentricity plus 1 in the
+  end; and BEST + BETTER, the largest count so far. BETTER <- relu(MOVING + COUNT - BEST - BETTER) is 1 in every
+  iteration in which the wave outlasts all waves before, since COUNT never exceeds the largest count.
+- **Ends.** Each time BETTER is 1, so is FAR where the wave has just arrived, and END moves to the TOKEN, the tile that
+  launched (MARK is TOKEN and BETTER). The last time is when the longest wave reaches its last tiles.
+- **Path.** A second flood spreads from FAR, and NEAR, ENTER and PATH lead from END against it, as in `shortest_path`.
+  All of it is wiped wherever BETTER is 1. So channel 0 shows the best path found so far, or its beginning.
+- **Order.** While a wave moves, SCOUT runs ahead to the next free tile: over walls to the right; at the end of a row it
+  becomes TURN, which goes BACK to the first column and down. SEED starts it in the first row, before BOOT is 1. The
+  tile that it finds is NEXT, and becomes LAUNCH once nothing moves.
+
+Let a wave be at its origin after a iterations, and e be the origin's eccentricity. Tiles at distance d are reached at
+a + d, MOVING is 1 from a + 1 to a + e + 1, and ENDED is 1 at a + e + 3, when a tile that is NEXT sees that nothing
+moves. At a + e + 4 the flood is wiped and LAUNCH is 1, and at a + e + 5 the next wave is at its origin. Before MOVING
+rises nothing can launch, since the scout takes two iterations to the next tile. So the scan takes the sum of e + 5 over
+all free tiles, and at most 2 H (W + 1) more where the scout is late. The path is complete at most 2 D + 5 iterations
+after the decisive wave, D being the diameter, and then stays for ever: usually long before the scan ends.
+
+The hand-coded automaton needs time in proportion to the tiles, not to their eccentricities, but cannot be written with
+this architecture step by step: its step takes eight maxima or minima over the map, some of results of others, and
+products of gates with unbounded counters. With one maximum a step they would have to take turns, under a clock that
+holds everything else meanwhile.
+
+Nothing but the counts, at most D + 1, grows: exact in float32 up to diameters of 2**20 - 2, in TF32 up to 2,047, and in
+bfloat16 up to 255.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ...handcoded.kernels import DIRECTIONS, Weight, WeightTable
+from .parts import Clipped, Term, add, entered, nearer
+
+
+class Tile(IntEnum):
+    """The maze's channels."""
+
+    EMPTY = 0
+    WALL = 1
+
+
+class Channel(IntEnum):
+    """The state channels; see the module's text. The last two are what the architecture pools."""
+
+    PATH = 0
+    WET = 1
+    EXCESS = 2
+    OLD = 3
+    ARRIVED = 4
+    WAS_MOVING = 5
+    ENDED = 6
+    COUNT = 7
+    BEST = 8
+    BETTER = 9
+    BOOT = 10
+    SEED = 11
+    SCOUT = 12
+    TURN = 13
+    BACK = 14
+    NEXT = 15
+    LAUNCH = 16
+    TOKEN = 17
+    MARK = 18
+    END = 19
+    FAR = 20
+    RETURN_WET = 21
+    RETURN_EXCESS = 22
+    NEAR_U = 23
+    NEAR_L = 24
+    NEAR_D = 25
+    NEAR_R = 26
+    ENTER_U = 27
+    ENTER_L = 28
+    ENTER_D = 29
+    ENTER_R = 30
+    MOVING = 31
+    CHANNEL_MAX = 32
+
+
+MANY = 2**20
+"""More than any count."""
+WAVE = Clipped(Channel.WET, Channel.EXCESS)
+RETURN = Clipped(Channel.RETURN_WET, Channel.RETURN_EXCESS)
+NEAR = tuple(Channel[f"NEAR_{towards}"] for towards in DIRECTIONS)
+ENTER = tuple(Channel[f"ENTER_{towards}"] for towards in DIRECTIONS)
+EXCEEDS: tuple[Term, ...] = (
+    (Channel.MOVING, "C", 1),
+    (Channel.COUNT, "C", 1),
+    (Channel.BEST, "C", -1),
+    (Channel.BETTER, "C", -1),
+)
+"""1 if the wave outlasts all waves before, else at most 0."""
+
+
+def _inside(kernel: str, weight: float) -> tuple[Term, Term]:
+    """1 if that neighbour is on the map."""
+    return (Tile.EMPTY, kernel, weight), (Tile.WALL, kernel, weight)
+
+
+def _copy(out: Channel, *terms: Term) -> tuple[Weight, ...]:
+    """A channel that keeps its value, and adds terms to it."""
+    return add(out, [(out, "C", 1), *terms])
+
+
+_WAVE_WEIGHTS = (
+    *WAVE.weights([*WAVE("N5"), (Channel.LAUNCH, "C", 1), (Tile.WALL, "C", -6), (Channel.ENDED, "C", -6)]),
+    *add(Channel.OLD, WAVE("C")),
+    *add(Channel.ARRIVED, [*WAVE("C"), (Channel.OLD, "C", -1)]),
+    *add(Channel.MOVING, [*WAVE("C"), (Channel.OLD, "C", -1)]),
+    *add(Channel.WAS_MOVING, [(Channel.MOVING, "C", 1)]),
+    *add(Channel.ENDED, [(Channel.WAS_MOVING, "C", 1), (Channel.MOVING, "C", -1)]),
+)
+
+_SCORE_WEIGHTS = (
+    *_copy(Channel.COUNT, (Channel.MOVING, "C", 1), (Channel.ENDED, "C", -MANY)),
+    *_copy(Channel.BEST, (Channel.BETTER, "C", 1)),
+    *add(Channel.BETTER, EXCEEDS),
+)
+
+_END_WEIGHTS = (
+    *_copy(Channel.TOKEN, (Channel.LAUNCH, "C", 1), (Channel.ENDED, "C", -1)),
+    *add(Channel.MARK, [(Channel.TOKEN, "C", 1), (Channel.BETTER, "C", 1)]),
+    *_copy(Channel.END, (Channel.MARK, "C", 1), (Channel.BETTER, "C", -1)),
+    *add(Channel.FAR, [(Channel.ARRIVED, "C", 1), *EXCEEDS]),
+)
+
+_ORDER_WEIGHTS = (
+    *add(Channel.SEED, [*_inside("L", -1), *_inside("U", -1), (Channel.BOOT, "C", -1)]),
+    # from the left, off the tile that launches or a wall; in the first column, down from the row above, or seeded
+    *add(
+        Channel.SCOUT,
+        [
+            (Channel.LAUNCH, "L", 4),
+            (Channel.SCOUT, "L", 3),
+            (Tile.WALL, "L", 1),
+            *_inside("L", -2),
+            *((turned, "U", 2) for turned in (Channel.TURN, Channel.BACK)),
+            (Channel.SEED, "C", 2),
+        ],
+    ),
+    # in the last column, off the tile that launches or a wall
+    *add(Channel.TURN, [(Channel.LAUNCH, "C", 2), (Channel.SCOUT, "C", 1), (Tile.WALL, "C", 1), *_inside("R", -3)]),
+    *add(Channel.BACK, [(Channel.TURN, "R", 1), (Channel.BACK, "R", 1)]),
+    *_copy(Channel.NEXT, (Channel.SCOUT, "C", 1), (Tile.WALL, "C", -1), (Channel.LAUNCH, "C", -1)),
+    *add(
+        Channel.LAUNCH,
+        [
+            (Channel.NEXT, "C", 1),
+            *((busy, "C", -1) for busy in (Channel.MOVING, Channel.WAS_MOVING, Channel.LAUNCH)),
+        ],
+    ),
+)
+
+
+def _direction_weights(place: int) -> tuple[Weight, ...]:
+    """NEAR and ENTER of the direction at that place in the order of `DIRECTIONS`; BETTER wipes both."""
+    near, enter, towards = NEAR[place], ENTER[place], DIRECTIONS[place]
+    wipe = (Channel.BETTER, "C", -3)
+    return (
+        *add(near, [*nearer(near, RETURN, towards, Tile.WALL), wipe]),
+        *add(enter, [*entered(Channel.END, ENTER, [(near, "C", 1)], NEAR[:place], towards), wipe]),
+    )
+
+
+_PATH_WEIGHTS = (
+    # FAR comes together with BETTER, which wipes the flood everywhere else
+    *RETURN.weights([*RETURN("N5"), (Channel.FAR, "C", 12), (Tile.WALL, "C", -12), (Channel.BETTER, "C", -6)]),
+    *(weight for place in range(4) for weight in _direction_weights(place)),
+    *add(Channel.PATH, [*RETURN("C"), (Channel.END, "C", 1), *((enter, "C", 1) for enter in ENTER)]),
+)
+
+TABLE = WeightTable(
+    inputs=Tile,
+    channels=Channel,
+    weights=(*_WAVE_WEIGHTS, *_SCORE_WEIGHTS, *_END_WEIGHTS, *_ORDER_WEIGHTS, *_PATH_WEIGHTS),
+    biases={
+        Channel.PATH: -1,
+        **WAVE.biases,
+        Channel.BOOT: 1,
+        Channel.SEED: 1,
+        Channel.SCOUT: -1,
+        Channel.TURN: -1,
+        Channel.MARK: -1,
+        Channel.FAR: -1,
+        **RETURN.biases,
+        **dict.fromkeys(ENTER, -2),
+    },
+)
