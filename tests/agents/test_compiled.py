@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from maze_nca_gym import generation
 from maze_nca_gym.agents import list_policies, load, rollout, trace
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned.handwritten import NETWORKS
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot, parse
@@ -161,13 +162,14 @@ def test_the_default_environment_runs_it():
     env.close()
 
 
-def test_the_shipped_file_is_what_the_code_makes(nca, tmp_path):
-    shipped = load(NAME)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_shipped_file_is_what_the_code_makes(tmp_path, name):
+    made, shipped = NCA.from_handcoded(name), load(f"nca-{name}-compiled")
     assert isinstance(shipped, NCA)
-    assert shipped.arguments == nca.arguments
-    for key, tensor in nca.state_dict().items():
+    assert shipped.arguments == made.arguments
+    for key, tensor in made.state_dict().items():
         assert torch.equal(shipped.state_dict()[key], tensor)
-    copies = [save_model(policy, tmp_path / name).read_bytes() for policy, name in ((nca, "a"), (shipped, "b"))]
+    copies = [save_model(policy, tmp_path / name).read_bytes() for policy, name in ((made, "a"), (shipped, "b"))]
     assert copies[0] == copies[1]
 
 
