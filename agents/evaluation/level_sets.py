@@ -1,0 +1,180 @@
+"""Test and validation sets by name, so that two people measure on the same levels, and training sees none of them.
+
+A set's name is its family and size: "random-16", "perfect-31". The name seeds it, and nothing else does: the first m
+of n levels are the set of m levels, and the diameter's sets are the shortest path's without sources and targets. What
+a name means can change with NumPy's random streams alone, which the tests would notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.envs.tasks import Task, find_task
+from maze_nca_gym.generation import check_size, generate
+from maze_nca_gym.levels import LevelSet, Tiles, level_hashes
+
+CHUNK = 256
+"""Levels drawn from one seed, at the most."""
+CHUNK_TILES = CHUNK * 32 * 32
+"""Inner tiles in a chunk, at the most: from size 33 on, a chunk has fewer levels."""
+CHUNKS = {"test": 32, "validation": 4}
+"""Kind of set -> chunks in it: 8,192 and 1,024 levels up to size 32, 2,048 and 256 at size 64, 768 and 96 at 101."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Where the levels of a set come from.
+
+    Attributes:
+        generator: one of `generation.GENERATORS`.
+        variants: the generator's options; level i has those of i modulo their number.
+        stands_for: what a policy needs to solve them, one line.
+    """
+
+    generator: str
+    stands_for: str
+    variants: tuple[Mapping[str, Any], ...] = ({},)
+
+
+FAMILIES = {
+    "random": Family(
+        "random",
+        "the paper's mazes: short paths, many ties, much of the map out of reach",
+        ({"wall_probability": 0.5},),
+    ),
+    "perfect": Family("perfect", "the longest paths, one way only, few and long dead ends"),
+    "kruskal": Family("kruskal", "one way only, many short dead ends"),
+    "loops": Family("loops", "long paths with several ways round, of different lengths", ({"loop_fraction": 0.1},)),
+    "rooms": Family("rooms", "open space, hence ties, between narrow doors", ({"largest_room": 5},)),
+    "caves": Family("caves", "wide irregular space", ({"wall_probability": 0.45, "smoothing": 4},)),
+    "sparse": Family(
+        "random",
+        "from the paper's mazes to nearly empty maps, where ties are everywhere",
+        tuple({"wall_probability": p} for p in (0.2, 0.3, 0.4, 0.5)),
+    ),
+}
+"""The families by name; options are spelt out, so that a generator's new default would not change them."""
+
+
+def test_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:  # noqa: PT028 - no test
+    """The first `n` levels of the test set "<family>-<size>", all of it by default: see `most_levels`.
+
+    Args:
+        family: one of `FAMILIES`.
+        size: inner size; the levels have a border of one wall tile on top.
+        task: "shortest-path", or "diameter" for the same mazes without sources and targets.
+        n: how many.
+
+    Raises:
+        ValueError: an unknown family or task, a size that the generator cannot fill, or another number of levels than
+            the set has.
+    """
+    return _named_set("test", family, size, task, n)
+
+
+def validation_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:
+    """As `test_levels`, of the validation set of that name: for choices during training."""
+    return _named_set("validation", family, size, task, n)
+
+
+test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every function of such a name for a test
+
+
+def most_levels(size: int, kind: str = "test") -> int:
+    """How many levels a "test" or "validation" set of this size has: as many tiles in all from size 32 on."""
+    return CHUNKS[kind] * _chunk_length(size)
+
+
+def _chunk_length(size: int) -> int:
+    """Levels a chunk; a multiple of four."""
+    rows, cols = check_size(size)
+    return max(4, min(CHUNK, CHUNK_TILES // (rows * cols)) // 4 * 4)
+
+
+def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
+    name, most = _check_name(family, size), most_levels(size, kind)
+    n = most if n is None else n
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= most:
+        raise ValueError(f"the {kind} set {name} has {most:,} levels: n must be from 1 to {most}, got {n!r}")
+    length, found_task = _chunk_length(size), find_task(task)
+    chunks = [_draw_chunk(kind, name, chunk, found_task) for chunk in range(-(-n // length))]
+    config = {"set": kind, "name": name, "family": family, "size": size, "task": task, "n": n}
+    return LevelSet(np.concatenate(chunks)[:n], config)
+
+
+def _check_name(family: str, size: int) -> str:
+    """The set's name.
+
+    Raises:
+        ValueError: unknown family, or no single size.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+    if isinstance(size, bool) or not isinstance(size, int) or size < 2:
+        raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
+    return f"{family}-{size}"
+
+
+def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
+    """Whole chunks of each variant are drawn from seeds of their own, and interleaved."""
+    family, size = name.rsplit("-", 1)
+    length, variants = _chunk_length(int(size)), FAMILIES[family].variants
+    parts = [
+        generate(
+            np.random.default_rng(_seed(kind, name, chunk, variant)),
+            length // len(variants),
+            int(size),
+            FAMILIES[family].generator,
+            endpoints=task.has_endpoints,
+            **options,
+        )
+        for variant, options in enumerate(variants)
+    ]
+    return np.stack(parts, axis=1).reshape(length, *parts[0].shape[1:])
+
+
+def _seed(kind: str, name: str, *indices: int) -> np.random.SeedSequence:
+    """Of text, hence a number of over a hundred bits, to which no training seed ever comes near."""
+    entropy = int.from_bytes(f"maze_nca_gym {kind} {name}".encode(), "little")
+    return np.random.SeedSequence(entropy, spawn_key=indices)
+
+
+def held_out_sets(sizes: Iterable[int], task: str) -> list[LevelSet]:
+    """The whole test and validation sets of every family at these sizes: what training must not see.
+
+    Raises:
+        ValueError: an unknown task, or a size that some generator cannot fill.
+    """
+    return [
+        levels
+        for size in sorted(set(sizes))
+        for family in FAMILIES
+        for levels in (test_levels(family, size, task), validation_levels(family, size, task))
+    ]
+
+
+def reserved_hashes(sets: Iterable[LevelSet]) -> NDArray[np.uint64]:
+    """The sorted, distinct hashes of all levels in the sets, (K,) uint64, for `is_reserved`."""
+    hashes = [level_hashes(levels.tiles) for levels in sets]
+    return np.unique(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
+
+
+def is_reserved(tiles: Tiles, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which of (N, H, W) levels are among those hashed, (N,) bool.
+
+    A turned or mirrored copy of a reserved level is another level, and counts as one.
+
+    Args:
+        tiles: levels as the task has them, borders included.
+        hashes: from `reserved_hashes` of sets of the same task.
+    """
+    wanted = level_hashes(tiles)
+    if not len(hashes):
+        return np.zeros(len(wanted), np.bool_)
+    places = np.searchsorted(hashes, wanted)
+    return hashes[np.minimum(places, len(hashes) - 1)] == wanted
