@@ -1,26 +1,15 @@
-"""Models as files: safetensors, with the JSON of the constructor's arguments in the header.
-
-One file holds a model, so that a crash cannot leave weights beside the description of others. Nothing is unpickled;
-whatever a file says is checked before it is used.
-"""
+"""Models as files: their weights, with the name of the class and the constructor's arguments."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
-from torch import Tensor
-
-from maze_nca_gym.atomic import replacing
 
 from .policy import Policy
+from .tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
 
 MODELS = {
     "NCA": ".learned.nca:NCA",
@@ -29,8 +18,7 @@ MODELS = {
     "MLP": ".learned.mlp:MLP",
 }
 """Name of a class -> "module:class", the module relative to this package: what a file may ask for."""
-KEY = "maze_nca_gym model 1"
-"""Under which the header keeps the description; a single one, since safetensors shuffles several."""
+KIND = "maze_nca_gym model 1"
 
 
 class Rebuildable(Protocol):
@@ -39,6 +27,18 @@ class Rebuildable(Protocol):
     @property
     def arguments(self) -> dict[str, Any]:
         """JSON-serialisable keyword arguments of the constructor."""
+
+
+def model_class(name: str) -> type[Policy]:
+    """A class in `MODELS`.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    if name not in MODELS:
+        raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
+    module, attribute = MODELS[name].split(":")
+    return cast(type[Policy], getattr(import_module(module, __package__), attribute))
 
 
 def save_model(model: Policy, path: str | Path) -> Path:
@@ -57,15 +57,10 @@ def save_model(model: Policy, path: str | Path) -> Path:
     path = Path(path)
     path = path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
     name = type(model).__name__
-    if name not in MODELS or _model_class(name) is not type(model):
+    if name not in MODELS or model_class(name) is not type(model):
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}")
-    tensors = {key: tensor.detach().cpu().contiguous() for key, tensor in model.state_dict().items()}
-    for key, tensor in tensors.items():
-        _check_values(key, tensor)
-    arguments = cast(Rebuildable, model).arguments
-    description = {"class": name, "arguments": arguments, "sha256": _digest(name, arguments, tensors)}
-    with replacing(path) as file:
-        file.write(to_bytes(tensors, {KEY: json.dumps(description, sort_keys=True)}))
+    description = {"class": name, "arguments": cast(Rebuildable, model).arguments}
+    save_tensors(path, KIND, description, model.state_dict())
     return path
 
 
@@ -77,68 +72,24 @@ def load_model(path: str | Path) -> Policy:
         ValueError: it is no such file, is damaged, or describes another model than its weights are of; the message
             says what is wrong.
     """
-    try:
-        return _read(Path(path))
-    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a readable model file: {error}") from error
-
-
-def _read(path: Path) -> Policy:
-    with safe_open(path, framework="pt") as file:
-        metadata = file.metadata() or {}
-        if KEY not in metadata:
-            raise ValueError(f"its header has no {KEY!r}")
-        name, arguments, checksum = _parse(metadata[KEY])
-        shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 - no mapping
-        _check_shapes(_model_class(name), arguments, shapes)
-        tensors = {key: file.get_tensor(key) for key in shapes}
-    for key, tensor in tensors.items():
-        _check_values(key, tensor)
-    if checksum != _digest(name, arguments, tensors):
-        raise ValueError("its checksum is wrong: it was damaged after it was written")
-    model = _model_class(name)(**arguments)
+    description, tensors = load_tensors(Path(path), KIND, "model file", _check)
+    model = model_class(description["class"])(**description["arguments"])
     model.load_state_dict(tensors)
     return model.eval()
 
 
-def _parse(description: str) -> tuple[str, dict[str, Any], Any]:
-    """The name of the class, the arguments and the checksum that a file gives."""
-    parsed = json.loads(description)
-    if not isinstance(parsed, dict) or set(parsed) != {"class", "arguments", "sha256"}:
-        raise ValueError("its description must hold `class`, `arguments` and `sha256`")
-    name, arguments = parsed["class"], parsed["arguments"]
+def _check(description: Any, shapes: Shapes) -> None:
+    """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
+    check_keys(description, "class", "arguments")
+    name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
         raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
-    return name, arguments, parsed["sha256"]
+    check_shapes(shapes, shapes_of(model_class(name), arguments))
 
 
-def _model_class(name: str) -> type[Policy]:
-    module, attribute = MODELS[name].split(":")
-    return cast(type[Policy], getattr(import_module(module, __package__), attribute))
-
-
-def _check_shapes(
-    model_class: type[Policy], arguments: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]
-) -> None:
-    """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
+def shapes_of(model: type[Policy], arguments: dict[str, Any]) -> Shapes:
+    """Shapes of a model's weights by name, without making them."""
     with torch.device("meta"):
-        expected = {key: tuple(tensor.shape) for key, tensor in model_class(**arguments).state_dict().items()}
-    for key in sorted(expected.keys() | shapes.keys()):
-        if expected.get(key) != shapes.get(key):
-            raise ValueError(f"tensor {key!r} should have shape {expected.get(key)}, it has {shapes.get(key)}")
-
-
-def _check_values(key: str, tensor: Tensor) -> None:
-    if tensor.dtype != torch.float32 or not tensor.isfinite().all():
-        raise ValueError(f"tensor {key!r} must hold finite float32 numbers, got {tensor.dtype}")
-
-
-def _digest(name: str, arguments: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 of the class, its arguments and the tensors by name."""
-    digest = hashlib.sha256(json.dumps([name, arguments], sort_keys=True).encode())
-    for key in sorted(tensors):
-        digest.update(f"\n{key}\n".encode())
-        digest.update(tensors[key].numpy().tobytes())
-    return digest.hexdigest()
+        return {key: tuple(tensor.shape) for key, tensor in model(**arguments).state_dict().items()}

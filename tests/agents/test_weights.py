@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA, LeakyGradient
-from maze_nca_gym.agents.weights import KEY, load_model, save_model
+from maze_nca_gym.agents.weights import KIND, load_model, save_model
 
 ARGUMENTS = [
     {"n_tiles": 4, "n_channels": 5},
@@ -30,9 +30,9 @@ def contents(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
 def rewrite(path: Path, **changes: object) -> None:
     """Change the description in a model file, leaving its checksum as it was."""
     metadata, tensors = contents(path)
-    description = json.loads(metadata[KEY])
+    description = json.loads(metadata[KIND])
     description["arguments"].update(changes)
-    save_file(tensors, path, {KEY: json.dumps(description)})
+    save_file(tensors, path, {KIND: json.dumps(description)})
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def test_descriptions_that_do_not_fit(saved, changes, message):
     ],
 )
 def test_descriptions_that_are_none(saved, description, message):
-    save_file(contents(saved)[1], saved, {KEY: description})
+    save_file(contents(saved)[1], saved, {KIND: description})
     with pytest.raises(ValueError, match=message):
         load_model(saved)
 

@@ -1,0 +1,122 @@
+"""Tensors and the JSON that describes them in one file, which is read without trust.
+
+A file is safetensors with the description in its header: a single file, so that a crash cannot leave tensors beside the
+description of others. Nothing is unpickled; whatever a file says is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from maze_nca_gym.atomic import replacing
+
+CHECKSUM = "sha256"
+Shapes: TypeAlias = dict[str, tuple[int, ...]]
+
+
+def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write a file, atomically: the same content gives the same bytes.
+
+    Args:
+        path: where.
+        kind: what the file is and the version of its format; the key under which the header keeps the description. It
+            is a single one, since safetensors shuffles several.
+        description: JSON-serialisable; a checksum is added.
+        tensors: on any device.
+
+    Raises:
+        ValueError: a tensor holds floats that are not finite, or of another precision than float32.
+        OSError: the disk is full, or the folder is missing or not writable; an older file is then as it was.
+    """
+    tensors = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+    for key, tensor in tensors.items():
+        _check_values(key, tensor)
+    header = {**description, CHECKSUM: _digest(description, tensors)}
+    with replacing(path) as file:
+        file.write(to_bytes(tensors, {kind: json.dumps(header, sort_keys=True)}))
+
+
+def load_tensors(
+    path: Path, kind: str, called: str, check: Callable[[Any, Shapes], None]
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Read a file that `save_tensors` wrote.
+
+    Args:
+        path: where.
+        kind: as it was written.
+        called: what messages call such a file: "model file".
+        check: gets the description, any JSON whatsoever, and the shapes of the tensors, before those are read; raises
+            ValueError or TypeError where they are not what they should be.
+
+    Returns:
+        The description and the tensors, on the CPU.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no such file, is damaged, or fails the check; the message says what is wrong.
+    """
+    try:
+        return _read(path, kind, check)
+    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is not a readable {called}: {error}") from error
+
+
+def _read(path: Path, kind: str, check: Callable[[Any, Shapes], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata() or {}
+        if kind not in metadata:
+            raise ValueError(f"its header has no {kind!r}")
+        header = json.loads(metadata[kind])
+        shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 - no mapping
+        check(header, shapes)
+        tensors = {key: file.get_tensor(key) for key in shapes}
+    for key, tensor in tensors.items():
+        _check_values(key, tensor)
+    description = {key: value for key, value in header.items() if key != CHECKSUM}
+    if header[CHECKSUM] != _digest(description, tensors):
+        raise ValueError("its checksum is wrong: it was damaged after it was written")
+    return description, tensors
+
+
+def check_keys(description: Any, *keys: str) -> None:
+    """Whether a description is an object with these keys and a checksum.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(description, dict) or set(description) != {*keys, CHECKSUM}:
+        raise ValueError(f"its description must hold {', '.join(f'`{key}`' for key in keys)} and `{CHECKSUM}`")
+
+
+def check_shapes(shapes: Shapes, expected: Shapes) -> None:
+    """Whether a file holds exactly the tensors that are expected.
+
+    Raises:
+        ValueError: it does not.
+    """
+    for key in sorted(expected.keys() | shapes.keys()):
+        if expected.get(key) != shapes.get(key):
+            raise ValueError(f"tensor {key!r} should have shape {expected.get(key)}, it has {shapes.get(key)}")
+
+
+def _check_values(key: str, tensor: Tensor) -> None:
+    if tensor.is_floating_point() and (tensor.dtype != torch.float32 or not tensor.isfinite().all()):
+        raise ValueError(f"tensor {key!r} must hold finite float32 numbers, got {tensor.dtype}")
+
+
+def _digest(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of the description and the tensors by name."""
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for key in sorted(tensors):
+        digest.update(f"\n{key} {tensors[key].dtype}\n".encode())
+        digest.update(tensors[key].numpy().tobytes())
+    return digest.hexdigest()
