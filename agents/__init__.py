@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package, by a tool or a stray sys.path
     raise ImportError(f"import maze_nca_gym.agents, not {__name__}")
 
-from .registry import PolicyInfo, list_policies, load
+from .registry import PolicyInfo, find_policy, list_policies, load
 
 if TYPE_CHECKING:
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
@@ -23,6 +23,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ShortestPathNCA",
+    "find_policy",
     "list_policies",
     "load",
     "rollout",

@@ -6,14 +6,18 @@ Nothing here imports torch: a policy's module is imported when the policy is ask
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .pretrained import cards
 
 if TYPE_CHECKING:
     from .policy import Policy
+
+MODEL_FILE = ".safetensors"
+"""A name that ends so is the path of a model."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +84,44 @@ def list_policies() -> dict[str, PolicyInfo]:
     return dict(_POLICIES)
 
 
+def find_policy(name: str) -> PolicyInfo:
+    """The row of a policy, or one made up for a model file.
+
+    Args:
+        name: one of `list_policies()`, or the path of a file that `save_model` wrote, which ends in .safetensors.
+
+    Raises:
+        ValueError: unknown name (the message lists the known ones), no such file, or a file that is no model.
+    """
+    if name.endswith(MODEL_FILE):
+        return _row_of_file(name)
+    if name not in _POLICIES:
+        raise ValueError(f"unknown policy {name!r}; known: {', '.join(_POLICIES)}, or a model file (*{MODEL_FILE})")
+    return _POLICIES[name]
+
+
+def _row_of_file(path: str) -> PolicyInfo:
+    if not Path(path).is_file():
+        raise ValueError(f"there is no model file {path}")
+    info = PolicyInfo(task="", description="", constructor=".weights:load_model", options={"path": path})
+    model = _make(info)
+    return replace(info, task=model.task, description=f"a model of class {type(model).__name__}, from a file")
+
+
 def load(name: str, **options: Any) -> Policy:
     """A ready policy by name, on the CPU.
 
     Args:
-        name: one of `list_policies()`.
+        name: one of `list_policies()`, or the path of a model file, which ends in .safetensors.
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
-        ValueError: unknown name (the message lists the known ones), or an option with an unknown value.
+        ValueError: as `find_policy`, or an option with an unknown value.
     """
-    if name not in _POLICIES:
-        raise ValueError(f"unknown policy {name!r}; known: {', '.join(_POLICIES)}")
-    info = _POLICIES[name]
+    return _make(find_policy(name), **options)
+
+
+def _make(info: PolicyInfo, **options: Any) -> Policy:
     module, constructor = info.constructor.split(":")
     policy: Policy = getattr(import_module(module, __package__), constructor)(**{**info.options, **options})
     return policy

@@ -22,7 +22,7 @@ class Play:
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
-    """A name from `policies list`."""
+    """A name from `policies list`, or a model file (*.safetensors)."""
     fps: Annotated[float, NUMBER] = 10.0
     """Iterations a second at the most."""
     episodes: Annotated[int | None, INTEGER, _EPISODES] = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents import list_policies, load
+from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli.output import print_facts, print_table
 
 if TYPE_CHECKING:
@@ -33,19 +33,19 @@ class ListPolicies:
 class ShowPolicy:
     """One policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
 
-    name: Annotated[Positional[str], arg(metavar="NAME")]
-    """A name from `policies list`."""
+    name: Annotated[Positional[str], arg(metavar="NAME|FILE")]
+    """A name from `policies list`, or a model file (*.safetensors)."""
 
     def run(self) -> int:
         """Print both tables.
 
         Raises:
-            ValueError: unknown name.
+            ValueError: unknown name, or no model file.
         """
         policy = load(self.name)
         from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 
-        info = list_policies()[self.name]
+        info = find_policy(self.name)
         weights = [p for p in policy.parameters() if p.ndim > 1]
         biases = [p for p in policy.parameters() if p.ndim <= 1]
         facts = {

@@ -28,7 +28,7 @@ class Solve:
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
-    """A name from `policies list`."""
+    """A name from `policies list`, or a model file (*.safetensors)."""
     n: Annotated[int | None, INTEGER, _N] = None
     """How many levels; of --levels, the first."""
     seed: Annotated[int, INTEGER] = 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from maze_nca_gym.agents import Policy, list_policies, load
+from maze_nca_gym.agents import Policy, find_policy, load
 from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit
 from maze_nca_gym.cli.messages import JobError, complain
 from maze_nca_gym.cli.output import print_facts, progress_bar, write_json
@@ -148,7 +148,7 @@ def _draw(command: Solve, job: _Job, outcome: Outcome) -> None:
 def _verdict(command: Solve, outcome: Outcome) -> int:
     """1 if an exact policy was not, else 0."""
     n_wrong = int((~outcome.scores.optimal).sum())
-    if not n_wrong or not list_policies()[command.policy].exact:
+    if not n_wrong or not find_policy(command.policy).exact:
         return 0
     complain(
         f"{n_wrong:,} of {len(outcome.steps):,} levels are not solved, though {command.policy} is exact; "

@@ -4,9 +4,12 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from maze_nca_gym import agents
-from maze_nca_gym.agents import Policy, list_policies, load
+from maze_nca_gym.agents import Policy, find_policy, list_policies, load
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.weights import save_model
 
 
 @pytest.mark.parametrize("name", list_policies())
@@ -23,6 +26,24 @@ def test_every_policy_loads_and_is_what_the_table_says(name):
 def test_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown policy 'dijkstra'; known: .*shortest-path-bfs"):
         load("dijkstra")
+
+
+def test_a_model_file_is_a_policy(tmp_path):
+    model = NCA(2, 6, n_layers=5)
+    path = str(save_model(model, tmp_path / "model"))
+    loaded, info = load(path), find_policy(path)
+    assert (info.task, info.description, info.exact) == ("diameter", "a model of class NCA, from a file", False)
+    assert torch.equal(loaded.kernel(), model.kernel())
+    assert path not in list_policies()
+
+
+def test_what_is_no_model_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    with pytest.raises(ValueError, match=f"there is no model file {path}"):
+        load(str(path))
+    path.write_text("no model")
+    with pytest.raises(ValueError, match="is not a readable model file"):
+        find_policy(str(path))
 
 
 def test_options_reach_the_constructor():
