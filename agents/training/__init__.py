@@ -1,0 +1,24 @@
+"""Training policies by supervised rollouts (paper, section "Experimental setup")."""
+
+from .config import PRESETS, TrainingConfig, preset
+from .loop import CHECKPOINT, MODEL, Diverged, Rhythm, train
+from .report import Line, Report, Silence
+from .state import TrainingState
+from .workers import Workers, find_workers
+
+__all__ = [
+    "CHECKPOINT",
+    "MODEL",
+    "PRESETS",
+    "Diverged",
+    "Line",
+    "Report",
+    "Rhythm",
+    "Silence",
+    "TrainingConfig",
+    "TrainingState",
+    "Workers",
+    "find_workers",
+    "preset",
+    "train",
+]

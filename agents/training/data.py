@@ -1,0 +1,182 @@
+"""Levels to train on: fixed or fresh, made ahead on other cores, and none of those that policies are tested on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.solvers import diameter, shortest_path
+
+from ..evaluation.level_sets import (
+    FAMILIES,
+    held_out_sets,
+    is_reserved,
+    most_levels,
+    reserved_hashes,
+    validation_levels,
+)
+from .config import TrainingConfig
+from .draws import draws
+
+AHEAD = 8
+"""Batches that are made ahead."""
+PATIENCE = 100
+"""How often levels that are held out are drawn anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Levels with their solutions.
+
+    Attributes:
+        tiles: (N, H, W) uint8.
+        target: (N, H, W) bool, the canonical solutions.
+    """
+
+    tiles: Tiles
+    target: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    def __getitem__(self, index: slice | NDArray[np.int64]) -> Batch:
+        return Batch(self.tiles[index], self.target[index])
+
+
+def concatenate(batches: list[Batch]) -> Batch:
+    """One batch of many of one size."""
+    tiles, targets = [batch.tiles for batch in batches], [batch.target for batch in batches]
+    return Batch(np.concatenate(tiles), np.concatenate(targets))
+
+
+class LevelStream:
+    """The batches of a run by update: the same whoever asks, whenever."""
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.config = config
+
+    def size(self, update: int) -> int:
+        """The inner size of an update's levels; they join one after the other."""
+        sizes = self.config.sizes
+        n_joined = min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
+        return sizes[int(draws(self.config.seed, "size", update).integers(n_joined))]
+
+    def batch(self, update: int) -> Batch:
+        """`batch_size` levels."""
+        config = self.config
+        if config.n_levels is None:
+            return self.draw(draws(config.seed, "levels", update), config.batch_size, self.size(update))
+        return self._fixed[self._of_epochs(update)]
+
+    def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
+        """Fresh levels: the families in turn, a `long_fraction` of each long, shuffled; none that is held out.
+
+        Raises:
+            ValueError: nearly all levels of this size are held out.
+        """
+        families = self.config.families
+        counts = [(n - i + len(families) - 1) // len(families) for i in range(len(families))]
+        batch = concatenate([self._of_family(rng, *part, size) for part in zip(families, counts, strict=True)])
+        return batch[rng.permutation(n)]
+
+    def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
+        n_long = round(self.config.long_fraction * n)
+        return concatenate(
+            [
+                self._longest(rng, family, n_long, size, self.config.long_of),
+                self._longest(rng, family, n - n_long, size, 1),
+            ]
+        )
+
+    def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, of: int) -> Batch:
+        """Levels, each with the longest solution of `of`."""
+        tiles = self._allowed(rng, family, n * of, size)
+        target = solutions(tiles, self.config.task)
+        chosen = np.arange(n) * of + target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)
+        return Batch(tiles, target)[chosen]
+
+    def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
+        """Levels of a family, those held out drawn anew."""
+        tiles, held_out = self._draw(rng, family, n, size), _held_out(size, self.config.task)
+        for _ in range(PATIENCE):
+            refused = np.flatnonzero(is_reserved(tiles, held_out))
+            if not len(refused):
+                return tiles
+            tiles[refused] = self._draw(rng, family, len(refused), size)
+        raise ValueError(f"nearly all {family} levels of size {size} are in the test sets; train on larger ones")
+
+    def _draw(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
+        """Levels of a family: each of its variants in turn."""
+        generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
+        endpoints = self.config.task == "shortest-path"
+        order = rng.permutation(n) % len(variants)
+        tiles = np.empty((n, size + 2, size + 2), np.uint8)
+        for i, options in enumerate(variants):
+            count = int((order == i).sum())
+            tiles[order == i] = generate(rng, count, size, generator, endpoints=endpoints, **options)
+        return tiles
+
+    @cached_property
+    def _fixed(self) -> Batch:
+        assert self.config.n_levels is not None
+        return self.draw(draws(self.config.seed, "fixed levels"), self.config.n_levels, self.config.sizes[0])
+
+    def _of_epochs(self, update: int) -> NDArray[np.int64]:
+        """Which levels of the fixed set an update sees: every level once an epoch, in an order of its own."""
+        n_levels, batch_size = len(self._fixed), self.config.batch_size
+        places = np.arange(update * batch_size, (update + 1) * batch_size)
+        indices = np.empty(batch_size, np.int64)
+        for epoch in np.unique(places // n_levels):
+            order = draws(self.config.seed, "epoch", int(epoch)).permutation(n_levels)
+            here = places // n_levels == epoch
+            indices[here] = order[places[here] % n_levels]
+        return indices
+
+
+@contextmanager
+def made_ahead(stream: LevelStream, start: int, n_workers: int = 1) -> Iterator[Iterator[Batch]]:
+    """The batches of updates `start` to the last, made on other threads while the device trains.
+
+    The generators and solvers are machine code that runs outside Python's lock, so the threads have cores of their own.
+    """
+    with ThreadPoolExecutor(n_workers, thread_name_prefix="levels") as pool:
+        try:
+            yield _ahead(stream, start, pool)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterator[Batch]:
+    queue: deque[Future[Batch]] = deque()
+    for update in range(start, stream.config.n_updates + AHEAD):
+        if update < stream.config.n_updates:
+            queue.append(pool.submit(stream.batch, update))
+        if (len(queue) > AHEAD or update >= stream.config.n_updates) and queue:
+            yield queue.popleft().result()
+
+
+def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
+    """(N, H, W) canonical solutions of (N, H, W) tiles."""
+    return shortest_path(tiles) if task == "shortest-path" else diameter(tiles)
+
+
+@cache
+def _held_out(size: int, task: str) -> NDArray[np.uint64]:
+    """Hashes of the levels of a size that no training may see."""
+    return reserved_hashes(held_out_sets([size], task))
+
+
+def validation_batch(config: TrainingConfig) -> Batch:
+    """The first 1,024 levels, or fewer, of the validation set of the paper's mazes, at the run's first size."""
+    size = config.sizes[0]
+    tiles = validation_levels("random", size, config.task, min(1024, most_levels(size, "validation"))).tiles
+    return Batch(tiles, solutions(tiles, config.task))

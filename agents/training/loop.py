@@ -1,0 +1,127 @@
+"""Training: updates, validation, checkpoints, until the last update or Ctrl-C."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..weights import save_model
+from .data import Batch, LevelStream, made_ahead, validation_batch
+from .report import Line, Report
+from .state import TrainingState
+from .stopping import asked_to_stop
+from .updates import update
+from .validation import validate
+from .workers import Workers
+
+CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
+"""Files of a run: what it goes on from, and what it is for."""
+EXPLODED = 1e4
+"""A loss beyond this is no training any more: an empty path loses at most 1 wherever the loss is taken."""
+
+
+class Diverged(RuntimeError):
+    """The loss or a weight is not a number any more, or has exploded."""
+
+
+@dataclass(frozen=True)
+class Rhythm:
+    """How often a run stops to look around.
+
+    Attributes:
+        log: updates from line to line.
+        validate: updates from validation to validation, a multiple of `log`.
+        save: seconds from checkpoint to checkpoint, at the least.
+    """
+
+    log: int = 25
+    validate: int = 250
+    save: float = 60.0
+
+
+def train(state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Rhythm) -> None:
+    """Make all updates that are left.
+
+    Args:
+        state: a fresh or a loaded one; is changed.
+        folder: gets `checkpoint.safetensors` and `model.safetensors`.
+        workers: who shares the work.
+        report: is told of everything.
+        rhythm: how often.
+
+    Raises:
+        Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
+        KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
+        OSError: a file could not be written; the last checkpoint is intact.
+    """
+    run = _Run(state, folder, workers, report, rhythm)
+    with asked_to_stop() as stop, made_ahead(run.stream, state.update) as batches:
+        run.save()
+        for batch in batches:
+            run.step(batch)
+            if workers.any(stop.is_set()):
+                break
+    run.save()
+    if state.update < state.config.n_updates:
+        raise KeyboardInterrupt
+
+
+class _Run:
+    """The loop's body, with what it counts from line to line and from checkpoint to checkpoint."""
+
+    def __init__(self, state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Rhythm) -> None:
+        self.state, self.folder, self.workers, self.report, self.rhythm = state, folder, workers, report, rhythm
+        self.stream = LevelStream(state.config)
+        self.held_out = validation_batch(state.config)
+        self.losses: list[float] = []
+        self.line_began = state.seconds
+        self.saved_at = time.monotonic()
+
+    def step(self, batch: Batch) -> None:
+        """One update, and what is due after it."""
+        state, began = self.state, time.perf_counter()
+        loss = update(state, batch, self.stream, self.workers)
+        state.seconds += time.perf_counter() - began
+        if not math.isfinite(loss) or loss > EXPLODED:
+            raise Diverged(f"the loss was {loss} before update {state.update}")
+        self.losses.append(loss)
+        last = state.update == state.config.n_updates
+        if last or state.update % self.rhythm.log == 0:
+            self.log(last or state.update % self.rhythm.validate == 0)
+        if self.workers.rank == 0 and time.monotonic() - self.saved_at > self.rhythm.save:
+            self.save()
+
+    def log(self, with_validation: bool) -> None:
+        """Tell the report."""
+        if self.workers.rank:
+            return
+        self.report.log(self.measure(with_validation))
+        if with_validation:
+            self.report.look(self.state.best_model)
+        self.losses, self.line_began = [], self.state.seconds
+
+    def measure(self, with_validation: bool) -> Line:
+        """A line of metrics."""
+        state = self.state
+        n_levels = len(self.losses) * state.config.batch_size
+        line = {
+            "update": state.update,
+            "seconds": state.seconds,
+            "loss": sum(self.losses) / len(self.losses),
+            "learning_rate": state.optimiser.param_groups[0]["lr"],
+            "levels_per_second": n_levels / max(state.seconds - self.line_began, 1e-9),
+        }
+        return line | validate(state.best_model, self.held_out, state.config) if with_validation else line
+
+    def save(self) -> None:
+        """Write the checkpoint and the model."""
+        if self.workers.rank:
+            return
+        try:
+            self.state.save(self.folder / CHECKPOINT)
+        except ValueError as error:
+            raise Diverged(f"after update {self.state.update} {error}") from error
+        save_model(self.state.best_model, self.folder / MODEL)
+        self.saved_at = time.monotonic()

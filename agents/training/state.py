@@ -1,0 +1,134 @@
+"""What a training run carries from update to update, and its way into a file and back."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Adam
+
+from ..policy import Policy
+from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
+from ..weights import model_class, shapes_of
+from .config import TrainingConfig
+from .pool import StatePool
+
+KIND = "maze_nca_gym checkpoint 1"
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""Adam's, by torch's names."""
+
+
+@dataclass(eq=False)
+class TrainingState:
+    """A run after `update` updates.
+
+    Attributes:
+        config: what it is a run of.
+        model: the weights that are trained, on the device.
+        optimiser: Adam over them.
+        average: the moving average of the weights, or None if the configuration has none.
+        pools: inner size -> levels with their states.
+        update: updates made.
+        seconds: that they took, over all sessions.
+    """
+
+    config: TrainingConfig
+    model: Policy
+    optimiser: Adam
+    average: Policy | None
+    pools: dict[int, StatePool] = field(default_factory=dict)
+    update: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
+        """A run before its first update."""
+        model = config.make_model().to(device)
+        optimiser = Adam(model.parameters(), lr=config.learning_rate)
+        return cls(config, model, optimiser, copy.deepcopy(model) if config.ema_decay else None)
+
+    @property
+    def best_model(self) -> Policy:
+        """What the run is for: the average, if there is one."""
+        return self.model if self.average is None else self.average
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint, atomically.
+
+        Raises:
+            ValueError: weights that are not finite.
+            OSError: it could not be written; an older one is as it was.
+        """
+        description = {
+            "config": self.config.to_json(),
+            "update": self.update,
+            "seconds": self.seconds,
+            "pools": sorted(self.pools),
+        }
+        save_tensors(path, KIND, description, self._tensors())
+
+    def _tensors(self) -> dict[str, Tensor]:
+        tensors = {f"model.{key}": tensor for key, tensor in self.model.state_dict().items()}
+        if self.average is not None:
+            tensors |= {f"average.{key}": tensor for key, tensor in self.average.state_dict().items()}
+        for key, parameter in self.model.named_parameters():
+            moments = self.optimiser.state.get(parameter, {})
+            tensors |= {f"{name}.{key}": moments[name] for name in MOMENTS if moments}
+        for size, pool in self.pools.items():
+            tensors |= {f"pool {size}.{key}": tensor for key, tensor in pool.tensors().items()}
+        return tensors
+
+    @classmethod
+    def load(cls, path: Path, device: torch.device) -> TrainingState:
+        """Read a checkpoint.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no checkpoint, or damaged; the message says what is wrong.
+        """
+        description, tensors = load_tensors(path, KIND, "checkpoint", _check)
+        state = cls.start(TrainingConfig.from_json(description["config"]), device)
+        state.update, state.seconds = description["update"], description["seconds"]
+        state.model.load_state_dict(_under("model", tensors))
+        if state.average is not None:
+            state.average.load_state_dict(_under("average", tensors))
+        state._load_moments(tensors)
+        for size in description["pools"]:
+            state.pools[size] = StatePool.from_tensors(_under(f"pool {size}", tensors))
+        return state
+
+    def _load_moments(self, tensors: dict[str, Tensor]) -> None:
+        if not self.update:
+            return
+        for key, parameter in self.model.named_parameters():
+            moments = {name: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for name in MOMENTS}
+            self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **moments}
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {key.removeprefix(f"{prefix}."): value for key, value in tensors.items() if key.startswith(f"{prefix}.")}
+
+
+def _check(description: Any, shapes: Shapes) -> None:
+    """Compare a file's tensors with those that such a run has at such a time, before anything of it is made."""
+    check_keys(description, "config", "update", "seconds", "pools")
+    config = TrainingConfig.from_json(description["config"])
+    update, seconds, pools = description["update"], description["seconds"], description["pools"]
+    if type(update) is not int or not 0 <= update <= config.n_updates:
+        raise ValueError(f"its update must be from 0 to {config.n_updates}, got {update!r}")
+    if type(seconds) is not float or seconds < 0:
+        raise ValueError(f"its seconds must be a number, at least 0, got {seconds!r}")
+    if not isinstance(pools, list) or not set(pools) <= set(config.sizes if config.pool_size else ()):
+        raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
+    weights = shapes_of(model_class(config.model), config.model_options)
+    groups = ["model", *(["average"] if config.ema_decay else []), *(MOMENTS if update else ())]
+    expected = {f"{group}.{key}": shape for group in groups for key, shape in weights.items()}
+    for size in pools:
+        levels = (config.pool_size, size + 2, size + 2)
+        expected |= {f"pool {size}.tiles": levels, f"pool {size}.target": levels}
+        expected[f"pool {size}.states"] = (levels[0], config.n_channels, *levels[1:])
+    check_shapes(shapes, expected)

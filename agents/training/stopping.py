@@ -1,0 +1,35 @@
+"""Ctrl-C between two updates rather than within one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[threading.Event]:
+    """An event that Ctrl-C, or a scheduler's SIGTERM, sets; the second Ctrl-C interrupts at once.
+
+    Outside of the main thread, which alone gets signals, nothing sets it.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

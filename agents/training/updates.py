@@ -1,0 +1,108 @@
+"""One update of the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from maze_nca_gym.levels import one_hot
+
+from ..learned.fused import unroll
+from .data import Batch, LevelStream
+from .draws import draws, torch_draws
+from .losses import checkpoints, summed
+from .pool import StatePool
+from .schedules import SCHEDULES
+from .state import TrainingState
+from .workers import Workers
+
+TINY = 1e-12
+"""Keeps a gradient of zeros zero when it is divided by its norm."""
+
+
+def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> float:
+    """Make one update; returns the loss before it, averaged over the workers.
+
+    Args:
+        state: is changed.
+        batch: the levels of this update; with a pool, its newcomers.
+        stream: fills new pools.
+        workers: who shares the batch.
+    """
+    config = state.config
+    for group in state.optimiser.param_groups:
+        group["lr"] = config.learning_rate * SCHEDULES[config.schedule](state.update / config.n_updates)
+    state.optimiser.zero_grad()
+    loss = _pooled(state, batch, stream, workers) if config.pool_size else _from_zeros(state, batch, workers)
+    gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
+    workers.average([*gradients, loss])
+    if config.normalise_gradients:
+        normalise(gradients)
+    state.optimiser.step()
+    state.update += 1
+    if state.average is not None:
+        _follow(state.average, state.model, min(config.ema_decay, state.update / (state.update + 9)))
+    return float(loss)
+
+
+def _from_zeros(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
+    config = state.config
+    assert config.n_layers is not None
+    share = batch[workers.rank :: workers.size]
+    return _backward(state, share, None, config.n_layers, workers)[0]
+
+
+def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> Tensor:
+    """From the states that the levels have come to, which then go back to the pool."""
+    config = state.config
+    rng = draws(config.seed, "pool", state.update)
+    pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)
+    places, batch, states = pool.take(rng, config.batch_size, newcomers)
+    n_steps = int(rng.integers(config.pool_steps[0], config.pool_steps[1] + 1))
+    if config.state_noise:
+        generator = torch_draws(config.seed, "noise", state.update)
+        states = states + config.state_noise * torch.randn(states.shape, generator=generator)
+    part = slice(workers.rank, None, workers.size)
+    loss, after = _backward(state, batch[part], states[part], n_steps, workers)
+    order = [places[rank :: workers.size] for rank in range(workers.size)]
+    for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
+        pool.put(members, reached)
+    return loss
+
+
+def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
+    if size not in state.pools:
+        rng = draws(state.config.seed, "pool of size", size)
+        levels = stream.draw(rng, state.config.pool_size, size)
+        state.pools[size] = StatePool.fresh(levels, state.config.n_channels)
+    return state.pools[size]
+
+
+def _backward(
+    state: TrainingState, batch: Batch, start: Tensor | None, n_steps: int, workers: Workers
+) -> tuple[Tensor, Tensor]:
+    """The loss of a rollout and its last state; the gradients are left at the parameters."""
+    config, device = state.config, workers.device
+    maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles)).to(device, non_blocking=True)
+    target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
+    start = None if start is None else start.to(device)
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        states = unroll(state.model, maze, n_steps, checkpoints(config.loss_at, n_steps), start)
+        loss = summed(config.loss, states, target)
+    loss.backward()  # type: ignore[no-untyped-call]
+    return loss.detach(), states[-1].detach()
+
+
+@torch.no_grad()
+def normalise(gradients: Iterable[Tensor]) -> None:
+    """Divide the gradient of each parameter by its norm (paper, section "Experimental setup")."""
+    for gradient in gradients:
+        gradient /= gradient.norm() + TINY
+
+
+@torch.no_grad()
+def _follow(average: nn.Module, model: nn.Module, decay: float) -> None:
+    for mean, weight in zip(average.parameters(), model.parameters(), strict=True):
+        mean.lerp_(weight, 1 - decay)

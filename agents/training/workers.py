@@ -1,0 +1,91 @@
+"""One process or many that train together: what they have to agree on.
+
+Every worker draws the same batch and takes its share; the gradients are averaged, so that k workers make the updates
+that one would make, but for rounding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Workers:
+    """A single process."""
+
+    rank = 0
+    size = 1
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def average(self, tensors: Iterable[Tensor]) -> None:
+        """Replace each tensor by its mean over the workers."""
+
+    def gather(self, share: Tensor) -> Tensor:
+        """The shares of all workers, one after the other."""
+        return share
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag of any worker is set."""
+        return flag
+
+
+class FabricWorkers(Workers):
+    """The processes that `torchrun` started, through Lightning Fabric."""
+
+    def __init__(self, device: str) -> None:
+        try:
+            from lightning_fabric import Fabric
+        except ImportError as error:
+            raise ValueError(
+                'training in several processes needs lightning-fabric: pip install "maze-nca-gym[train]"'
+            ) from error
+        accelerator = "cuda" if device.startswith("cuda") else "cpu"
+        n_nodes = int(os.environ["WORLD_SIZE"]) // int(os.environ["LOCAL_WORLD_SIZE"])
+        self._fabric: Any = Fabric(
+            accelerator=accelerator, devices=int(os.environ["LOCAL_WORLD_SIZE"]), num_nodes=n_nodes, strategy="ddp"
+        )
+        self._fabric.launch()
+        self.rank, self.size = self._fabric.global_rank, self._fabric.world_size
+        super().__init__(self._fabric.device)
+
+    def average(self, tensors: Iterable[Tensor]) -> None:
+        """Replace each tensor by its mean over the workers: one message for all of them."""
+        tensors = list(tensors)
+        flat = self._fabric.all_reduce(torch.cat([tensor.flatten() for tensor in tensors]), reduce_op="mean")
+        for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+            tensor.copy_(mean.view_as(tensor))
+
+    def gather(self, share: Tensor) -> Tensor:
+        """The shares of all workers, one after the other."""
+        gathered: Tensor = self._fabric.all_gather(share)
+        return gathered.flatten(0, 1)
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag of any worker is set."""
+        return bool(self._fabric.all_reduce(torch.tensor(float(flag), device=self.device), reduce_op="sum"))
+
+
+def find_workers(device: str = "auto") -> Workers:
+    """This process alone, or with its siblings if `torchrun` started it.
+
+    Args:
+        device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+
+    Raises:
+        ValueError: no such device, or no Lightning Fabric where it is needed.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda, cuda:0 ...") from error
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda was asked for, but torch finds no CUDA GPU; use cpu")
+    return FabricWorkers(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else Workers(found)
