@@ -1,8 +1,11 @@
-"""Whole rollouts of single mazes in machine code, forwards and backwards; importing this compiles nothing yet.
+"""Whole rollouts of single mazes, forwards and backwards, as source for the compiler; importing this compiles nothing.
 
-A map is flat: `channels` floats a tile, rows of tiles with zeros between them. `places` holds where the tiles start, row by
-row, and then some of them again, so that there is a multiple of `blocks.HEIGHT`; `taps` how far away the tiles are that
-the kernel reads, and `rows` how far away each float of them is, with zeros behind for the same reason.
+A map is flat: `channels` floats for each tile, rows of tiles, zeros around them, see `layout`. Its `form` is a tuple:
+
+    places: where the tiles start, row by row, and then one of them again, for a multiple of `blocks.HEIGHT`.
+    taps: how far from a tile the tiles start that it reads.
+    rows: how far from a tile all floats are that it reads, and then zeros, for a multiple of `blocks.HEIGHT`.
+    channels: as above, a multiple of `blocks.LANES`.
 """
 
 from __future__ import annotations
@@ -16,9 +19,22 @@ from .blocks import HEIGHT, LANES
 
 LIMIT = np.float32(STATE_LIMIT)
 ZERO = np.float32(0)
-FLOAT = 4
-CHUNK = 54
+CHUNK = 72
 """Tiles whose states and gradients stay in the innermost cache while the gradients of all weights grow."""
+
+FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8))"
+FORWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], f4[:,:,::1], f4[::1], {FORM}, i8, i8[::1], f4[:,:,:,::1])"
+BACKWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], b1, f4[::1], {FORM}, i8, i8[::1], f4[:,:,:,::1], f4[:,::1])"
+
+
+def address(array, n_floats):
+    """Where in memory a float32 of a flat array is, in bytes."""
+    return np.int64(array.ctypes.data) + 4 * n_floats
+
+
+def place(array, index):
+    """Where in memory an int64 of a flat array is, in bytes."""
+    return np.int64(array.ctypes.data) + 8 * index
 
 
 def put(tiles, places, flat):
@@ -29,139 +45,140 @@ def put(tiles, places, flat):
 
 
 def take(flat, places, tiles):
-    """Read (n_tiles, C) tiles from a map."""
+    """Read the first channels of a map, (n_tiles, C)."""
     for tile in range(tiles.shape[0]):
         for channel in range(tiles.shape[1]):
             tiles[tile, channel] = flat[places[tile] + channel]
 
 
-def step(share, x, weights, out, places, taps, channels, low):
-    """The next state, at least `low`."""
-    n_taps, vectors = len(taps), channels // LANES
-    for vector in range(0, vectors, 2):
-        first = FLOAT * vector * LANES
-        s, w, o = share.ctypes.data + first, weights.ctypes.data + first * n_taps * channels, out.ctypes.data + first
-        for block in range(0, len(places), HEIGHT):
-            p = places.ctypes.data + 8 * block
-            if vector + 1 < vectors:
-                blocks.step_2(s, x.ctypes.data, w, o, p, taps.ctypes.data, n_taps, channels, low)
-            else:
-                blocks.step_1(s, x.ctypes.data, w, o, p, taps.ctypes.data, n_taps, channels, low)
-
-
-def first_step(share, out, low):
-    """The state after nothing but zeros."""
+def first_step(share, least, out):
+    """The state after one of zeros."""
     for i in range(len(share)):
-        out[i] = min(max(share[i], low), LIMIT)
+        out[i] = min(max(share[i], least), LIMIT)
 
 
-def step_back(gate, gradient, weights, out, places, taps, channels):
-    """The gradient of the state before, zero where `gate`, that state, met a bound."""
-    n_taps, vectors = len(taps), channels // LANES
-    for vector in range(0, vectors, 2):
-        first = FLOAT * vector * LANES
-        s, w, o = gate.ctypes.data + first, weights.ctypes.data + first * n_taps * channels, out.ctypes.data + first
+def step(share, x, weights, form, least, out):
+    """The next state, numbers of `least` or more."""
+    places, taps, _, channels = form
+    for first in range(0, channels, 2 * LANES):
+        s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * channels)
         for block in range(0, len(places), HEIGHT):
-            p = places.ctypes.data + 8 * block
-            if vector + 1 < vectors:
-                blocks.step_back_2(s, gradient.ctypes.data, w, o, p, taps.ctypes.data, n_taps, channels)
+            p = place(places, block)
+            if first + LANES < channels:
+                blocks.step_2(s, address(x, 0), w, o, p, place(taps, 0), len(taps), channels, least)
             else:
-                blocks.step_back_1(s, gradient.ctypes.data, w, o, p, taps.ctypes.data, n_taps, channels)
+                blocks.step_1(s, address(x, 0), w, o, p, place(taps, 0), len(taps), channels, least)
 
 
-def weigh(x, gradient, out, rows, places, n_tiles, channels):
-    """Add the gradient of the weights, (rows, channels)."""
-    vectors = channels // LANES
-    for chunk in range(0, n_tiles, CHUNK):
-        p, n = places.ctypes.data + 8 * chunk, min(CHUNK, n_tiles - chunk)
-        for vector in range(0, vectors, 2):
-            first = FLOAT * vector * LANES
-            g = gradient.ctypes.data + first
-            for row in range(0, len(rows), HEIGHT):
-                o = out.ctypes.data + first + FLOAT * row * channels
-                r = rows.ctypes.data + 8 * row
-                if vector + 1 < vectors:
-                    blocks.weigh_2(x.ctypes.data, g, o, channels, r, p, n)
-                else:
-                    blocks.weigh_1(x.ctypes.data, g, o, channels, r, p, n)
-
-
-def forward(begin, end, history, shares, state, weights, places, taps, channels, raw, kept, outs):
-    """Roll out some mazes.
-
-    history (n, slots, map): the states by step, those that no ReLU has seen cut off at zero before they are read.
-    shares (1 or 2, B, tiles, C): of the first step, and of the others. state (B or 0, tiles, C). kept (n_steps + 1): where in outs (k, B, tiles, C) a state goes, or -1.
-    raw: the step without ReLU, from the first one on.
-    """
-    n_slots, n_steps = history.shape[1], len(kept) - 1
-    share = np.zeros(history.shape[2], np.float32)
-    for maze in range(begin, end):
-        maps = history[maze % len(history)]
-        put(shares[0, maze], places, share)
-        if len(state):
-            put(state[maze], places, maps[0])
-        for index in range(n_steps):
-            x, out = maps[index % n_slots], maps[(index + 1) % n_slots]
-            low = -LIMIT if index == raw else ZERO
-            if index == 0 and len(state) == 0:
-                first_step(share, out, low)
+def step_back(x, gradient, weights, form, out):
+    """The gradient of a state from that of the next one, where the state lies between its bounds."""
+    places, taps, _, channels = form
+    for first in range(0, channels, 2 * LANES):
+        s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels)
+        for block in range(0, len(places), HEIGHT):
+            p = place(places, block)
+            if first + LANES < channels:
+                blocks.step_back_2(s, address(gradient, 0), w, o, p, place(taps, 0), len(taps), channels)
             else:
-                step(share, x, weights, out, places, taps, channels, low)
-            if index == 0 and len(shares) == 2:
-                put(shares[1, maze], places, share)
-            if kept[index + 1] >= 0:
-                take(out, places, outs[kept[index + 1], maze])
-            if index == raw and index < n_steps - 1:
-                for i in range(len(out)):
-                    out[i] = max(out[i], ZERO)
+                blocks.step_back_1(s, address(gradient, 0), w, o, p, place(taps, 0), len(taps), channels)
 
 
-def add_inside(gradients, state, low, places, flat):
-    """Add the gradients of a state's (n_tiles, C) numbers where these met no bound."""
+def add_inside(gradients, least, x, places, flat):
+    """Add (n_tiles, C) gradients to a map where the state lies between its bounds."""
     for tile in range(gradients.shape[0]):
         for channel in range(gradients.shape[1]):
-            place = places[tile] + channel
-            flat[place] += gradients[tile, channel] if low < state[place] < LIMIT else ZERO
+            index = places[tile] + channel
+            if least < x[index] < LIMIT:
+                flat[index] += gradients[tile, channel]
 
 
-def backward(
-    begin,
-    end,
-    history,
-    gradients,
-    weights,
-    places,
-    taps,
-    rows,
-    channels,
-    has_state,
-    raw,
-    kept,
-    share_gradients,
-    weight_gradient,
-):
-    """The gradients of shares (1 or 2, B, tiles, C) and weights (rows, channels), from those of `outs`."""
-    n_steps = len(kept) - 1
+def weigh(x, gradient, form, n_tiles, out):
+    """Add the gradient of the weights, (rows, channels), given that of the state after `x`."""
+    places, _, rows, channels = form
+    for chunk in range(0, n_tiles, CHUNK):
+        p, n = place(places, chunk), min(CHUNK, n_tiles - chunk)
+        for first in range(0, channels, 2 * LANES):
+            g = address(gradient, first)
+            for row in range(0, len(rows), HEIGHT):
+                o, r = address(out, row * channels + first), place(rows, row)
+                if first + LANES < channels:
+                    blocks.weigh_2(address(x, 0), g, o, channels, r, p, n)
+                else:
+                    blocks.weigh_1(address(x, 0), g, o, channels, r, p, n)
+
+
+def forward(maze, slot, history, shares, state, weights, form, unbounded, kept, outs):
+    """Roll out one maze.
+
+    Args:
+        maze: its place in the batch.
+        slot: its place in the history.
+        history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two. The state
+            that has met no lower bound is written with zeros for its negative numbers.
+        shares: (1 or 2, B, n_tiles, C), what the maze adds in the first step, and in all others where that differs.
+        state: (B, n_tiles, C), where to start, no negative numbers, or an empty array for zeros.
+        weights: as `layout.pack` writes them.
+        form: of the maps.
+        unbounded: the step without a ReLU, counted from 0, if it is one of these.
+        kept: (n_steps + 1,), where in `outs` the state after each number of steps belongs, or -1.
+        outs: (k, B, n_tiles, c), receives the first c channels of states.
+    """
+    places, n_steps, maps = form[0], len(kept) - 1, history[slot]
+    share = np.zeros(history.shape[2], np.float32)
+    put(shares[0, maze], places, share)
+    if len(state):
+        put(state[maze], places, maps[0])
+    for index in range(n_steps):
+        x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
+        least = -LIMIT if index == unbounded else ZERO
+        if index == 0 and not len(state):
+            first_step(share, least, out)
+        else:
+            step(share, x, weights, form, least, out)
+        if index == 0 and len(shares) == 2:
+            put(shares[1, maze], places, share)
+        if kept[index + 1] >= 0:
+            take(out, places, outs[kept[index + 1], maze])
+        if index == unbounded and index < n_steps - 1:
+            first_step(out, ZERO, out)
+
+
+def backward(maze, slot, history, gradients, has_state, weights, form, unbounded, kept, share_gradients, sums):
+    """The gradients of one rollout.
+
+    Args:
+        maze: its place in the batch.
+        slot: its place in the history.
+        history: (n, n_steps + 1, map), as `forward` leaves it.
+        gradients: (k, B, n_tiles, c), of `outs`.
+        has_state: whether it started at something else than zeros.
+        weights: as `layout.pack` writes them, with inputs and outputs exchanged.
+        form: of the maps, with taps turned round.
+        unbounded: as in `forward`.
+        kept: as in `forward`.
+        share_gradients: (1 or 2, B, n_tiles, C), receives the gradients of `shares`.
+        sums: (rows, channels), has the gradient of the weights added.
+    """
+    places, n_steps, maps = form[0], len(kept) - 1, history[slot]
     share, here, there = np.zeros((3, history.shape[2]), np.float32)
-    for maze in range(begin, end):
-        maps = history[maze]
-        share[:] = ZERO
-        here[:] = ZERO
-        for index in range(n_steps - 1, -1, -1):
-            x, out = maps[index], maps[index + 1]
-            if index < n_steps - 1:
-                step_back(out, there, weights, here, places, taps, channels)
-            if kept[index + 1] >= 0:
-                add_inside(gradients[kept[index + 1], maze], out, -LIMIT if index == raw else ZERO, places, here)
-            if index or has_state:
-                weigh(x, here, weight_gradient, rows, places, gradients.shape[2], channels)
-            if index == 0 and len(share_gradients) == 2:
-                take(share, places, share_gradients[1, maze])
-                share[:] = ZERO
-            for i in range(len(share)):
-                share[i] += here[i]
-            here, there = there, here
-        take(share, places, share_gradients[0, maze])
+    for index in range(n_steps - 1, -1, -1):
+        x, out = maps[index], maps[index + 1]
+        if index < n_steps - 1:
+            step_back(out, there, weights, form, here)
+        if kept[index + 1] >= 0:
+            add_inside(gradients[kept[index + 1], maze], -LIMIT if index == unbounded else ZERO, out, places, here)
+        if index or has_state:
+            weigh(x, here, form, gradients.shape[2], sums)
+        if index == 0 and len(share_gradients) == 2:
+            take(share, places, share_gradients[1, maze])
+            share[:] = ZERO
+        for i in range(len(share)):
+            share[i] += here[i]
+        here, there = there, here
+    take(share, places, share_gradients[0, maze])
 
 
-KERNELS = (put, take, step, first_step, step_back, weigh, forward, add_inside, backward)
+HELPERS = (address, place, put, take, first_step, step, step_back, add_inside, weigh)
+"""Each after those it calls."""
+KERNELS = ((forward, FORWARD), (backward, BACKWARD))
+"""With their signatures, so that they compile at once."""

@@ -1,4 +1,4 @@
-"""Which rollouts the machine code covers, and the same in PyTorch for all others."""
+"""Which rollouts run in machine code, and the same in PyTorch for all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
@@ -15,59 +15,66 @@ from ..nca import NCA
 
 
 def unroll(
-    model: Policy, maze: Tensor, n_steps: int, keep: Sequence[int], state: Tensor | None = None, start_step: int = 0
+    model: Policy,
+    maze: Tensor,
+    n_steps: int,
+    keep: Sequence[int],
+    state: Tensor | None = None,
+    start_step: int = 0,
+    *,
+    n_returned: int | None = None,
 ) -> list[Tensor]:
     """The states of a rollout after some numbers of iterations, differentiable in the model's weights and biases.
 
-    Equal to those of `rollout` up to rounding, clipped as there; where a state meets a bound, its gradient stops. The same on any number
-    of threads, to the bit; `torch.set_num_threads` sets it. Without gradients (`torch.no_grad()`) no states are
-    kept in memory but those returned.
+    They are those of `policy.rollout` up to rounding, clipped as there; where a state meets a bound, gradients stop.
+    Neither they nor the gradients depend on the number of threads, `torch.get_num_threads()`, where `supported`.
+    There, and without gradients, as under `torch.no_grad()`, no states stay in memory but those returned.
 
     Args:
         model: what to iterate.
         maze: (B, T, H, W) floats, the one-hot tiles.
         n_steps: iterations, at least 1.
-        keep: the numbers of iterations after which to return the state, ascending, the last `n_steps`.
-        state: (B, C, H, W), where to start; by default zeros. It gets no gradient. More channels than needed are ignored.
+        keep: the numbers of iterations after which to return the state, ascending, the last of them `n_steps`.
+        state: (B, C, H, W), where to start; by default zeros. It gets no gradient.
         start_step: iterations that `state` has already had.
+        n_returned: how many channels to return, the first ones; by default all. A loss that needs the path alone
+            is faster with 1.
 
     Returns:
-        A (B, C, H, W) state for each entry of `keep`; channels may lie side by side in memory.
+        A (B, n_returned, H, W) state for each entry of `keep`; in memory its channels may lie side by side.
 
     Raises:
-        ValueError: `keep` does not ascend from at least 1 to `n_steps`, or as `Policy.forward`.
+        ValueError: `keep` does not ascend from at least 1 to `n_steps`, the model has not `n_returned` channels, or
+            as `Policy.forward`.
     """
-    if list(keep) != sorted(set(keep)) or not keep or keep[0] < 1 or keep[-1] != n_steps:
-        raise ValueError(f"keep must ascend from at least 1 to n_steps, {n_steps}, got {list(keep)}")
+    _check(model, n_steps, keep, n_returned)
     if maze.ndim != 4:
         raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
-    if state is not None:
-        state = state.detach()
-        model._check(maze, state)
-        state = state[:, : model.n_channels]
-    elif maze.shape[1] != model.n_tiles:
-        raise ValueError(f"the policy reads {model.n_tiles} maze channels, got {maze.shape[1]}")
+    start = maze.new_zeros(()).expand(len(maze), model.n_channels, *maze.shape[2:]) if state is None else state.detach()
+    model._check(maze, start)
+    start = start[:, : model.n_channels]
     if supported(model, maze):
         assert isinstance(model, NCA)
-        return _fused(model, maze, tuple(keep), state, start_step)
-    return [current for index, current in enumerate(_trace(model, maze, n_steps, state, start_step)) if index in keep]
+        return _fused(model, maze, keep, None if state is None else start, start_step, n_returned)
+    states = enumerate(_trace(model, maze, n_steps, start, start_step))
+    return [current[:, :n_returned] for n_iterations, current in states if n_iterations in keep]
 
 
 def supported(model: Policy, maze: Tensor) -> bool:
-    """Whether `unroll` runs a model on a batch in machine code.
+    """Whether `unroll` runs a model on these mazes in machine code.
 
-    It does for an `NCA` in float32 on the CPU with shared weights, the ReLU as its activation, and no `max_pool`, outside of autocast
-    and where the compiler works.
+    It does so for an `NCA` with shared weights, without `max_pool`, and with the ReLU as its activation, in float32 on
+    the CPU, outside of autocast, where the compiler works. The first call compiles, which takes some seconds once per
+    installation.
     """
     return (
         type(model) is NCA
         and model.shared_weights
         and not model.max_pool
         and model.activation is torch.relu
-        and {maze.dtype, *(p.dtype for p in model.parameters())} == {torch.float32}
-        and {maze.device.type, model.device.type} == {"cpu"}
+        and all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in (maze, *model.parameters()))
         and not torch.is_autocast_enabled("cpu")
-        and min(maze.shape) > 0
+        and maze.numel() > 0
         and _compiles()
     )
 
@@ -75,37 +82,46 @@ def supported(model: Policy, maze: Tensor) -> bool:
 @cache
 def _compiles() -> bool:
     try:
-        from .compiling import compiled  # here, because it takes a third of a second
+        from .compiling import compiled  # here, because importing the compiler takes a third of a second
 
         compiled()
-    except Exception:
+    except Exception:  # whatever keeps it from working here: everything works without it
         return False
     return True
 
 
-def _fused(model: NCA, maze: Tensor, keep: tuple[int, ...], state: Tensor | None, start_step: int) -> list[Tensor]:
-    from .function import Plan, Unroll  # here, because it imports numba
+def _fused(
+    model: NCA, maze: Tensor, keep: Sequence[int], state: Tensor | None, start_step: int, n_returned: int | None
+) -> list[Tensor]:
+    from .function import Plan, Unroll  # here, because they import the compiler
+    from .layout import layout
 
-    last = -1 if model.n_layers is None else model.n_layers - 1 - start_step
-    plan = Plan(model.kernel_size, tuple(model._taps.tolist()), keep, max(last, -1))
-    share = model.share(maze, start_step)
-    shares = [share.expand(len(maze), -1, *maze.shape[2:])]
-    if not model.skip_connections and start_step == 0:
-        shares.append(model.share(maze, 1).expand_as(share))
+    height, width = maze.shape[2:]
+    form = layout(model.n_channels, height, width, model.kernel_size, tuple(model._taps.tolist()))
+    unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step
+    plan = Plan(form, tuple(keep), n_returned or model.n_channels, unbounded)
+    size = (len(maze), model.n_channels, height, width)
+    shares = [model.share(maze.contiguous(memory_format=torch.channels_last), start_step).expand(size)]
+    if start_step == 0 and not model.skip_connections:
+        shares.append(model.share(maze, 1).expand(size))
     return list(Unroll.apply(plan, state, model.weights[0][:, model.n_tiles :], *shares))
 
 
-def _trace(model: Policy, maze: Tensor, n_steps: int, state: Tensor | None, start_step: int) -> Iterator[Tensor]:
+def _trace(model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:
     """Every state of a rollout in PyTorch, the first as given; what the maze adds is computed once, where it stays."""
-    if not isinstance(model, NCA) or not (model.shared_weights and model.skip_connections):
+    if type(model) is not NCA or not (model.shared_weights and model.skip_connections):
         yield from trace(model, maze, n_steps, state, start_step=start_step)
         return
-    maze = maze.contiguous(memory_format=torch.channels_last)
-    if state is None:
-        state = maze.new_zeros(len(maze), model.n_channels, *maze.shape[2:])
     state = state.contiguous(memory_format=torch.channels_last)
-    share = model.share(maze)
+    share = model.share(maze.contiguous(memory_format=torch.channels_last))
     yield state
     for step in range(start_step, start_step + n_steps):
         state = model.advance(share, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
         yield state
+
+
+def _check(model: Policy, n_steps: int, keep: Sequence[int], n_returned: int | None) -> None:
+    if not keep or list(keep) != sorted(set(keep)) or keep[0] < 1 or keep[-1] != n_steps:
+        raise ValueError(f"keep must ascend from at least 1 to n_steps, {n_steps}, got {list(keep)}")
+    if n_returned is not None and not 1 <= n_returned <= model.n_channels:
+        raise ValueError(f"n_returned must be from 1 to {model.n_channels}, got {n_returned}")
