@@ -1,6 +1,6 @@
 """Training policies by supervised rollouts (paper, section "Experimental setup")."""
 
-from .config import PRESETS, TrainingConfig, preset
+from .config import PRESETS, TrainingConfig, changed, preset
 from .loop import CHECKPOINT, MODEL, Diverged, Rhythm, train
 from .report import Line, Report, Silence
 from .state import TrainingState
@@ -18,6 +18,7 @@ __all__ = [
     "TrainingConfig",
     "TrainingState",
     "Workers",
+    "changed",
     "find_workers",
     "preset",
     "train",

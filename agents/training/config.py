@@ -103,7 +103,7 @@ class TrainingConfig:
     precision: str = "float32"
     """float32, or bfloat16 (autocast): faster on GPUs and CPUs that have it in hardware, much slower elsewhere."""
     compile: bool = False
-    """Run the rollout through torch.compile: worth it on GPUs."""
+    """Run iterations through torch.compile: for GPUs; half a minute to compile, no gain on a CPU."""
     seed: int = 0
     """Of all that is drawn: initial weights, levels, pool."""
 
@@ -305,6 +305,20 @@ PRESETS: dict[str, TrainingConfig] = {
 }
 """Name -> configuration. `paper-...` are the paper's best on a fixed training set, `fast` is ours for one size and
 `extrapolate` for every size and family."""
+
+
+def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
+    """A configuration with other values; with another model it loses the options that this model does not have.
+
+    Raises:
+        ValueError: bad values, or unknown fields.
+    """
+    unknown = sorted(set(changes) - {field.name for field in fields(config)})
+    _check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+    if changes.get("model", config.model) in MODELS:
+        known = inspect.signature(model_class(changes.get("model", config.model))).parameters
+        changes = {name: None for name in OPTIONS if name not in known} | changes
+    return replace(config, **changes)
 
 
 def preset(name: str) -> TrainingConfig:

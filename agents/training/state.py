@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
+from ..learned.nca import NCA
 from ..policy import Policy
 from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
 from ..weights import model_class, shapes_of
@@ -48,8 +49,10 @@ class TrainingState:
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
         """A run before its first update."""
         model = config.make_model().to(device)
-        optimiser = Adam(model.parameters(), lr=config.learning_rate)
-        return cls(config, model, optimiser, copy.deepcopy(model) if config.ema_decay else None)
+        average = copy.deepcopy(model) if config.ema_decay else None
+        if config.compile:
+            compile_iterations(model)
+        return cls(config, model, Adam(model.parameters(), lr=config.learning_rate), average)
 
     @property
     def best_model(self) -> Policy:
@@ -107,6 +110,15 @@ class TrainingState:
         for key, parameter in self.model.named_parameters():
             moments = {name: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for name in MOMENTS}
             self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **moments}
+
+
+def compile_iterations(model: Policy) -> None:
+    """Let torch.compile make one kernel of an iteration, wherever PyTorch runs it.
+
+    What runs in machine code anyway (`fused`) stays as it is.
+    """
+    for method in ("share", "advance") if isinstance(model, NCA) else ("update",):
+        setattr(model, method, torch.compile(getattr(model, method)))
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
