@@ -5,20 +5,21 @@ from __future__ import annotations
 import inspect
 import itertools
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast, get_args, get_type_hints
 
 from ..evaluation.level_sets import FAMILIES
 from ..policy import TASKS, Policy
-from ..weights import MODELS, model_class
+from ..weights import MODELS, model_class, shapes_of
 from .draws import torch_draws
 from .losses import LOSSES
 from .schedules import SCHEDULES
 
 TILES_OF_TASK = {"shortest-path": 4, "diameter": 2}
 PRECISIONS = ("float32", "bfloat16")
+LEAST_SIZE = 4
+"""Smaller levels of some families do not exist, hence no sets that are held out."""
 OPTIONS = (
     "kernel_size",
     "cut_corners",
@@ -111,9 +112,15 @@ class TrainingConfig:
         _check_types(self)
         _check_choices(self)
         _check_ranges(self)
-        self.model_options  # noqa: B018 - raises ValueError where the model has no such option
         for family in self.families:
             _check(family in FAMILIES, f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+        one_layer = self.model_options | ({} if self.n_layers is None else {"n_layers": 1})
+        shapes_of(model_class(self.model), one_layer)  # raises ValueError where the model refuses an option
+
+    @property
+    def n_fresh(self) -> int:
+        """Levels that are drawn for an update: all of its batch, or with a pool the newcomers alone."""
+        return round(self.pool_fresh * self.batch_size) if self.pool_size else self.batch_size
 
     @property
     def model_options(self) -> dict[str, Any]:
@@ -132,11 +139,7 @@ class TrainingConfig:
         return options | ({"size": self.sizes[0]} if "size" in known else {})
 
     def make_model(self) -> Policy:
-        """The model with its initial weights.
-
-        Raises:
-            ValueError: options that the model refuses, or cannot train under.
-        """
+        """The model with its initial weights."""
         generator = torch_draws(self.seed, "weights")
         return cast(Policy, cast(Any, model_class(self.model))(**self.model_options, generator=generator))
 
@@ -152,8 +155,11 @@ class TrainingConfig:
             ValueError: an unknown or missing field, or a bad value.
         """
         names = {field.name for field in fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != names:
-            raise ValueError(f"a configuration must have exactly the fields {', '.join(sorted(names))}")
+        if not isinstance(values, Mapping):
+            raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
+        unknown, missing = sorted(set(values) - names), sorted(names - set(values))
+        _check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+        _check(not missing, f"the configuration lacks {', '.join(missing)}")
         fixed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
         return cls(**fixed)
 
@@ -161,16 +167,15 @@ class TrainingConfig:
 def _check_types(config: TrainingConfig) -> None:
     hints = get_type_hints(TrainingConfig)
     for field in fields(config):
-        value, hint = getattr(config, field.name), hints[field.name]
-        if not _is_of(value, hint):
-            raise ValueError(f"{field.name} must be of type {getattr(hint, '__name__', hint)}, got {value!r}")
+        value = getattr(config, field.name)
+        _check(_is_of(value, hints[field.name]), f"{field.name} must be of type {field.type}, got {value!r}")
 
 
 def _is_of(value: Any, hint: Any) -> bool:
     """Whether a value is of a simple type, a union or a tuple of them; an integer is a float, a bool no number."""
     arguments = get_args(hint)
     if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if not arguments:
@@ -213,11 +218,14 @@ def _check_ranges(config: TrainingConfig) -> None:
     for name, (least, most) in ranges.items():
         if not least <= getattr(config, name) <= most:
             raise ValueError(f"{name} must be from {least:,} to {most:,}, got {getattr(config, name):,}")
-    _check(config.n_levels is None or config.n_levels >= 1, f"n_levels must be at least 1, got {config.n_levels}")
-    _check(bool(config.families), "families must name at least one")
     _check(
-        bool(config.sizes) and all(2 <= size <= 1024 for size in config.sizes),
-        f"sizes must be from 2 to 1,024, at least one, got {config.sizes}",
+        config.n_levels is None or 1 <= config.n_levels <= 2**24,
+        f"n_levels must be None or from 1 to {2**24:,}, got {config.n_levels}",
+    )
+    _check(bool(config.families), f"families must name at least one of {', '.join(FAMILIES)}")
+    _check(
+        bool(config.sizes) and all(LEAST_SIZE <= size <= 1024 for size in config.sizes),
+        f"sizes must be from {LEAST_SIZE} to 1,024, at least one, got {config.sizes}",
     )
     at = config.loss_at
     _check(
@@ -226,6 +234,11 @@ def _check_ranges(config: TrainingConfig) -> None:
     )
     _check_lengths(config)
     _check_pool(config)
+    _check(
+        config.n_fresh >= len(config.families) or bool(config.pool_size and not config.pool_fresh),
+        f"an update needs a fresh level of each of {len(config.families)} families, it has {config.n_fresh}: "
+        f"raise batch_size{' or pool_fresh' if config.pool_size else ''}",
+    )
 
 
 def _check_lengths(config: TrainingConfig) -> None:

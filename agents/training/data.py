@@ -74,8 +74,7 @@ class LevelStream:
         """The levels that an update needs: `batch_size`, or with a pool its newcomers alone."""
         config = self.config
         if config.n_levels is None:
-            n = round(config.pool_fresh * config.batch_size) if config.pool_size else config.batch_size
-            return self.draw(draws(config.seed, "levels", update), n, self.size(update))
+            return self.draw(draws(config.seed, "levels", update), config.n_fresh, self.size(update))
         return self._fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
