@@ -26,6 +26,7 @@ COMMANDS = (
     "",
     "solve",
     "play",
+    "evaluate",
     "generate",
     "levels",
     "levels list",
@@ -309,7 +310,7 @@ WRONG = {
     "levels list nowhere": "nowhere",
     "policies show nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "policies": "{list, show}",
-    "": "{solve, play, generate, levels, policies}",
+    "": "Expected one of {solve, play, ",
     "solv": "Unrecognized options: solv",
 }
 

@@ -5,6 +5,9 @@ torch is imported when something that needs it is first used, and so is matplotl
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .level_sets import (
     FAMILIES,
     Family,
@@ -16,13 +19,48 @@ from .level_sets import (
     validation_levels,
 )
 
+if TYPE_CHECKING:
+    from .figures import Result, draw_iterations, draw_sizes, draw_stability
+    from .intervals import Estimate, mean, proportion
+    from .iterations import default_steps
+    from .metrics import Evaluation, Metrics, Point, evaluate
+    from .stability import Stability, measure_stability
+
 __all__ = [
     "FAMILIES",
+    "Estimate",
+    "Evaluation",
     "Family",
+    "Metrics",
+    "Point",
+    "Result",
+    "Stability",
+    "default_steps",
+    "draw_iterations",
+    "draw_sizes",
+    "draw_stability",
+    "evaluate",
     "held_out_sets",
     "is_reserved",
+    "mean",
+    "measure_stability",
     "most_levels",
+    "proportion",
     "reserved_hashes",
     "test_levels",
     "validation_levels",
 ]
+
+_LAZY = {
+    **dict.fromkeys(("Result", "draw_iterations", "draw_sizes", "draw_stability"), ".figures"),
+    **dict.fromkeys(("Estimate", "mean", "proportion"), ".intervals"),
+    "default_steps": ".iterations",
+    **dict.fromkeys(("Evaluation", "Metrics", "Point", "evaluate"), ".metrics"),
+    **dict.fromkeys(("Stability", "measure_stability"), ".stability"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name], __name__), name)

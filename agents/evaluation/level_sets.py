@@ -126,7 +126,7 @@ def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
     length, variants = _chunk_length(int(size)), FAMILIES[family].variants
     parts = [
         generate(
-            np.random.default_rng(_seed(kind, name, chunk, variant)),
+            np.random.default_rng(named_seed(f"{kind} {name}", chunk, variant)),
             length // len(variants),
             int(size),
             FAMILIES[family].generator,
@@ -138,10 +138,9 @@ def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
     return np.stack(parts, axis=1).reshape(length, *parts[0].shape[1:])
 
 
-def _seed(kind: str, name: str, *indices: int) -> np.random.SeedSequence:
-    """Of text, hence a number of over a hundred bits, to which no training seed ever comes near."""
-    entropy = int.from_bytes(f"maze_nca_gym {kind} {name}".encode(), "little")
-    return np.random.SeedSequence(entropy, spawn_key=indices)
+def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
+    """A seed of text: a number of over a hundred bits, to which no training seed ever comes near."""
+    return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 
 def held_out_sets(sizes: Iterable[int], task: str) -> list[LevelSet]:

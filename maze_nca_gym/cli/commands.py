@@ -9,6 +9,7 @@ from typing import Annotated, Any, Protocol, TypeAlias
 import tyro
 from tyro.conf import subcommand
 
+from maze_nca_gym.cli.evaluate import Evaluate
 from maze_nca_gym.cli.generate import Generate
 from maze_nca_gym.cli.levels import ListLevels, ShowLevels
 from maze_nca_gym.cli.play import Play
@@ -48,6 +49,7 @@ class Policies:
 AnyCommand: TypeAlias = (
     Annotated[Solve, subcommand("solve")]
     | Annotated[Play, subcommand("play")]
+    | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Generate, subcommand("generate")]
     | Annotated[Levels, subcommand("levels")]
     | Annotated[Policies, subcommand("policies")]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from rich.text import Text
 
 from maze_nca_gym.atomic import replacing
 
+_PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
 
 
@@ -28,9 +32,11 @@ def print_facts(facts: Mapping[str, str]) -> None:
     Console().print(table)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = ()) -> None:
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = (), title: str | None = None
+) -> None:
     """A table with a header; the columns named in `numbers` are aligned to the right."""
-    table = Table()
+    table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column, justify="right" if column in numbers else "left", no_wrap=column == columns[0])
     for row in rows:
@@ -60,6 +66,29 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         job = progress.add_task(label, total=total)
         yield lambda n: progress.advance(job, n)
+
+
+def percent(fraction: float) -> str:
+    """Rounded down, so that 100 % means all."""
+    return f"{int(fraction * 10_000) / 100:.2f} %"
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages on which figures depend."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """Check that there is such a folder to write in, or can be.
+
+    Raises:
+        ValueError: a file is in the way, or writing is not allowed.
+    """
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise ValueError(f"{option} must be a folder, but {existing} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ValueError(f"{option} must be a folder to write in, but writing in {existing} is not allowed")
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from maze_nca_gym.cli.numbers import INTEGER, check_at_least
 from maze_nca_gym.cli.options import LevelOptions
+from maze_nca_gym.cli.output import check_folder
 
 DEFAULT_N = 1000
 PICTURES = ("gif", "png")
@@ -59,9 +60,7 @@ class Solve:
         check_at_least("--steps", self.steps, 1)
         check_at_least("--picture-level", self.picture_level, 0)
         self.source.check()
-        existing = next(path for path in (self.out, *self.out.absolute().parents) if path.exists())
-        if not existing.is_dir():
-            raise ValueError(f"--out must be a folder, but {existing} is a file")
+        check_folder("--out", self.out)
 
     def run(self) -> int:
         """Solve, print, save; returns the exit code.

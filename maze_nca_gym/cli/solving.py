@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 import time
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -12,7 +10,7 @@ import torch
 from maze_nca_gym.agents import Policy, find_policy, load
 from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit
 from maze_nca_gym.cli.messages import JobError, complain
-from maze_nca_gym.cli.output import print_facts, progress_bar, write_json
+from maze_nca_gym.cli.output import percent, print_facts, progress_bar, versions, write_json
 from maze_nca_gym.cli.picture import draw_episode
 from maze_nca_gym.cli.solve import DEFAULT_N, PICTURES
 from maze_nca_gym.envs.backend_torch import find_device
@@ -21,8 +19,6 @@ from maze_nca_gym.levels import LevelSet
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.solve import Solve
-
-_PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 
 class _Job(NamedTuple):
@@ -85,7 +81,7 @@ def _results(command: Solve, job: _Job, outcome: Outcome, seconds: float) -> dic
             "device": command.device,
             "steps": job.n_steps,
         },
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        "versions": versions(),
         "metrics": _metrics(outcome),
         "timing": {"seconds": seconds, "levels_per_second": len(job.levels) / seconds},
     }
@@ -114,17 +110,12 @@ def _print(command: Solve, job: _Job, results: dict[str, Any]) -> None:
             "levels": command.source.describe(job.levels),
             "number of levels": f"{metrics['n_levels']:,}",
             "accuracy": f"{metrics['accuracy']:.4f}",
-            "complete": _percent(metrics["complete"]),
-            "optimal": _percent(metrics["optimal"]),
+            "complete": percent(metrics["complete"]),
+            "optimal": percent(metrics["optimal"]),
             "steps until optimal": steps,
             "speed": f"{timing['levels_per_second']:,.0f} levels/s ({timing['seconds']:.1f} s on {command.device})",
         }
     )
-
-
-def _percent(fraction: float) -> str:
-    """Rounded down, so that 100 % means all."""
-    return f"{int(fraction * 10_000) / 100:.2f} %"
 
 
 def _save(command: Solve, results: dict[str, Any]) -> None:

@@ -1,0 +1,78 @@
+"""What a policy does in the long run: rest, go round in a cycle, or wander."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maze_nca_gym.levels import level_hashes
+
+from ..policy import Policy, trace
+from .rollouts import path_of
+
+WINDOW = 64
+"""Iterations that are looked at."""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """In the window, the fractions of levels on which something
+
+    Attributes:
+        rests: is the same after every iteration.
+        cycles: comes back to itself, again and again.
+        wanders: does neither.
+        periods: period of a cycle in iterations, as text -> fraction of levels that have it.
+    """
+
+    rests: float
+    cycles: float
+    wanders: float
+    periods: dict[str, float]
+
+    @classmethod
+    def of(cls, periods: NDArray[np.int64]) -> Habit:
+        """From (N,) periods: 1 where it rests, 0 where it wanders."""
+        counts = Counter(periods[periods > 1].tolist())
+        return cls(
+            float((periods == 1).mean()),
+            float((periods > 1).mean()),
+            float((periods == 0).mean()),
+            {str(period): count / len(periods) for period, count in sorted(counts.items())},
+        )
+
+
+def find_periods(
+    policy: Policy, maze: Tensor, state: Tensor, start_step: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The periods of the state and of its rounded path, (B,) each: 1 at rest, 0 where there is none.
+
+    A state's period, of at most `WINDOW` iterations, is proven: an iteration is the same function of the state at
+    every step, so what is back to the bit comes back for ever. A path's, of at most half of `WINDOW`, is what all of
+    the window showed; it exists too where the state approaches a cycle, or counts on while the path is steady.
+
+    Args:
+        policy: it iterates alike from `start_step` on.
+        maze: (B, T, H, W).
+        state: (B, C, H, W), to which every level has settled if it ever does.
+        start_step: iterations that `state` has already had.
+    """
+    of_state = np.zeros(len(state), np.int64)
+    hashes = []
+    for step, current in enumerate(trace(policy, maze, WINDOW, state, start_step=start_step)):
+        hashes.append(level_hashes((path_of(current) > 0.5).astype(np.uint8)))
+        back = (current == state).flatten(1).all(dim=1).cpu().numpy()
+        of_state[back & (of_state == 0)] = step
+    return of_state, repeat_periods(np.array(hashes))
+
+
+def repeat_periods(history: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The least period of every column of a (T, B) history, at most T // 2; 0 where there is none."""
+    periods = np.zeros(history.shape[1], np.int64)
+    for period in range(len(history) // 2, 0, -1):
+        periods[(history[period:] == history[:-period]).all(axis=0)] = period
+    return periods

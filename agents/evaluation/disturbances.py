@@ -1,0 +1,118 @@
+"""What is done to a policy in the middle of an episode: its state is corrupted, a wall edited, the target moved.
+
+Every draw has a seed of the disturbance's name and the level's place in its set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maze_nca_gym.envs.tasks import Task
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.solvers import distances
+
+from .level_sets import named_seed
+
+FRACTIONS = (0.01, 0.02, 0.05, 0.1)
+"""Of a state's entries, that are corrupted."""
+TRIES = 256
+"""Tiles that are tried on a level until one changes its solution."""
+
+
+def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
+    """A copy of (B, C, H, W) states in which some entries have the value of another tile.
+
+    On every level that fraction of the entries, drawn evenly among all channels and tiles, is replaced; each by the
+    value that its channel has at another tile, drawn evenly. So the values are such as occur, in the wrong places.
+
+    Args:
+        state: what to corrupt.
+        fraction: of the entries, to the nearest number of them but at least one.
+        first: the place of the first level in its set.
+    """
+    _, n_channels, height, width = state.shape
+    area = height * width
+    entries = n_channels * area
+    corrupted = state.cpu().numpy().reshape(len(state), entries).copy()
+    for i, values in enumerate(corrupted):
+        rng = np.random.default_rng(named_seed(f"corruption {fraction}", first + i))
+        places = rng.choice(entries, max(1, round(fraction * entries)), replace=False, shuffle=False)
+        tiles = places % area
+        donors = (tiles + rng.integers(1, area, size=len(places))) % area
+        values[places] = values[places - tiles + donors]
+    return torch.from_numpy(corrupted).view(state.shape).to(state.device)
+
+
+def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
+    """The (H, W) level without a wall inside of its outer frame, so that the solution gets shorter (for the diameter,
+    or longer) and the old one is no longer optimal; None if no such wall was found."""
+    walls = level == Tile.WALL
+    walls[[0, -1]] = walls[:, [0, -1]] = False
+    edited, solutions = _try_tiles(rng, task, level, walls, Tile.EMPTY)
+    return _first(edited, solutions.sum(axis=(1, 2)) != target.sum())
+
+
+def close_path(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
+    """The (H, W) level with a wall on an empty tile of the canonical solution; None if it would be unsolvable."""
+    edited, solutions = _try_tiles(rng, task, level, target & (level == Tile.EMPTY), Tile.WALL)
+    return _first(edited, solutions.sum(axis=(1, 2)) > 0)
+
+
+def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
+    """The (H, W) level with its target on another tile that the source reaches; None if there is none."""
+    places = np.argwhere((distances(level) > 0) & (level != Tile.TARGET))
+    if not len(places):
+        return None
+    moved = np.where(level == Tile.TARGET, np.uint8(Tile.EMPTY), level)
+    moved[tuple(rng.choice(places))] = Tile.TARGET
+    return moved
+
+
+def _try_tiles(
+    rng: np.random.Generator, task: Task, level: Tiles, candidates: NDArray[np.bool_], tile: Tile
+) -> tuple[Tiles, NDArray[np.bool_]]:
+    """Levels with that tile on one of the candidates each, in random order, and their solutions: (K, H, W) both."""
+    places = rng.permutation(np.argwhere(candidates))[:TRIES]
+    edited = np.repeat(level[None], len(places), axis=0)
+    edited[np.arange(len(places)), places[:, 0], places[:, 1]] = tile
+    return edited, task.solve(edited) if len(places) else np.zeros(edited.shape, np.bool_)
+
+
+def _first(levels: Tiles, wanted: NDArray[np.bool_]) -> Tiles | None:
+    return levels[wanted.argmax()] if wanted.any() else None
+
+
+Edit = Callable[[np.random.Generator, Task, Tiles, NDArray[np.bool_]], "Tiles | None"]
+EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "target moved": move_target}
+"""Name -> what edits one level."""
+
+
+def edits_of(task: Task) -> dict[str, Edit]:
+    """Those that make sense for a task: without endpoints, no target can move."""
+    return {name: edit for name, edit in EDITS.items() if task.has_endpoints or edit is not move_target}
+
+
+def edit_levels(
+    name: str, task: Task, tiles: Tiles, targets: NDArray[np.bool_], first: int
+) -> tuple[NDArray[np.intp], Tiles]:
+    """The places of the levels that could be edited in this way, and what became of them.
+
+    Args:
+        name: one of `EDITS`.
+        task: of the levels.
+        tiles: (N, H, W) uint8.
+        targets: (N, H, W) bool, their canonical solutions.
+        first: the place of the first level in its set.
+    """
+    found = [
+        EDITS[name](np.random.default_rng(named_seed(name, first + i)), task, level, target)
+        for i, (level, target) in enumerate(zip(tiles, targets, strict=True))
+    ]
+    rows = [i for i, level in enumerate(found) if level is not None]
+    edited = [level for level in found if level is not None]
+    return np.array(rows, np.intp), np.array(edited, np.uint8).reshape(len(rows), *tiles.shape[1:])

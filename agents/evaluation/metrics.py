@@ -1,0 +1,143 @@
+"""Accuracy, complete and optimal with intervals, after many numbers of iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.scoring import Scores
+
+from ..policy import Policy
+from . import agreement
+from .intervals import Estimate, mean, proportion
+from .iterations import check_steps, checkpoints, default_steps
+from .rollouts import Report, batches, encode, path_of, score_state, task_of, tiles_of, visit
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics of `scoring.Scores` on a sample of levels.
+
+    Attributes:
+        accuracy: mean, with the normal interval.
+        complete, optimal: fractions, with Wilson's intervals.
+    """
+
+    accuracy: Estimate
+    complete: Estimate
+    optimal: Estimate
+
+    @classmethod
+    def of(cls, table: NDArray[np.float64]) -> Metrics:
+        """From an (N, 4) `Scores.table`."""
+        scores = Scores(table)
+        return cls(mean(scores.accuracy), proportion(scores.complete), proportion(scores.optimal))
+
+
+@dataclass(frozen=True)
+class Point:
+    """The metrics after some number of iterations."""
+
+    step: int
+    metrics: Metrics
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a policy did on some levels.
+
+    Attributes:
+        n_levels: how many there were.
+        n_steps: iterations that it was given.
+        curve: from the first iteration to the last, or to that from which on nothing changed on any level.
+        agreement: kind of path (`agreement.KINDS`) -> the fraction of levels that ended in it.
+    """
+
+    n_levels: int
+    n_steps: int
+    curve: tuple[Point, ...]
+    agreement: dict[str, float]
+
+    @property
+    def final(self) -> Metrics:
+        """After the last iteration."""
+        return self.curve[-1].metrics
+
+
+@torch.no_grad()
+def evaluate(
+    policy: Policy,
+    levels: LevelSet | Tiles,
+    n_steps: int | None = None,
+    *,
+    name: str | None = None,
+    batch: int | None = None,
+    steps: Sequence[int] | None = None,
+    report: Report = lambda _: None,
+) -> Evaluation:
+    """Run a policy on levels and score it on the way.
+
+    The states are those of a plain rollout: a model whose last layer has no ReLU goes without it at that step alone,
+    whenever the rollout ends.
+
+    Args:
+        policy: on any device.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them.
+        n_steps: iterations; by default those of `default_steps`.
+        name: the policy's name in the registry, where its card may say how many iterations it is made for.
+        batch: levels that run at once; it does not change what comes out, but for the rounding of fast convolutions.
+        steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `checkpoints`.
+        report: is told of progress, `N * n_steps` in all.
+
+    Raises:
+        ValueError: levels of another task or size than the policy's, an unsolvable level, more iterations than the
+            policy has weights for, or a bad number.
+    """
+    tiles = tiles_of(levels)
+    task = task_of(policy, tiles)
+    targets = task.solve_all(tiles)
+    n_steps = default_steps(policy, targets, name) if n_steps is None else n_steps
+    check_steps(policy, n_steps)
+    marks = _check_marks(checkpoints(n_steps) if steps is None else steps, n_steps)
+    tables, paths = np.empty((len(marks), len(tiles), 4)), np.empty(tiles.shape, np.bool_)
+    n_used = 0
+    for members in batches(tiles, batch):
+        used = _score_batch(policy, tiles[members], targets[members], marks, tables[:, members], paths[members], report)
+        n_used = max(n_used, used)
+    curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
+    kinds = agreement.kinds_of(task, tiles, paths, targets, Scores(tables[-1]).optimal)
+    fractions = np.bincount(kinds, minlength=len(agreement.KINDS)) / len(tiles)
+    return Evaluation(len(tiles), n_steps, curve, dict(zip(agreement.KINDS, fractions.tolist(), strict=True)))
+
+
+def _check_marks(steps: Sequence[int], n_steps: int) -> list[int]:
+    """The numbers of iterations, ascending, the last one included."""
+    marks = sorted({*steps, n_steps})
+    if marks[0] < 1 or marks[-1] > n_steps:
+        raise ValueError(f"steps must be from 1 to n_steps, {n_steps}, got {list(steps)}")
+    return marks
+
+
+def _score_batch(
+    policy: Policy,
+    tiles: Tiles,
+    targets: NDArray[np.bool_],
+    marks: Sequence[int],
+    tables: NDArray[np.float64],
+    paths: NDArray[np.bool_],
+    report: Report,
+) -> int:
+    """Fill the (K, B, 4) tables and the (B, H, W) last paths; returns how many tables differ from the last."""
+    done = index = 0
+    for index, (step, state, _) in enumerate(visit(policy, encode(policy, tiles), marks)):
+        tables[index:] = score_state(tiles, state, targets)
+        paths[:] = path_of(state) > 0.5
+        report((step - done) * len(tiles))
+        done = step
+    report((marks[-1] - done) * len(tiles))
+    return index + 1

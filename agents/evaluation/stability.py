@@ -1,0 +1,255 @@
+"""Whether a policy stays right: when it runs on, when its state is corrupted, when the maze changes under it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maze_nca_gym.envs.tasks import Task
+from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.scoring import OPTIMAL
+
+from ..policy import Policy
+from .cycles import Habit, find_periods
+from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
+from .intervals import Estimate, proportion
+from .iterations import check_steps, checkpoints, most_steps
+from .metrics import Metrics, Point
+from .rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit
+
+LONGER = 10
+"""Times the usual number of iterations."""
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """What a corrupted state becomes.
+
+    Attributes:
+        fraction: of the state's entries that were replaced, after `n_steps` iterations.
+        after: the metrics as many iterations later.
+    """
+
+    fraction: float
+    after: Metrics
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What becomes of an episode in which the maze changes while the state stays.
+
+    Attributes:
+        edit: what changed, one of `disturbances.EDITS`, after `n_steps` iterations.
+        n_levels: levels that could be edited so that their old solution is none any more.
+        fresh: the metrics on the edited mazes of a start from zero, after `n_steps` iterations.
+        continued: those of the state that had run on the mazes as they were, after as many more.
+        hysteresis: the fraction of levels on which the fresh start ends in an optimal path and the other does not.
+    """
+
+    edit: str
+    n_levels: int
+    fresh: Metrics
+    continued: Metrics
+    hysteresis: Estimate
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How stable a policy is on some levels.
+
+    Attributes:
+        n_levels: how many.
+        n_steps: iterations that an episode usually has.
+        before: the metrics after `n_steps` iterations.
+        after: those after `LONGER` times as many.
+        curve: from the one to the other.
+        state, path: what the state and the rounded path do from then on.
+        corruption: one for each of `disturbances.FRACTIONS`.
+        edits: one for each edit that could be made on any level.
+        hysteresis: over all edits, None if there were none.
+    """
+
+    n_levels: int
+    n_steps: int
+    before: Metrics
+    after: Metrics
+    curve: tuple[Point, ...]
+    state: Habit
+    path: Habit
+    corruption: tuple[Corruption, ...]
+    edits: tuple[Edited, ...]
+    hysteresis: Estimate | None
+
+
+class _Tables:
+    """Rows of scores and periods by what they are of, batch after batch."""
+
+    def __init__(self) -> None:
+        self._parts: defaultdict[tuple[str, object], list[NDArray[Any]]] = defaultdict(list)
+
+    def add(self, kind: str, key: object, rows: NDArray[Any]) -> None:
+        self._parts[kind, key].append(rows)
+
+    def get(self, kind: str, key: object = None) -> NDArray[Any]:
+        return np.concatenate(self._parts[kind, key])
+
+    def keys(self, kind: str) -> list[object]:
+        """In the order in which they were added first."""
+        return [key for of, key in self._parts if of == kind]
+
+
+def check_continues(policy: Policy) -> None:
+    """Check that there are iterations after the last one of an episode.
+
+    Raises:
+        ValueError: weights are not shared among iterations.
+    """
+    layers = most_steps(policy)
+    if layers is not None:
+        raise ValueError(
+            f"this policy has weights for {layers} iterations and none for what comes after: it has no stability"
+        )
+
+
+@torch.no_grad()
+def measure_stability(
+    policy: Policy,
+    levels: LevelSet | Tiles,
+    n_steps: int,
+    *,
+    batch: int | None = None,
+    report: Report = lambda _: None,
+) -> Stability:
+    """Run a policy for longer than usual, and disturb it.
+
+    Args:
+        policy: on any device.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them.
+        n_steps: iterations that an episode usually has.
+        batch: levels that run at once.
+        report: is told of progress, `N * n_steps * effort(policy)` in all.
+
+    Raises:
+        ValueError: as `evaluate`, or the policy's weights are not shared among iterations.
+    """
+    check_continues(policy)
+    check_steps(policy, n_steps)
+    tiles = tiles_of(levels)
+    task = task_of(policy, tiles)
+    targets, tables = task.solve_all(tiles), _Tables()
+    marks = [n_steps + step for step in checkpoints((LONGER - 1) * n_steps) if step >= n_steps / 4]
+    for members in batches(tiles, batch):
+        probe = _Probe(policy, task, tiles[members], targets[members], members.start, n_steps, report, tables)
+        probe.settle()
+        probe.run_on(marks)
+        for fraction in FRACTIONS:
+            probe.corrupt(fraction)
+        for edit in edits_of(task):
+            probe.edit(edit)
+    return _summary(len(tiles), n_steps, marks, tables)
+
+
+def effort(task: Task) -> int:
+    """How many times `n_steps` iterations `measure_stability` takes."""
+    return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))
+
+
+class _Probe:
+    """A batch of levels, and the state to which the policy comes on them."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        task: Task,
+        tiles: Tiles,
+        targets: NDArray[np.bool_],
+        first: int,
+        n_steps: int,
+        report: Report,
+        tables: _Tables,
+    ) -> None:
+        self.policy, self.task, self.tiles, self.targets, self.first = policy, task, tiles, targets, first
+        self.n_steps, self.report, self.tables = n_steps, report, tables
+        self.maze = encode(policy, tiles)
+        self.state = self.maze
+
+    def settle(self) -> None:
+        """Run an episode."""
+        self.state = self._run(self.maze)
+        self.tables.add("before", None, score_state(self.tiles, self.state, self.targets))
+
+    def _run(self, maze: Tensor, state: Tensor | None = None) -> Tensor:
+        """An episode's iterations, from zero or on from a state that has had as many."""
+        start = 0 if state is None else self.n_steps
+        self.report(self.n_steps * len(self.tiles))
+        return run(self.policy, maze, self.n_steps, state, start_step=start)
+
+    def run_on(self, marks: Sequence[int]) -> None:
+        """Let the episode run for longer, and look at its end."""
+        steps = [mark - self.n_steps for mark in marks]
+        state, table = self.state, np.empty(0)
+        visits = visit(self.policy, self.maze, steps, self.state, start_step=self.n_steps)
+        for index, mark in enumerate(marks):
+            moment = next(visits, None)
+            if moment is not None:
+                state, table = moment.state, score_state(self.tiles, moment.state, self.targets)
+            self.tables.add("longer", mark, table)
+            self.report((steps[index] - ([0, *steps])[index]) * len(self.tiles))
+        of_state, of_path = find_periods(self.policy, self.maze, state, marks[-1])
+        self.tables.add("period", "state", of_state)
+        self.tables.add("period", "path", of_path)
+
+    def corrupt(self, fraction: float) -> None:
+        """Corrupt the episode's last state and go on."""
+        state = self._run(self.maze, corrupt(self.state, fraction, self.first))
+        self.tables.add("corrupted", fraction, score_state(self.tiles, state, self.targets))
+
+    def edit(self, name: str) -> None:
+        """Change the maze under the episode's last state and go on; and begin anew on the changed maze."""
+        rows, edited = edit_levels(name, self.task, self.tiles, self.targets, self.first)
+        if not len(rows):
+            self.report(2 * self.n_steps * len(self.tiles))
+            return
+        targets, maze = self.task.solve_all(edited), encode(self.policy, edited)
+        kept = self.state[torch.from_numpy(rows).to(self.state.device)]
+        self.tables.add("fresh", name, score_state(edited, self._run(maze), targets))
+        self.tables.add("continued", name, score_state(edited, self._run(maze, kept), targets))
+
+
+def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: _Tables) -> Stability:
+    curve = tuple(Point(mark, Metrics.of(tables.get("longer", mark))) for mark in marks)
+    lags = {name: _lags(tables, name) for name in tables.keys("fresh")}
+    return Stability(
+        n_levels=n_levels,
+        n_steps=n_steps,
+        before=Metrics.of(tables.get("before")),
+        after=curve[-1].metrics,
+        curve=curve,
+        state=Habit.of(tables.get("period", "state")),
+        path=Habit.of(tables.get("period", "path")),
+        corruption=tuple(Corruption(f, Metrics.of(tables.get("corrupted", f))) for f in FRACTIONS),
+        edits=tuple(
+            Edited(
+                str(name),
+                len(lag),
+                Metrics.of(tables.get("fresh", name)),
+                Metrics.of(tables.get("continued", name)),
+                proportion(lag),
+            )
+            for name, lag in lags.items()
+        ),
+        hysteresis=proportion(np.concatenate(list(lags.values()))) if lags else None,
+    )
+
+
+def _lags(tables: _Tables, name: object) -> NDArray[np.bool_]:
+    """(N,) where the fresh start alone ends in an optimal path."""
+    fresh, continued = (tables.get(kind, name)[:, OPTIMAL] != 0 for kind in ("fresh", "continued"))
+    return fresh & ~continued

@@ -1,0 +1,98 @@
+"""`maze-nca-gym evaluate`: its options; the work is in `evaluating`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from maze_nca_gym.agents.evaluation import FAMILIES
+from maze_nca_gym.cli.numbers import INTEGER, check_at_least
+from maze_nca_gym.cli.output import check_folder
+
+_POLICIES = arg(metavar="POLICY …")
+_FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "},…")
+_SIZES = arg(metavar="SIZE,…")
+_N = arg(help_behavior_hint="(default: all, 8,192 up to size 32 and as many tiles beyond)")
+_STEPS = arg(help_behavior_hint="(default: what a policy is made for, in proportion to size and longest solution)")
+_BATCH = arg(help_behavior_hint="(default: 256, fewer of large ones)")
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Measure policies on named test sets: metrics with 95 % intervals, curves, stability; tables, JSON and figures.
+
+    A set such as perfect-31 has the same levels on every machine. Of several policies, all must be of one task. The
+    exit code is 1 if an exact policy leaves a level unsolved.
+    """
+
+    policies: Annotated[Positional[tuple[str, ...]], _POLICIES]
+    """Names from `policies list`, or model files (*.safetensors)."""
+    families: Annotated[str, _FAMILIES] = "random,perfect"
+    """Kinds of level; sparse is random with a half to a fifth of walls."""
+    sizes: Annotated[str, _SIZES] = "16,32"
+    """Inner sizes of the levels."""
+    n: Annotated[int | None, INTEGER, _N] = None
+    """Levels of each set at the most; always the first ones."""
+    steps: Annotated[int | None, INTEGER, _STEPS] = None
+    """Iterations on a level."""
+    stability: bool = True
+    """Whether to run for 10 times as long, corrupt states and edit mazes, on the first 512 levels of each set."""
+    batch: Annotated[int | None, INTEGER, _BATCH] = None
+    """Levels that run at once."""
+    device: str = "cpu"
+    """cpu, cuda, cuda:1 …"""
+    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evaluate")
+    """Where results.json and the figures go; those of an earlier run are replaced."""
+
+    def check(self) -> None:
+        """Fail before the work begins where the options alone tell that it would be in vain.
+
+        Raises:
+            ValueError: what is wrong and what is allowed.
+        """
+        if not self.policies:
+            raise ValueError("name at least one policy, or a model file (*.safetensors)")
+        self.family_names()
+        self.inner_sizes()
+        check_at_least("--n", self.n, 1)
+        check_at_least("--steps", self.steps, 1)
+        check_at_least("--batch", self.batch, 1)
+        check_folder("--out", self.out)
+
+    def family_names(self) -> list[str]:
+        """The families, each once.
+
+        Raises:
+            ValueError: an unknown one.
+        """
+        names = list(dict.fromkeys(self.families.split(",")))
+        for name in names:
+            if name not in FAMILIES:
+                raise ValueError(f"--families: unknown family {name!r}; known: {', '.join(FAMILIES)}")
+        return names
+
+    def inner_sizes(self) -> list[int]:
+        """The sizes, each once.
+
+        Raises:
+            ValueError: not written as sizes.
+        """
+        if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", self.sizes) or min(map(int, self.sizes.split(","))) < 2:
+            raise ValueError(f"--sizes must be numbers from 2 on such as 16 or 16,32, got {self.sizes!r}")
+        return list(dict.fromkeys(map(int, self.sizes.split(","))))
+
+    def run(self) -> int:
+        """Evaluate, print, save; returns the exit code.
+
+        Raises:
+            ValueError: a bad option, policy or combination.
+            JobError: the device has too little memory.
+        """
+        self.check()
+        from maze_nca_gym.cli.evaluating import evaluate_all
+
+        return evaluate_all(self)

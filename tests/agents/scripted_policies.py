@@ -1,0 +1,86 @@
+"""Policies whose behaviour is known without running them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from maze_nca_gym.agents import Policy
+from maze_nca_gym.levels import Tile
+from maze_nca_gym.solvers import shortest_path
+
+
+def exact_path(maze: Tensor) -> Tensor:
+    """(B, H, W) float32, the canonical shortest paths, found by search."""
+    return torch.from_numpy(shortest_path(maze.argmax(dim=1).to(torch.uint8).numpy())).float()
+
+
+class Scripted(Policy):
+    """A policy of three channels: path, what it remembers, and the number of iterations."""
+
+    uses_step = False
+
+    def __init__(self) -> None:
+        super().__init__("shortest-path", 4, ("path", "memory", "count"))
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        path, memory, count = state.unbind(1)
+        return torch.stack(self.think(maze, path, memory, count), dim=1)
+
+    def think(self, maze: Tensor, path: Tensor, memory: Tensor, count: Tensor) -> list[Tensor]:
+        raise NotImplementedError
+
+
+class Oracle(Scripted):
+    """The path, at once, of whatever maze it sees."""
+
+    def think(self, maze, path, memory, count):
+        return [exact_path(maze), memory, count]
+
+
+class Freezes(Scripted):
+    """The path of the first maze that it sees, for ever."""
+
+    def think(self, maze, path, memory, count):
+        started = (count.amax(dim=(1, 2), keepdim=True) > 0).float()
+        return [started * path + (1 - started) * exact_path(maze), memory, torch.ones_like(count)]
+
+
+class Flips(Scripted):
+    """The path and nothing, in turn; nothing after an even number of iterations."""
+
+    def think(self, maze, path, memory, count):
+        return [exact_path(maze) * (1 - count), memory, 1 - count]
+
+
+class Turns(Scripted):
+    """The path in two of three iterations, those after which the count is not 0."""
+
+    def think(self, maze, path, memory, count):
+        count = (count + 1) % 3
+        return [exact_path(maze) * (count > 0), memory, count]
+
+
+class Counts(Scripted):
+    """The path, while another channel never rests."""
+
+    def think(self, maze, path, memory, count):
+        return [exact_path(maze), memory, count + 1]
+
+
+class Dies(Scripted):
+    """The path until there were 20 iterations, then nothing."""
+
+    def think(self, maze, path, memory, count):
+        count = (count + 1).clamp(max=21)
+        return [exact_path(maze) * (count <= 20), memory, count]
+
+
+class Wanders(Scripted):
+    """A path that is in a free tile, another one at every iteration."""
+
+    def think(self, maze, path, memory, count):
+        count = count + 1
+        place = torch.arange(path[0].numel()).view_as(path[0])
+        digits = (count.long() * 2654435761 >> place % 16) & 1
+        return [digits.float() * (1 - maze[:, Tile.WALL]), memory, count]

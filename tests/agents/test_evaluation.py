@@ -1,0 +1,263 @@
+"""Metrics, intervals and agreement, on policies whose behaviour is known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from oracles import canonical_diameter, canonical_shortest_path, grid_graph, optimal_shortest_paths, place_of
+from scripted_policies import Counts, Dies, Flips, Oracle, Scripted
+
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.evaluation import Estimate, Metrics, default_steps, evaluate, mean, proportion, test_levels
+from maze_nca_gym.agents.evaluation.agreement import KINDS, kinds_of
+from maze_nca_gym.agents.evaluation.iterations import check_steps, checkpoints
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.envs.tasks import Diameter, ShortestPath
+from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
+from maze_nca_gym.scoring import score
+from maze_nca_gym.solvers import diameter, shortest_path
+
+SMALL = test_levels("random", 8, "shortest-path", 60)
+TWO_WAYS = parse("S..\n.#.\n..T")
+"""Two shortest paths of five tiles."""
+
+
+def drawn(text):
+    return np.array([[glyph == "*" for glyph in line] for line in text.split()])
+
+
+class TestIntervals:
+    @pytest.mark.parametrize(
+        ("n_true", "n", "low", "high"),
+        [  # Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3
+            (81, 263, 0.2553, 0.3662),
+            (15, 148, 0.0624, 0.1605),
+            (0, 20, 0.0, 0.1611),
+            (1, 29, 0.0061, 0.1718),
+        ],
+    )
+    def test_wilson(self, n_true, n, low, high):
+        found = proportion(np.arange(n) < n_true)
+        assert found.value == n_true / n
+        assert (found.low, found.high) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+    def test_the_value_is_always_inside(self):
+        for n in (1, 2, 3, 7, 8192):
+            for n_true in {0, 1, n // 2, n - 1, n}:
+                found = proportion(np.arange(n) < n_true)
+                assert 0 <= found.low <= found.value <= found.high <= 1
+
+    def test_nineteen_of_twenty_intervals_hold_the_truth(self):
+        rng = np.random.default_rng(0)
+        for truth in (0.5, 0.02, 0.98):
+            intervals = [proportion(rng.random(400) < truth) for _ in range(1000)]
+            assert 0.925 < np.mean([i.low <= truth <= i.high for i in intervals]) < 0.975
+        intervals = [mean(rng.exponential(size=400)) for _ in range(1000)]
+        assert 0.925 < np.mean([i.low <= 1 <= i.high for i in intervals]) < 0.975
+
+    def test_means(self):
+        assert mean(np.array([1.0, 2, 3, 4])) == Estimate(2.5, pytest.approx(1.2348488), pytest.approx(3.7651512))
+        assert mean(np.array([0.7])) == Estimate(0.7, 0.7, 0.7)
+
+    @pytest.mark.parametrize("estimate", [mean, proportion])
+    def test_there_is_none_of_nothing(self, estimate):
+        with pytest.raises(ValueError, match="at least one level, got 0"):
+            estimate(np.empty(0))
+
+
+class TestIterations:
+    def test_checkpoints(self):
+        assert checkpoints(1) == [1]
+        assert checkpoints(20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, 19, 20]
+        assert set(checkpoints(64)) < {*checkpoints(1000), 64}
+
+    @pytest.mark.parametrize(
+        ("size", "longest", "expected"),
+        [(16, 9, 64), (16, 48, 64), (16, 96, 128), (32, 9, 128), (32, 480, 640), (8, 20, 64), (20, 10, 80)],
+    )
+    def test_in_proportion_to_size_or_longest_solution(self, size, longest, expected):
+        targets = np.zeros((2, size + 2, size + 2), bool)
+        targets[1].reshape(-1)[:longest] = True
+        assert default_steps(NCA(4, 4, n_layers=64), targets) == expected
+        assert default_steps(NCA(4, 4, shared_weights=False, n_layers=5), targets) == 5
+
+    def test_two_iterations_a_tile_without_a_number_of_its_own(self):
+        targets = np.ones((1, 18, 18), bool)
+        assert default_steps(NCA(4, 4, n_layers=None), targets) == 2 * 324
+        assert default_steps(Oracle(), targets) == 2 * 324
+
+    def test_a_handcoded_automaton_gets_enough(self):
+        targets = np.ones((1, 10, 12), bool)
+        for name in ("shortest-path-bfs", "depth-first", "diameter"):
+            assert default_steps(load(name), targets) == load(name).max_steps(10, 12)
+
+    def test_weights_that_are_not_shared_are_for_so_many_iterations(self):
+        policy = NCA(4, 4, shared_weights=False, n_layers=5)
+        check_steps(policy, 5)
+        with pytest.raises(ValueError, match=r"has weights for 5 iterations, .* it cannot run for 6"):
+            evaluate(policy, SMALL, 6)
+
+
+class TestEvaluate:
+    def test_what_an_exact_policy_gets(self):
+        found = evaluate(load("shortest-path-bfs"), SMALL)
+        assert found.n_levels == 60
+        assert found.final.accuracy == Estimate(1, 1, 1)
+        assert found.final.complete == found.final.optimal == proportion(np.ones(60, bool))
+        assert found.agreement == {kind: float(kind == "canonical") for kind in KINDS}
+        needed = 2 * max(canonical_shortest_path(level).sum() for level in SMALL.tiles)
+        assert needed <= found.curve[-1].step < 1.3 * needed < found.n_steps
+
+    def test_the_diameter(self):
+        levels = test_levels("rooms", 6, "diameter", 20)
+        assert evaluate(load("diameter"), levels).final.complete.value == 1
+
+    def test_every_point_of_the_curve_is_a_rollout_of_that_length(self):
+        policy = NCA(4, 6, n_layers=7, generator=torch.Generator().manual_seed(3))
+        found = evaluate(policy, SMALL, 12, batch=7)
+        assert [point.step for point in found.curve] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12]
+        maze, targets = torch.from_numpy(one_hot(SMALL.tiles)), shortest_path(SMALL.tiles)
+        for point in found.curve:
+            with torch.no_grad():
+                path = rollout(policy, maze, point.step)[:, 0].numpy()
+            expected = Metrics.of(score(SMALL.tiles, path, targets).table)
+            assert asdict(point.metrics)["accuracy"] == pytest.approx(asdict(expected)["accuracy"], rel=1e-4)
+            assert point.metrics.complete == expected.complete
+
+    @pytest.mark.parametrize("batch", [1, 17, None])
+    def test_batches_do_not_matter(self, batch):
+        assert (
+            evaluate(load("depth-first"), SMALL, batch=batch).agreement
+            == evaluate(load("depth-first"), SMALL).agreement
+        )
+
+    def test_asked_for_steps(self):
+        found = evaluate(Counts(), SMALL, 30, steps=[5, 9])
+        assert [point.step for point in found.curve] == [5, 9, 30]
+
+    def test_a_rollout_ends_where_it_rests(self):
+        assert [point.step for point in evaluate(Oracle(), SMALL, 1000).curve] == [1, 2]
+        assert evaluate(Counts(), SMALL, 100).curve[-1].step == 100
+
+    def test_a_curve_may_fall(self):
+        curve = {
+            point.step: point.metrics.complete.value for point in evaluate(Dies(), SMALL, 40, steps=[20, 21]).curve
+        }
+        assert curve == {20: 1, 21: 0, 40: 0} or curve == {20: 1, 21: 0}
+        assert evaluate(Flips(), SMALL, 8).agreement["nothing"] == 1
+        assert evaluate(Flips(), SMALL, 9).agreement["canonical"] == 1
+
+    def test_progress_adds_up(self):
+        for policy, n_steps in ((Oracle(), 50), (Counts(), 50), (Flips(), 9)):
+            told = []
+            evaluate(policy, SMALL, n_steps, batch=13, report=told.append)
+            assert sum(told) == 60 * n_steps
+
+    def test_the_card_may_say_how_many_iterations(self, monkeypatch):
+        from maze_nca_gym.agents.evaluation import iterations
+
+        monkeypatch.setattr(iterations, "cards", lambda: {"trained": {"iterations": 24}})
+        targets = np.ones((1, 18, 3), bool)
+        assert default_steps(Oracle(), targets, "trained") == 27
+        assert default_steps(Oracle(), targets, "other") == 108
+
+    @pytest.mark.parametrize(
+        ("policy", "levels", "options", "message"),
+        [
+            (
+                "diameter",
+                SMALL,
+                {},
+                "for the task 'diameter', whose levels have no source and target; level 0 has a so",
+            ),
+            ("depth-first", clear_endpoints(SMALL.tiles), {}, "'shortest-path', whose levels have a source and target"),
+            ("depth-first", SMALL, {"n_steps": 0}, "at least 1 iteration, got 0"),
+            ("depth-first", SMALL, {"batch": 0}, "batch must be at least 1, got 0"),
+            ("depth-first", SMALL, {"n_steps": 5, "steps": [6]}, r"steps must be from 1 to n_steps, 5, got \[6\]"),
+            ("depth-first", parse("S#T")[None], {}, "level 0 of 1 is unsolvable"),
+            ("depth-first", SMALL.tiles[:0], {}, "at least one level, got 0"),
+        ],
+    )
+    def test_wrong_use_is_explained(self, policy, levels, options, message):
+        with pytest.raises(ValueError, match=message):
+            evaluate(load(policy), levels, **options)
+
+
+class TestAgreement:
+    @pytest.mark.parametrize(
+        ("drawing", "kind"),
+        [
+            ("*.. *.. ***", "canonical"),
+            ("*** ..* ..*", "other optimum"),
+            ("*** *.* ***", "extra tiles"),
+            ("*.. *.. **.", "broken path"),
+            ("... ... .**", "broken path"),
+            ("*.. .*. ..*", "through walls"),
+            ("... ... ...", "nothing"),
+        ],
+    )
+    def test_kinds_of_shortest_paths(self, drawing, kind):
+        assert self.kind(ShortestPath, TWO_WAYS, drawn(drawing)) == kind
+
+    def test_a_detour(self):
+        level = parse("S..\n.#.\nT..")
+        assert self.kind(ShortestPath, level, drawn("*** *.* ***")) == "extra tiles"
+        assert self.kind(ShortestPath, level, drawn("*** ..* ***")) == "longer path"
+
+    @pytest.mark.parametrize(
+        ("drawing", "kind"),
+        [("***** ..*..", "extra tiles"), ("***** .....", "canonical"), (".**** .....", "broken path")],
+    )
+    def test_kinds_of_diameters(self, drawing, kind):
+        assert self.kind(Diameter, parse("-----\n##-##".replace("-", ".")), drawn(drawing)) == kind
+
+    @staticmethod
+    def kind(task, level, path):
+        target = task.solve(level[None])
+        optimal = score(level[None], path[None], target).optimal
+        return list(KINDS)[kinds_of(task, level[None], path[None], target, optimal)[0]]
+
+    def test_random_sets_of_tiles_against_networkx(self):
+        tiles = test_levels("sparse", 5, "shortest-path", 300).tiles
+        targets = shortest_path(tiles)
+        rng = np.random.default_rng(1)
+        paths = targets ^ (rng.random(tiles.shape) < 0.02)
+        paths[100:] = shortest_path(
+            np.where((tiles == Tile.EMPTY) & (rng.random(tiles.shape) < 0.2), Tile.WALL, tiles)
+        )[100:]
+        found = kinds_of(ShortestPath, tiles, paths, targets, score(tiles, paths, targets).optimal)
+        kinds = [kind_by_networkx(*level) for level in zip(tiles, paths, targets, strict=True)]
+        assert [list(KINDS)[kind] for kind in found] == kinds
+        assert set(kinds) == set(KINDS)
+
+    def test_canonical_diameters(self):
+        tiles = test_levels("sparse", 5, "diameter", 20).tiles
+        paths = np.stack([canonical_diameter(level) for level in tiles])
+        kinds = kinds_of(Diameter, tiles, paths, diameter(tiles), np.ones(20, bool))
+        assert set(kinds) == {list(KINDS).index("canonical")}
+
+
+def kind_by_networkx(level, path, target):
+    places = {tuple(place) for place in np.argwhere(path).tolist()}
+    if (path == target).all():
+        return "canonical"
+    if frozenset(places) in optimal_shortest_paths(level):
+        return "other optimum"
+    if not places:
+        return "nothing"
+    if any(level[place] == Tile.WALL for place in places):
+        return "through walls"
+    graph = grid_graph(level).subgraph(places)
+    ends = place_of(level, Tile.SOURCE), place_of(level, Tile.TARGET)
+    if not set(ends) <= places or not nx.has_path(graph, *ends):
+        return "broken path"
+    return "extra tiles" if nx.shortest_path_length(graph, *ends) + 1 == target.sum() else "longer path"
+
+
+def test_levels_may_be_a_set_or_tiles():
+    assert evaluate(Oracle(), SMALL.tiles, 3) == evaluate(Oracle(), LevelSet(SMALL.tiles), 3)
+    assert issubclass(Oracle, Scripted)

@@ -1,0 +1,231 @@
+"""Stability, on policies whose behaviour is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from oracles import (
+    canonical_diameter,
+    canonical_shortest_path,
+    distance_grid,
+    optimal_diameters,
+    optimal_shortest_paths,
+    place_of,
+)
+from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Turns, Wanders
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation import measure_stability, test_levels
+from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
+from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
+from maze_nca_gym.agents.evaluation.stability import effort
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.envs.tasks import Diameter, ShortestPath
+from maze_nca_gym.levels import Tile, one_hot, parse
+
+SMALL = test_levels("loops", 9, "shortest-path", 30)
+
+
+def stability(policy, n_steps=10, **options):
+    return measure_stability(policy, SMALL, n_steps, **options)
+
+
+class TestOverIteration:
+    def test_before_and_after(self):
+        found = stability(Dies())
+        assert (found.n_levels, found.n_steps) == (30, 10)
+        assert (found.before.complete.value, found.after.complete.value) == (1, 0)
+        assert [p.step for p in found.curve] == [
+            13,
+            14,
+            15,
+            16,
+            17,
+            18,
+            20,
+            21,
+            23,
+            26,
+            29,
+            33,
+            37,
+            42,
+            48,
+            55,
+            64,
+            74,
+            86,
+            100,
+        ]
+        assert [p.metrics.complete.value for p in found.curve] == [float(p.step <= 20) for p in found.curve]
+
+    def test_what_rests_stays(self):
+        found = stability(Oracle())
+        assert found.after == found.before
+        assert (found.path.rests, found.state.rests) == (1, 1)
+
+
+class TestCycles:
+    @pytest.mark.parametrize(
+        ("policy", "state", "path"),
+        [
+            (Oracle(), Habit(1, 0, 0, {}), Habit(1, 0, 0, {})),
+            (Counts(), Habit(0, 0, 1, {}), Habit(1, 0, 0, {})),
+            (Flips(), Habit(0, 1, 0, {"2": 1}), Habit(0, 1, 0, {"2": 1})),
+            (Turns(), Habit(0, 1, 0, {"3": 1}), Habit(0, 1, 0, {"3": 1})),
+            (Wanders(), Habit(0, 0, 1, {}), Habit(0, 0, 1, {})),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_known_habits(self, policy, state, path):
+        found = stability(policy)
+        assert (found.state, found.path) == (state, path)
+
+    def test_a_mixture(self):
+        maze = torch.from_numpy(one_hot(SMALL.tiles[:3]))
+        state = torch.zeros(3, 3, *maze.shape[2:])
+        state[1, 2] = 0.5  # a count of a half flips to a half
+        of_state, of_path = find_periods(Flips(), maze, Flips()(maze, state), 1)
+        assert of_state.tolist() == [2, 1, 2]
+        assert of_path.tolist() == [2, 1, 2]
+
+    def test_periods_of_a_history(self):
+        t = np.arange(21, dtype=np.uint64)
+        history = np.stack([t * 0, t % 2, t % 10, t % 11, t, (t > 19).astype(np.uint64)], axis=1)
+        assert repeat_periods(history).tolist() == [1, 2, 10, 0, 0, 0]
+
+
+class TestCorruption:
+    def test_so_many_entries_get_values_of_other_tiles_of_their_channel(self):
+        state = torch.arange(2 * 3 * 40 * 50).view(2, 3, 40, 50).float()
+        for fraction in FRACTIONS:
+            corrupted = corrupt(state, fraction, 7)
+            changed = (corrupted != state).flatten(1).float().mean(dim=1)
+            assert changed.tolist() == pytest.approx([fraction] * 2, rel=0.01)
+            assert (corrupted // 2000 == state // 2000).all()
+            assert (changed > 0).all()
+
+    def test_it_depends_on_the_level_alone(self):
+        state = torch.rand(4, 3, 9, 9, generator=torch.Generator().manual_seed(0))
+        whole = corrupt(state, 0.1, 5)
+        torch.testing.assert_close(torch.cat([corrupt(state[:1], 0.1, 5), corrupt(state[1:], 0.1, 6)]), whole)
+        assert not torch.equal(corrupt(state, 0.1, 6), whole)
+
+    def test_at_least_one_entry(self):
+        state = torch.arange(20.0).view(1, 1, 4, 5)
+        assert (corrupt(state, 0.01, 3) != state).sum() == 1
+
+    def test_what_heals_and_what_does_not(self):
+        assert [c.after.complete.value for c in stability(Oracle()).corruption] == [1, 1, 1, 1]
+        frozen = [c.after.complete.value for c in stability(Freezes()).corruption]
+        assert frozen == sorted(frozen, reverse=True)
+        assert frozen[0] > frozen[-1]
+        assert [c.fraction for c in stability(Freezes()).corruption] == [0.01, 0.02, 0.05, 0.1]
+
+
+class TestEdits:
+    def edited(self, name, task=ShortestPath, family="loops", first=0):
+        levels = test_levels(family, 9, task.name, 40)
+        rows, edited = edit_levels(name, task, levels.tiles, task.solve_all(levels.tiles), first)
+        assert len(rows) == len(edited) > 10
+        return levels.tiles[rows], edited
+
+    def test_an_opened_wall_is_a_shorter_way(self):
+        for before, after in zip(*self.edited("wall opened"), strict=True):
+            ((row, col),) = np.argwhere(before != after)
+            assert (before[row, col], after[row, col]) == (Tile.WALL, Tile.EMPTY)
+            assert 0 < row < before.shape[0] - 1
+            assert 0 < col < before.shape[1] - 1
+            assert canonical_shortest_path(after).sum() < canonical_shortest_path(before).sum()
+
+    def test_a_closed_tile_was_on_the_path(self):
+        for before, after in zip(*self.edited("wall closed"), strict=True):
+            ((row, col),) = np.argwhere(before != after)
+            assert (before[row, col], after[row, col]) == (Tile.EMPTY, Tile.WALL)
+            assert canonical_shortest_path(before)[row, col]
+            assert optimal_shortest_paths(after)
+
+    def test_a_moved_target_is_reachable(self):
+        for before, after in zip(*self.edited("target moved", family="random"), strict=True):
+            assert (before != after).sum() == 2
+            assert after[place_of(before, Tile.TARGET)] == Tile.EMPTY
+            target = place_of(after, Tile.TARGET)
+            assert before[target] == Tile.EMPTY
+            assert distance_grid(before, place_of(before, Tile.SOURCE))[target] > 0
+
+    @pytest.mark.parametrize("name", ["wall opened", "wall closed"])
+    def test_the_diameter_is_another(self, name):
+        for before, after in zip(*self.edited(name, Diameter), strict=True):
+            path = frozenset((int(row), int(col)) for row, col in np.argwhere(canonical_diameter(before)))
+            assert path in optimal_diameters(before)
+            assert path not in optimal_diameters(after)
+
+    def test_those_that_make_sense(self):
+        assert list(edits_of(ShortestPath)) == ["wall opened", "wall closed", "target moved"]
+        assert list(edits_of(Diameter)) == ["wall opened", "wall closed"]
+
+    def test_the_place_in_the_set_seeds_them(self):
+        _, first = self.edited("target moved")
+        _, same = self.edited("target moved")
+        _, other = self.edited("target moved", first=1)
+        np.testing.assert_array_equal(first, same)
+        assert (first != other).any()
+
+    @pytest.mark.parametrize("name", ["wall opened", "wall closed", "target moved"])
+    def test_where_nothing_can_be_edited(self, name):
+        tiles = parse("####\n#ST#\n####")[None]
+        rows, edited = edit_levels(name, ShortestPath, tiles, ShortestPath.solve_all(tiles), 0)
+        assert rows.shape == (0,)
+        assert edited.shape == (0, 3, 4)
+
+
+class TestHysteresis:
+    def test_what_freezes_never_follows(self):
+        found = stability(Freezes())
+        assert [e.edit for e in found.edits] == ["wall opened", "wall closed", "target moved"]
+        for edit in found.edits:
+            assert 10 < edit.n_levels <= 30
+            assert edit.fresh.optimal.value == edit.hysteresis.value == 1
+            assert edit.continued.optimal.value == 0
+        assert found.hysteresis.value == 1
+
+    def test_what_looks_anew_follows(self):
+        found = stability(Oracle())
+        assert [e.continued.complete.value for e in found.edits] == [1, 1, 1]
+        assert found.hysteresis.value == 0
+
+    def test_only_what_a_fresh_start_solves_counts(self):
+        found = stability(Dies(), n_steps=30)
+        assert [e.fresh.optimal.value for e in found.edits] == [0, 0, 0]
+        assert found.hysteresis.value == 0
+
+    def test_levels_that_cannot_be_edited(self):
+        found = measure_stability(Oracle(), parse("####\n#ST#\n####")[None], 3)
+        assert found.edits == ()
+        assert found.hysteresis is None
+
+
+def test_batches_do_not_matter():
+    policy = load("shortest-path-bfs")
+    assert stability(policy, 60, batch=7) == stability(policy, 60)
+
+
+def test_the_handcoded_diameter():
+    levels = test_levels("rooms", 4, "diameter", 6)
+    found = measure_stability(load("diameter"), levels, 200)
+    assert found.before.complete.value == found.after.complete.value == found.path.rests == 1
+    assert {e.edit for e in found.edits} <= {"wall opened", "wall closed"}
+
+
+def test_progress_adds_up():
+    told = []
+    stability(Oracle(), 10, batch=11, report=told.append)
+    assert sum(told) <= 30 * 10 * effort(ShortestPath)
+    assert sum(told) > 0.8 * 30 * 10 * effort(ShortestPath)
+
+
+def test_weights_that_are_not_shared_cannot_run_on():
+    policy = NCA(4, 4, shared_weights=False, n_layers=5)
+    with pytest.raises(ValueError, match="has weights for 5 iterations and none for what comes after"):
+        stability(policy, 5)

@@ -1,0 +1,248 @@
+"""`maze-nca-gym evaluate`, in-process as `main([...])`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from oracles import canonical_shortest_path
+from PIL import Image
+
+from maze_nca_gym.agents import rollout
+from maze_nca_gym.agents.evaluation import FAMILIES, evaluate, test_levels
+from maze_nca_gym.agents.learned import MLP, NCA
+from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.cli import evaluating, main
+from maze_nca_gym.levels import one_hot
+from maze_nca_gym.scoring import score
+from maze_nca_gym.solvers import shortest_path
+
+SMALL = ["--sizes", "5,7", "--n", "6"]
+
+
+@pytest.fixture(autouse=True)
+def _folder_and_width(tmp_path, monkeypatch):
+    """Every command runs in an empty folder, on a wide terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def results(folder="runs/evaluate"):
+    return json.loads(Path(folder, "results.json").read_text(encoding="utf-8"))
+
+
+def files():
+    return sorted(path.as_posix() for path in Path().rglob("*") if path.is_file())
+
+
+def learned(n_layers=6, seed=0, **options):
+    return NCA(4, 5, n_layers=n_layers, generator=torch.Generator().manual_seed(seed), **options)
+
+
+class TestEndToEnd:
+    def test_tables_figures_and_json(self, capsys):
+        assert main(["evaluate", "shortest-path-bfs", "depth-first", *SMALL]) == 0
+        assert files() == [
+            f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png", "stability.png")
+        ]
+        for name in evaluating.FIGURES:
+            with Image.open(f"runs/evaluate/{name}") as image:
+                image.load()
+                assert min(image.size) > 400
+                assert len(image.getcolors(1 << 20)) > 10
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert len(re.findall(r"│ shortest-path-bfs │ (?:random|perfect)-[57] ", out)) == 4 * 4
+        assert f"100.00 % ({600 / (6 + 1.959964**2):.2f} to 100.00)" in out
+        assert out.endswith("figure: runs/evaluate/stability.png\n")
+        rows = results()["results"]
+        names = ["random-5", "random-7", "perfect-5", "perfect-7"]
+        assert [(row["policy"], row["levels"]["name"]) for row in rows] == [
+            (policy, name) for policy in ("shortest-path-bfs", "depth-first") for name in names
+        ]
+        assert [row["metrics"]["complete"]["value"] for row in rows[:4]] == [1, 1, 1, 1]
+        assert all(row["stability"]["before"] == row["metrics"] for row in rows[:4])
+
+    def test_the_figures_of_the_named_levels(self):
+        save_model(learned(), "model")
+        assert (
+            main(["evaluate", "model.safetensors", "--families", "loops", "--sizes", "6", "--n", "20", "--steps", "9"])
+            == 0
+        )
+        (row,) = results()["results"]
+        tiles = test_levels("loops", 6, "shortest-path", 20).tiles
+        with torch.no_grad():
+            path = rollout(learned(), torch.from_numpy(one_hot(tiles)), 9)[:, 0].numpy()
+        expected = score(tiles, path, shortest_path(tiles))
+        assert row["metrics"]["accuracy"]["value"] == pytest.approx(expected.accuracy.mean(), rel=1e-4)
+        assert row["metrics"]["complete"]["value"] == expected.complete.mean()
+        assert row["levels"] == test_levels("loops", 6, "shortest-path", 20).config
+        assert (row["n_levels"], row["n_steps"], row["curve"][-1]["step"]) == (20, 9, 9)
+        assert sum(row["agreement"].values()) == pytest.approx(1)
+        assert set(results()["versions"]) >= {"python", "torch", "maze-nca-gym"}
+        assert results()["configuration"] == {
+            "policies": ["model.safetensors"],
+            "families": ["loops"],
+            "sizes": [6],
+            "n": 20,
+            "steps": 9,
+            "stability": True,
+            "device": "cpu",
+        }
+
+    def test_twice_the_same_numbers(self):
+        save_model(learned(), "model")
+        rows = []
+        for batch in ("4", "4", "256"):
+            assert main(["evaluate", "model.safetensors", "--sizes", "6", "--n", "6", "--batch", batch]) == 0
+            rows.append(results()["results"])
+        assert rows[0] == rows[1]
+        assert [row["agreement"] for row in rows[0]] == [row["agreement"] for row in rows[2]]
+
+    def test_one_size_and_no_stability_make_one_figure_and_older_ones_go(self):
+        Path("runs/evaluate").mkdir(parents=True)
+        Path("runs/evaluate/sizes.png").write_text("old", encoding="utf-8")
+        assert main(["evaluate", "shortest-path-bfs", "--sizes", "5", "--n", "3", "--no-stability"]) == 0
+        assert files() == ["runs/evaluate/iterations.png", "runs/evaluate/results.json"]
+        assert results()["results"][0]["stability"] is None
+
+    def test_the_diameter(self):
+        assert main(["evaluate", "diameter", "--families", "loops", "--sizes", "5", "--n", "6"]) == 0
+        (row,) = results()["results"]
+        assert row["levels"]["task"] == "diameter"
+        assert [edit["edit"] for edit in row["stability"]["edits"]] == ["wall opened", "wall closed"]
+
+    def test_by_default_whole_sets_and_proportionate_steps(self, monkeypatch, capsys):
+        asked = []
+
+        def record(policy, levels, n_steps, **options):
+            asked.append((len(levels), n_steps))
+            return evaluate(policy, levels.tiles[:2], 2)
+
+        monkeypatch.setattr(evaluating, "evaluate", record)
+        save_model(learned(n_layers=64), "model")
+        assert (
+            main(["evaluate", "model.safetensors", "--sizes", "16,64", "--families", "random", "--no-stability"]) == 0
+        )
+        longest = [
+            max(
+                canonical_shortest_path(level).sum()
+                for level in levels.tiles[shortest_path(levels.tiles).sum((1, 2)) > 40]
+            )
+            for levels in (test_levels("random", size, "shortest-path") for size in (16, 64))
+        ]
+        assert longest[0] <= 48
+        assert longest[1] <= 4 * 48
+        assert asked == [(8192, 64), (2048, 256)]
+
+
+class TestFailure:
+    def test_an_exact_policy_may_not_fail(self, capsys):
+        assert main(["evaluate", "shortest-path-bfs", *SMALL, "--steps", "4", "--no-stability"]) == 1
+        tiles = test_levels("perfect", 7, "shortest-path", 6).tiles
+        n_wrong = sum(int(canonical_shortest_path(level).sum() > 2) for level in tiles)
+        assert f"{n_wrong} of 6 levels of perfect-7 are not solved, though shortest-path-bfs" in capsys.readouterr().err
+
+    def test_weights_that_are_not_shared_have_no_stability(self, capsys):
+        save_model(learned(n_layers=3, shared_weights=False), "model")
+        assert main(["evaluate", "model.safetensors", "--sizes", "5", "--families", "random", "--n", "3"]) == 0
+        assert "has weights for 3 iterations and cannot run on: no stability" in capsys.readouterr().err
+        assert results()["results"][0]["stability"] is None
+
+    def test_too_little_memory(self, monkeypatch, capsys):
+        def fail(*_, **__):
+            raise torch.OutOfMemoryError("no memory")
+
+        monkeypatch.setattr(evaluating, "evaluate", fail)
+        assert main(["evaluate", "shortest-path-bfs", *SMALL, "--batch", "7"]) == 1
+        assert capsys.readouterr().err == "maze-nca-gym: error: --batch 7 is too much for cpu: no memory\n"
+        assert files() == []
+
+    def test_a_folder_that_may_not_be_written(self, monkeypatch, capsys):
+        monkeypatch.setattr(os, "access", lambda *_: False)
+        assert main(["evaluate", "shortest-path-bfs"]) == 2
+        assert "--out must be a folder to write in, but writing in" in capsys.readouterr().err
+
+
+WRONG = {
+    "evaluate": "name at least one policy, or a model file",
+    "evaluate nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "evaluate nowhere.safetensors": "no model file nowhere.safetensors",
+    "evaluate a-file.safetensors": "a-file.safetensors is not a readable model file",
+    "evaluate shortest-path-bfs diameter": "all policies must be of one task, but shortest-path-bfs for the task "
+    "'shortest-path' and diameter for the task 'diameter' were asked for",
+    "evaluate depth-first --families mazes": "--families: unknown family 'mazes'; known: " + ", ".join(FAMILIES),
+    "evaluate depth-first --families random,": "unknown family ''",
+    "evaluate depth-first --sizes large": "--sizes must be numbers from 2 on such as 16 or 16,32, got 'large'",
+    "evaluate depth-first --sizes 16,1": "--sizes must be numbers from 2 on",
+    "evaluate depth-first --n 0": "--n must be at least 1, got 0",
+    "evaluate depth-first --steps 0": "--steps must be at least 1, got 0",
+    "evaluate depth-first --batch 0": "--batch must be at least 1, got 0",
+    "evaluate depth-first --device quantum": "unknown device 'quantum'",
+    "evaluate depth-first --out a-file.safetensors": "--out must be a folder, but a-file.safetensors is a file",
+    "evaluate mlp.safetensors --sizes 6": "mlp.safetensors on random-6: this network is built for mazes of size 5 x 5",
+    "evaluate own.safetensors --steps 9": "own.safetensors on random-16: this policy has weights for 3 iterations",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage_is_explained_before_any_work(arguments, capsys, monkeypatch):
+    monkeypatch.setattr(evaluating, "evaluate", lambda *_, **__: pytest.fail("work has begun"))
+    Path("a-file.safetensors").write_text("no model", encoding="utf-8")
+    save_model(MLP(4, 3, size=5, n_nodes=4), "mlp")
+    save_model(learned(n_layers=3, shared_weights=False), "own")
+    before = files()
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
+    assert "Traceback" not in err
+    assert files() == before
+
+
+class TestHelp:
+    def test_it_is_quick_and_names_the_families(self):
+        code = (
+            "import sys; from maze_nca_gym.cli import main; code = main(['evaluate', '--help'])\n"
+            "print(code, *{'torch', 'numba', 'pygame', 'PIL', 'matplotlib'} & set(sys.modules))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.splitlines()[-1] == "0"
+        assert "{" + ",".join(FAMILIES) + "}" in done.stdout
+
+    def test_figures_leave_matplotlibs_global_state_alone(self):
+        code = (
+            "import sys, matplotlib; before = matplotlib.rcParams.copy(); from maze_nca_gym.cli import main\n"
+            "code = main('evaluate depth-first --sizes 5 --n 3 --families random'.split())\n"
+            "print(code, before == matplotlib.rcParams.copy(), 'matplotlib.pyplot' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.splitlines()[-1] == "0 True False"
+
+
+def test_a_progress_bar_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["evaluate", "depth-first", "--sizes", "5", "--n", "3", "--families", "random"]) == 0
+    assert "1/1 depth-first, random-5" in capsys.readouterr().err
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same_figures():
+    rows = []
+    for device in ("cpu", "cuda"):
+        assert main(["evaluate", "shortest-path-bfs", "nca-shortest-path-compiled", *SMALL, "--device", device]) == 0
+        rows.append([(row["metrics"], row["agreement"], row["stability"]) for row in results()["results"]])
+    assert rows[0] == rows[1]
+
+
+def test_numbers_are_finite():
+    assert main(["evaluate", "depth-first", "--sizes", "5", "--n", "1", "--families", "random"]) == 0
+    (row,) = results()["results"]
+    assert np.isfinite([row["metrics"][name][end] for name in row["metrics"] for end in ("low", "value", "high")]).all()
