@@ -1,197 +1,129 @@
-"""The innermost loops as LLVM code, because only that keeps their sums in vector registers; imports numba.
+"""The innermost loops, written so that all their sums stay in vector registers; importing this imports numba.
 
-All work on float32 maps with the channels of a tile side by side. They take addresses, in bytes, as integers, and places
-within a map, in floats, as integers in memory.
+numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
+number in a name is that of the vectors of channels that it writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
-import llvmlite.binding
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) else 8
-"""Channels in a vector; maps are padded to a multiple of it."""
+from .vectors import LANES, Code, Value, constant
+
 HEIGHT = 6
-"""Tiles, or rows of a weight gradient, that one call works on."""
+"""Tiles, or rows of the gradient of the weights, that a block works on."""
 WIDTH = 2
-"""Vectors of channels that one call writes, at most: 12 sums, 2 vectors of weights and one more fill 16 registers."""
-UNROLL = 4
+"""Vectors of channels that a block writes, at most: its sums, weights and one input fill the 16 registers of AVX2."""
+UNROLLED = 4
+"""Channels read between two jumps: a divisor of `LANES`."""
+LIMIT, ZERO = constant(STATE_LIMIT), constant(0)
 
-_FLOAT, _INT = ir.FloatType(), ir.IntType(64)
-_VECTOR = ir.VectorType(_FLOAT, LANES)
-_ZERO = ir.Constant(_VECTOR, [0.0] * LANES)
-_LIMIT = ir.Constant(_VECTOR, [float(STATE_LIMIT)] * LANES)
-
-
-class _Code:
-    """Writes LLVM code: addresses are bytes, indices are floats."""
-
-    def __init__(self, builder: Any) -> None:
-        self.builder = builder
-
-    def integer(self, value: int) -> Any:
-        return ir.Constant(_INT, value)
-
-    def shift(self, address: Any, n_floats: Any) -> Any:
-        return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
-
-    def _pointer(self, address: Any, n_floats: int, element: Any) -> Any:
-        pointer = self.builder.inttoptr(address, _FLOAT.as_pointer())
-        pointer = self.builder.gep(pointer, [self.integer(n_floats)])
-        return self.builder.bitcast(pointer, element.as_pointer())
-
-    def load(self, address: Any, n_floats: int = 0) -> Any:
-        return self.builder.load(self._pointer(address, n_floats, _VECTOR), align=4)
-
-    def store(self, vector: Any, address: Any, n_floats: int = 0) -> None:
-        self.builder.store(vector, self._pointer(address, n_floats, _VECTOR), align=4)
-
-    def index(self, address: Any, place: int | Any) -> Any:
-        """The 64-bit integer at a place in memory."""
-        pointer = self.builder.inttoptr(address, _INT.as_pointer())
-        place = self.integer(place) if isinstance(place, int) else place
-        return self.builder.load(self.builder.gep(pointer, [place]))
-
-    def spread(self, scalar: Any) -> Any:
-        """A vector of one number."""
-        single = self.builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(ir.IntType(32), 0))
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return self.builder.shuffle_vector(single, ir.Constant(_VECTOR, ir.Undefined), mask)
-
-    def spread_from(self, address: Any, n_floats: int = 0) -> Any:
-        return self.spread(self.builder.load(self._pointer(address, n_floats, _FLOAT)))
-
-    def sums(self, starts: list[list[Any]]) -> list[list[Any]]:
-        """Variables, which become registers."""
-        return [[cgutils.alloca_once_value(self.builder, start) for start in row] for row in starts]
-
-    def add_products(self, sums: list[list[Any]], lefts: list[Any], rights: list[Any]) -> None:
-        """Fused where the machine can."""
-        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
-        for left, row in zip(lefts, sums, strict=True):
-            for right, total in zip(rights, row, strict=True):
-                product = self.builder.call(function, [left, right, self.builder.load(total)])
-                self.builder.store(product, total)
-
-    @contextmanager
-    def loop(self, count: Any) -> Iterator[Any]:
-        with cgutils.for_range(self.builder, count, intp=_INT) as loop:
-            yield loop.index
+Writer: TypeAlias = Callable[[Code, int, list[Value]], None]
 
 
-def _convolve(
-    code: _Code, sums: list[list[Any]], x: Any, weights: Any, places: list[Any], taps: Any, n_taps: Any, n_in: Any
-) -> None:
-    """Add the products of weights, (n_taps, n_in, vectors), and the inputs at the taps around some places."""
-    width = len(sums[0])
-    step = width * LANES
-    weight = cgutils.alloca_once_value(code.builder, weights)
+def _convolve(code: Code, sums: list[list[Value]], places: list[Value], arguments: list[Value]) -> None:
+    """Add the products of the inputs at the taps around some places, and of the weights, (taps, channels, vectors)."""
+    x, weights, taps, n_taps, channels = arguments
+    step = len(sums[0]) * LANES
+    weight = code.variable(weights)
     with code.loop(n_taps) as tap:
-        shift = code.index(taps, tap)
-        reads = [code.shift(x, code.builder.add(place, shift)) for place in places]
-        with code.loop(code.builder.sdiv(n_in, code.integer(UNROLL))) as index:
-            first = code.builder.mul(index, code.integer(UNROLL))
-            here = code.builder.load(weight)
-            inputs = [code.shift(read, first) for read in reads]
-            for k in range(UNROLL):
-                rights = [code.load(here, k * step + v * LANES) for v in range(width)]
-                code.add_products(sums, [code.spread_from(read, k) for read in inputs], rights)
-            code.builder.store(code.builder.add(here, code.integer(4 * UNROLL * step)), weight)
+        distance = code.load_integer(taps, tap)
+        starts = [code.forward(x, code.builder.add(place, distance)) for place in places]
+        with code.loop(code.builder.sdiv(channels, code.integer(UNROLLED))) as index:
+            first, here = code.builder.mul(index, code.integer(UNROLLED)), code.builder.load(weight)
+            inputs = [code.forward(start, first) for start in starts]
+            for channel in range(UNROLLED):
+                rights = [code.load(here, channel * step + first) for first in range(0, step, LANES)]
+                code.add_products(sums, [code.load_spread(address, channel) for address in inputs], rights)
+            code.builder.store(code.forward(here, code.integer(UNROLLED * step)), weight)
 
 
-def _step(code: _Code, width: int, arguments: list[Any]) -> None:
-    share, x, weights, out, places, taps, n_taps, n_in, low = arguments
-    spots = [code.index(places, i) for i in range(HEIGHT)]
-    shares = [code.shift(share, spot) for spot in spots]
-    sums = code.sums([[code.load(address, v * LANES) for v in range(width)] for address in shares])
-    _convolve(code, sums, x, weights, spots, taps, n_taps, n_in)
-    least = code.spread(low)
+def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
+    share, out, places, least, *others = arguments
+    spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
+    sums = code.variables([[code.load(code.forward(share, spot), v * LANES) for v in range(width)] for spot in spots])
+    _convolve(code, sums, spots, others)
+    low = code.spread(least)
     for spot, row in zip(spots, sums, strict=True):
         for v, total in enumerate(row):
-            value = code.builder.load(total)
-            value = code.builder.select(code.builder.fcmp_ordered("<", value, least), least, value)
-            value = code.builder.select(code.builder.fcmp_ordered(">", value, _LIMIT), _LIMIT, value)
-            code.store(value, code.shift(out, spot), v * LANES)
+            state = code.at_most(code.at_least(code.builder.load(total), low), LIMIT)
+            code.store(state, code.forward(out, spot), v * LANES)
 
 
-def _step_back(code: _Code, width: int, arguments: list[Any]) -> None:
-    gate, x, weights, out, places, taps, n_taps, n_in = arguments
-    spots = [code.index(places, i) for i in range(HEIGHT)]
-    sums = code.sums([[_ZERO] * width for _ in spots])
-    _convolve(code, sums, x, weights, spots, taps, n_taps, n_in)
+def _write_step_back(code: Code, width: int, arguments: list[Value]) -> None:
+    state, out, places, *others = arguments
+    spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
+    sums = code.variables([[ZERO] * width for _ in spots])
+    _convolve(code, sums, spots, others)
     for spot, row in zip(spots, sums, strict=True):
         for v, total in enumerate(row):
-            state = code.load(code.shift(gate, spot), v * LANES)
-            is_open = code.builder.and_(
-                code.builder.fcmp_ordered(">", state, _ZERO), code.builder.fcmp_ordered("<", state, _LIMIT)
-            )
-            value = code.builder.select(is_open, code.builder.load(total), _ZERO)
-            code.store(value, code.shift(out, spot), v * LANES)
+            value = code.load(code.forward(state, spot), v * LANES)
+            gradient = code.where_between(value, ZERO, LIMIT, code.builder.load(total))
+            code.store(gradient, code.forward(out, spot), v * LANES)
 
 
-def _weigh(code: _Code, width: int, arguments: list[Any]) -> None:
-    x, gradient, out, out_stride, rows, places, n_places = arguments
-    reads = [code.shift(x, code.index(rows, i)) for i in range(HEIGHT)]
-    stride = code.builder.shl(out_stride, code.integer(2))
-    outs = [code.builder.add(out, code.builder.mul(stride, code.integer(i))) for i in range(HEIGHT)]
-    sums = code.sums([[code.load(address, v * LANES) for v in range(width)] for address in outs])
+def _write_weigh(code: Code, width: int, arguments: list[Value]) -> None:
+    x, gradient, out, channels, rows, places, n_places = arguments
+    starts = [code.forward(x, code.load_integer(rows, code.integer(row))) for row in range(HEIGHT)]
+    outs = [code.forward(out, code.builder.mul(channels, code.integer(row))) for row in range(HEIGHT)]
+    sums = code.variables([[code.load(address, v * LANES) for v in range(width)] for address in outs])
     with code.loop(n_places) as index:
-        place = code.index(places, index)
-        here = code.shift(gradient, place)
-        rights = [code.load(here, v * LANES) for v in range(width)]
-        code.add_products(sums, [code.spread_from(code.shift(read, place)) for read in reads], rights)
+        place = code.load_integer(places, index)
+        rights = [code.load(code.forward(gradient, place), v * LANES) for v in range(width)]
+        code.add_products(sums, [code.load_spread(code.forward(start, place)) for start in starts], rights)
     for address, row in zip(outs, sums, strict=True):
         for v, total in enumerate(row):
             code.store(code.builder.load(total), address, v * LANES)
 
 
-def _signature(n_integers: int, n_floats: int = 0) -> Any:
-    return types.void(*[types.int64] * n_integers, *[types.float32] * n_floats)
+def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What an intrinsic of numba's returns: its types, and what writes its code."""
 
-
-def _codegen(write: Any, width: int) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, arguments: list[Any]) -> Any:
-        write(_Code(builder), width, list(arguments))
+    def expand(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
+        write(Code(builder), width, list(values))
         return context.get_dummy_value()
 
-    return codegen
+    kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
+    return types.void(*kinds), expand
 
 
 @intrinsic
-def step_2(typing, share, x, weights, out, places, taps, n_taps, n_in, low):
-    return _signature(8, 1), _codegen(_step, 2)
+def step_1(typing, share, out, places, least, x, weights, taps, n_taps, channels):
+    """Write the next state of a block of tiles."""
+    return _expansion(_write_step, 1, (share, out, places, least, x, weights, taps, n_taps, channels))
 
 
 @intrinsic
-def step_1(typing, share, x, weights, out, places, taps, n_taps, n_in, low):
-    return _signature(8, 1), _codegen(_step, 1)
+def step_2(typing, share, out, places, least, x, weights, taps, n_taps, channels):
+    """Write the next state of a block of tiles."""
+    return _expansion(_write_step, 2, (share, out, places, least, x, weights, taps, n_taps, channels))
 
 
 @intrinsic
-def step_back_2(typing, gate, x, weights, out, places, taps, n_taps, n_in):
-    return _signature(8), _codegen(_step_back, 2)
+def step_back_1(typing, state, out, places, gradient, weights, taps, n_taps, channels):
+    """Write the gradient of a block of tiles from that of the next state."""
+    return _expansion(_write_step_back, 1, (state, out, places, gradient, weights, taps, n_taps, channels))
 
 
 @intrinsic
-def step_back_1(typing, gate, x, weights, out, places, taps, n_taps, n_in):
-    return _signature(8), _codegen(_step_back, 1)
+def step_back_2(typing, state, out, places, gradient, weights, taps, n_taps, channels):
+    """Write the gradient of a block of tiles from that of the next state."""
+    return _expansion(_write_step_back, 2, (state, out, places, gradient, weights, taps, n_taps, channels))
 
 
 @intrinsic
-def weigh_2(typing, x, gradient, out, out_stride, rows, places, n_places):
-    return _signature(7), _codegen(_weigh, 2)
+def weigh_1(typing, x, gradient, out, channels, rows, places, n_places):
+    """Add to a block of rows of the gradient of the weights."""
+    return _expansion(_write_weigh, 1, (x, gradient, out, channels, rows, places, n_places))
 
 
 @intrinsic
-def weigh_1(typing, x, gradient, out, out_stride, rows, places, n_places):
-    return _signature(7), _codegen(_weigh, 1)
+def weigh_2(typing, x, gradient, out, channels, rows, places, n_places):
+    """Add to a block of rows of the gradient of the weights."""
+    return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numba
 
-from . import blocks, kernels
+from . import blocks, kernels, vectors
 
 
 @cache
@@ -28,14 +28,15 @@ def compiled() -> SimpleNamespace:
 def _compile(function: Callable[..., Any], namespace: dict[str, Any], *signature: str) -> Any:
     clone = FunctionType(function.__code__, namespace, function.__name__)
     clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_source_digest()}"
+    jit: Any = partial(numba.njit, *signature, error_model="numpy", nogil=True)
     try:
-        return numba.njit(*signature, cache=True, error_model="numpy", nogil=True)(clone)
+        return jit(cache=True)(clone)
     except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
-        return numba.njit(*signature, error_model="numpy", nogil=True)(clone)
+        return jit()(clone)
 
 
 @cache
 def _source_digest() -> str:
     """In the names under which machine code is cached: numba notices a change in a kernel's own file alone."""
-    sources = (Path(str(module.__file__)).read_bytes() for module in (blocks, kernels))
+    sources = (Path(str(module.__file__)).read_bytes() for module in (vectors, blocks, kernels))
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]

@@ -15,7 +15,8 @@ import numpy as np
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 from . import blocks
-from .blocks import HEIGHT, LANES
+from .blocks import HEIGHT
+from .vectors import LANES
 
 LIMIT = np.float32(STATE_LIMIT)
 ZERO = np.float32(0)
@@ -65,9 +66,9 @@ def step(share, x, weights, form, least, out):
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
             if first + LANES < channels:
-                blocks.step_2(s, address(x, 0), w, o, p, place(taps, 0), len(taps), channels, least)
+                blocks.step_2(s, o, p, least, address(x, 0), w, place(taps, 0), len(taps), channels)
             else:
-                blocks.step_1(s, address(x, 0), w, o, p, place(taps, 0), len(taps), channels, least)
+                blocks.step_1(s, o, p, least, address(x, 0), w, place(taps, 0), len(taps), channels)
 
 
 def step_back(x, gradient, weights, form, out):
@@ -78,9 +79,9 @@ def step_back(x, gradient, weights, form, out):
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
             if first + LANES < channels:
-                blocks.step_back_2(s, address(gradient, 0), w, o, p, place(taps, 0), len(taps), channels)
+                blocks.step_back_2(s, o, p, address(gradient, 0), w, place(taps, 0), len(taps), channels)
             else:
-                blocks.step_back_1(s, address(gradient, 0), w, o, p, place(taps, 0), len(taps), channels)
+                blocks.step_back_1(s, o, p, address(gradient, 0), w, place(taps, 0), len(taps), channels)
 
 
 def add_inside(gradients, least, x, places, flat):

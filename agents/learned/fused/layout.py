@@ -12,7 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import HEIGHT, LANES, WIDTH
+from .blocks import HEIGHT, WIDTH
+from .vectors import LANES
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]

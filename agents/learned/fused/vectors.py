@@ -1,0 +1,108 @@
+"""Writes LLVM code for vectors of float32; importing this imports numba.
+
+Addresses are integers, in bytes; distances within memory count floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import llvmlite.binding
+from llvmlite import ir
+from numba.core import cgutils
+
+LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) else 8
+"""Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
+Value: TypeAlias = Any
+"""Of the machine while the code runs: a number, an address, a vector or a variable."""
+
+_INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
+
+
+def constant(number: float) -> Value:
+    """A vector of one number."""
+    return ir.Constant(VECTOR, [float(number)] * LANES)
+
+
+class Code:
+    """Appends instructions to a function of numba's.
+
+    Args:
+        builder: where.
+    """
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+
+    def integer(self, number: int) -> Value:
+        """As an operand."""
+        return ir.Constant(_INT64, number)
+
+    def forward(self, address: Value, n_floats: Value) -> Value:
+        """The address so many floats on."""
+        return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
+
+    def load(self, address: Value, n_floats: int = 0) -> Value:
+        """The vector that begins there."""
+        return self.builder.load(self._pointer(address, n_floats, VECTOR), align=4)
+
+    def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
+        """Write a vector."""
+        self.builder.store(vector, self._pointer(address, n_floats, VECTOR), align=4)
+
+    def load_integer(self, address: Value, index: Value) -> Value:
+        """That of an array of int64."""
+        pointer = self.builder.inttoptr(address, _INT64.as_pointer())
+        return self.builder.load(self.builder.gep(pointer, [index]))
+
+    def load_spread(self, address: Value, n_floats: int = 0) -> Value:
+        """A vector of the one float there."""
+        return self.spread(self.builder.load(self._pointer(address, n_floats, _FLOAT)))
+
+    def spread(self, number: Value) -> Value:
+        """A vector of one float."""
+        empty = ir.Constant(VECTOR, ir.Undefined)
+        single = self.builder.insert_element(empty, number, ir.Constant(_INT32, 0))
+        return self.builder.shuffle_vector(single, empty, ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES))
+
+    def variables(self, starts: Sequence[Sequence[Value]]) -> list[list[Value]]:
+        """Variables with these first values, which the compiler turns into registers."""
+        return [[self.variable(start) for start in row] for row in starts]
+
+    def variable(self, start: Value) -> Value:
+        """See `variables`."""
+        return cgutils.alloca_once_value(self.builder, start)
+
+    def add_products(self, sums: list[list[Value]], lefts: list[Value], rights: list[Value]) -> None:
+        """Add the outer product of two lists to variables, rounding once if the machine can."""
+        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+        for left, row in zip(lefts, sums, strict=True):
+            for right, total in zip(rights, row, strict=True):
+                self.builder.store(self.builder.call(function, [left, right, self.builder.load(total)]), total)
+
+    def at_least(self, vector: Value, least: Value) -> Value:
+        """The larger of two, or the first if it is not a number."""
+        return self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
+
+    def at_most(self, vector: Value, most: Value) -> Value:
+        """The smaller of two, or the first if it is not a number."""
+        return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
+
+    def where_between(self, vector: Value, least: Value, most: Value, value: Value) -> Value:
+        """`value` where the vector lies strictly between two others, 0 elsewhere."""
+        above, below = (self.builder.fcmp_ordered(sign, vector, end) for sign, end in ((">", least), ("<", most)))
+        return self.builder.select(self.builder.and_(above, below), value, constant(0))
+
+    @contextmanager
+    def loop(self, count: Value) -> Iterator[Value]:
+        """Repeat what is appended in this context; gives the index."""
+        with cgutils.for_range(self.builder, count, intp=_INT64) as loop:
+            yield loop.index
+
+    def _pointer(self, address: Value, n_floats: int, element: Any) -> Value:
+        pointer = self.builder.inttoptr(address, _FLOAT.as_pointer())
+        return self.builder.bitcast(self.builder.gep(pointer, [self.integer(n_floats)]), element.as_pointer())
