@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
@@ -24,3 +25,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(partial)
         raise
+
+
+def remove_partial(path: Path) -> None:
+    """Remove what `replacing` was writing for `path` when its process was killed; none may be at it now."""
+    for partial in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        partial.unlink(missing_ok=True)

@@ -1,9 +1,10 @@
 """Training policies by supervised rollouts (paper, section "Experimental setup")."""
 
 from .config import PRESETS, TrainingConfig, changed, preset
-from .loop import CHECKPOINT, MODEL, Diverged, Rhythm, train
+from .loop import CHECKPOINT, MODEL, Rhythm, train
 from .report import Line, Report, Silence
 from .state import TrainingState
+from .updates import Diverged
 from .workers import Workers, find_workers
 
 __all__ = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from maze_nca_gym.atomic import remove_partial
 
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
@@ -18,12 +19,6 @@ from .workers import Workers
 
 CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
 """Files of a run: what it goes on from, and what it is for."""
-EXPLODED = 1e4
-"""A loss beyond this is no training any more: an empty path loses at most 1 wherever the loss is taken."""
-
-
-class Diverged(RuntimeError):
-    """The loss or a weight is not a number any more, or has exploded."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +29,20 @@ class Rhythm:
         log: updates from line to line.
         validate: updates from validation to validation, a multiple of `log`.
         save: seconds from checkpoint to checkpoint, at the least.
+
+    Raises:
+        ValueError: `log` below 1, `validate` that is no multiple of it, or `save` below 0.
     """
 
     log: int = 25
     validate: int = 250
     save: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.log < 1 or self.validate < 1 or self.validate % self.log:
+            raise ValueError(f"validate must be a multiple of log, both at least 1, got {self.validate} and {self.log}")
+        if not self.save >= 0:
+            raise ValueError(f"save must be at least 0 seconds, got {self.save}")
 
 
 def train(state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Rhythm) -> None:
@@ -52,18 +56,22 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
         rhythm: how often.
 
     Raises:
+        ValueError: a batch that the workers cannot share equally.
         Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
         KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
         OSError: a file could not be written; the last checkpoint is intact.
     """
+    if state.config.batch_size % workers.size:
+        raise ValueError(f"batch_size {state.config.batch_size} must be a multiple of the {workers.size} workers")
     run = _Run(state, folder, workers, report, rhythm)
     with asked_to_stop() as stop, made_ahead(run.stream, state.update) as batches:
+        run.tidy()
         run.save()
         for batch in batches:
             run.step(batch)
             if workers.any(stop.is_set()):
                 break
-    run.save()
+        run.save()
     if state.update < state.config.n_updates:
         raise KeyboardInterrupt
 
@@ -84,8 +92,6 @@ class _Run:
         state, began = self.state, time.perf_counter()
         loss = update(state, batch, self.stream, self.workers)
         state.seconds += time.perf_counter() - began
-        if not math.isfinite(loss) or loss > EXPLODED:
-            raise Diverged(f"the loss was {loss} before update {state.update}")
         self.losses.append(loss)
         last = state.update == state.config.n_updates
         if last or state.update % self.rhythm.log == 0:
@@ -115,13 +121,16 @@ class _Run:
         }
         return line | validate(state.best_model, self.held_out, state.config) if with_validation else line
 
+    def tidy(self) -> None:
+        """Remove what runs that were killed have left half written."""
+        if not self.workers.rank:
+            for name in (CHECKPOINT, MODEL):
+                remove_partial(self.folder / name)
+
     def save(self) -> None:
         """Write the checkpoint and the model."""
         if self.workers.rank:
             return
-        try:
-            self.state.save(self.folder / CHECKPOINT)
-        except ValueError as error:
-            raise Diverged(f"after update {self.state.update} {error}") from error
+        self.state.save(self.folder / CHECKPOINT)
         save_model(self.state.best_model, self.folder / MODEL)
         self.saved_at = time.monotonic()

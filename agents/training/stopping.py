@@ -13,9 +13,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C, or a scheduler's SIGTERM, sets; the second Ctrl-C interrupts at once.
+    """An event that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
 
-    Outside of the main thread, which alone gets signals, nothing sets it.
+    A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
+    gets signals, nothing sets the event.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -23,7 +24,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
         return
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+        if number == signal.SIGINT and asked.is_set():
             raise KeyboardInterrupt
         asked.set()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import torch
@@ -20,6 +21,12 @@ from .workers import Workers
 
 TINY = 1e-12
 """Keeps a gradient of zeros zero when it is divided by its norm."""
+EXPLODED = 1e4
+"""A loss beyond this is no training any more: an empty path loses at most 1 wherever the loss is taken."""
+
+
+class Diverged(RuntimeError):
+    """The loss or its gradient is not finite any more, or the loss has exploded."""
 
 
 def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> float:
@@ -30,6 +37,9 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
         batch: the levels of this update; with a pool, its newcomers.
         stream: fills new pools.
         workers: who shares the batch.
+
+    Raises:
+        Diverged: on every worker; the weights are as they were.
     """
     config = state.config
     for group in state.optimiser.param_groups:
@@ -38,6 +48,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     loss = _pooled(state, batch, stream, workers) if config.pool_size else _from_zeros(state, batch, workers)
     gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
+    _check(float(loss), gradients, state.update + 1)
     if config.normalise_gradients:
         normalise(gradients)
     state.optimiser.step()
@@ -45,6 +56,12 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     if state.average is not None:
         _follow(state.average, state.model, min(config.ema_decay, state.update / (state.update + 9)))
     return float(loss)
+
+
+def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
+    norm = float(torch.stack([gradient.norm() for gradient in gradients]).norm())
+    if not math.isfinite(norm) or not loss <= EXPLODED:
+        raise Diverged(f"before update {number} the loss was {loss:.3g}, the norm of its gradient {norm:.3g}")
 
 
 def _from_zeros(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:

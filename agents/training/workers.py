@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+DEVICES = "auto, cpu, cuda, cuda:0 ..."
+
 
 class Workers:
     """A single process."""
@@ -46,10 +48,9 @@ class FabricWorkers(Workers):
                 'training in several processes needs lightning-fabric: pip install "maze-nca-gym[train]"'
             ) from error
         accelerator = "cuda" if device.startswith("cuda") else "cpu"
-        n_nodes = int(os.environ["WORLD_SIZE"]) // int(os.environ["LOCAL_WORLD_SIZE"])
-        self._fabric: Any = Fabric(
-            accelerator=accelerator, devices=int(os.environ["LOCAL_WORLD_SIZE"]), num_nodes=n_nodes, strategy="ddp"
-        )
+        here = int(os.environ["LOCAL_WORLD_SIZE"])
+        n_nodes = int(os.environ["WORLD_SIZE"]) // here
+        self._fabric: Any = Fabric(accelerator=accelerator, devices=here, num_nodes=n_nodes, strategy="ddp")
         self._fabric.launch()
         self.rank, self.size = self._fabric.global_rank, self._fabric.world_size
         super().__init__(self._fabric.device)
@@ -78,14 +79,21 @@ def find_workers(device: str = "auto") -> Workers:
         device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
 
     Raises:
-        ValueError: no such device, or no Lightning Fabric where it is needed.
+        ValueError: no such device, no Lightning Fabric where it is needed, or one process of several that were not
+            started by `torchrun`.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         found = torch.device(device)
     except RuntimeError as error:
-        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda, cuda:0 ...") from error
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device cuda was asked for, but torch finds no CUDA GPU; use cpu")
-    return FabricWorkers(device) if int(os.environ.get("WORLD_SIZE", "1")) > 1 else Workers(found)
+        raise ValueError(f"unknown device {device!r}; known: {DEVICES}") from error
+    if found.type not in ("cpu", "cuda"):
+        raise ValueError(f"training does not run on device {device!r}; known: {DEVICES}")
+    n_gpus = torch.cuda.device_count()
+    if found.type == "cuda" and (found.index or 0) >= n_gpus:
+        raise ValueError(f"device {device} was asked for, but torch finds {n_gpus} CUDA GPUs; known: {DEVICES}")
+    n_workers = int(os.environ.get("WORLD_SIZE", "1"))
+    if n_workers > 1 and "LOCAL_WORLD_SIZE" not in os.environ:
+        raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
+    return FabricWorkers(device) if n_workers > 1 else Workers(found)
