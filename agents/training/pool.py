@@ -67,4 +67,5 @@ class StatePool:
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> StatePool:
         """The pool of what `tensors` gave."""
-        return cls(tensors["tiles"].numpy().copy(), tensors["target"].numpy().copy(), tensors["states"].clone())
+        tiles, target = tensors["tiles"].to(torch.uint8, copy=True), tensors["target"].to(torch.bool, copy=True)
+        return cls(tiles.numpy(), target.numpy(), tensors["states"].to(torch.float32, copy=True))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,6 @@ from torch.optim import Adam
 from ..learned.nca import NCA
 from ..policy import Policy
 from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
-from ..weights import model_class, shapes_of
 from .config import TrainingConfig
 from .pool import StatePool
 
@@ -78,9 +79,9 @@ class TrainingState:
         tensors = {f"model.{key}": tensor for key, tensor in self.model.state_dict().items()}
         if self.average is not None:
             tensors |= {f"average.{key}": tensor for key, tensor in self.average.state_dict().items()}
-        for key, parameter in self.model.named_parameters():
-            moments = self.optimiser.state.get(parameter, {})
-            tensors |= {f"{name}.{key}": moments[name] for name in MOMENTS if moments}
+        for key, parameter in self.model.named_parameters() if self.update else ():
+            moments = self.optimiser.state.get(parameter, {})  # none where there was no gradient
+            tensors |= {f"{name}.{key}": moments.get(name, torch.zeros_like(parameter)) for name in MOMENTS}
         for size, pool in self.pools.items():
             tensors |= {f"pool {size}.{key}": tensor for key, tensor in pool.tensors().items()}
         return tensors
@@ -108,7 +109,7 @@ class TrainingState:
         if not self.update:
             return
         for key, parameter in self.model.named_parameters():
-            moments = {name: tensors[f"{name}.{key}"].to(parameter.device, copy=True) for name in MOMENTS}
+            moments = {name: tensors[f"{name}.{key}"].to(parameter, copy=True) for name in MOMENTS}
             self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **moments}
 
 
@@ -132,13 +133,15 @@ def _check(description: Any, shapes: Shapes) -> None:
     update, seconds, pools = description["update"], description["seconds"], description["pools"]
     if type(update) is not int or not 0 <= update <= config.n_updates:
         raise ValueError(f"its update must be from 0 to {config.n_updates}, got {update!r}")
-    if type(seconds) is not float or seconds < 0:
+    if type(seconds) is not float or not 0 <= seconds < math.inf:
         raise ValueError(f"its seconds must be a number, at least 0, got {seconds!r}")
     if not isinstance(pools, list) or not set(pools) <= set(config.sizes if config.pool_size else ()):
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
-    weights = shapes_of(model_class(config.model), config.model_options)
-    groups = ["model", *(["average"] if config.ema_decay else []), *(MOMENTS if update else ())]
-    expected = {f"{group}.{key}": shape for group in groups for key, shape in weights.items()}
+    with torch.device("meta"):  # without memory: a file cannot ask for more than it holds
+        model = config.make_model()
+    groups: dict[str, Mapping[str, Tensor]] = dict.fromkeys(MOMENTS if update else (), dict(model.named_parameters()))
+    groups |= dict.fromkeys(("model", "average") if config.ema_decay else ("model",), model.state_dict())
+    expected = {f"{name}.{key}": tuple(tensor.shape) for name, group in groups.items() for key, tensor in group.items()}
     for size in pools:
         levels = (config.pool_size, size + 2, size + 2)
         expected |= {f"pool {size}.tiles": levels, f"pool {size}.target": levels}
