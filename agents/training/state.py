@@ -139,8 +139,9 @@ def _check(description: Any, shapes: Shapes) -> None:
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
     with torch.device("meta"):  # without memory: a file cannot ask for more than it holds
         model = config.make_model()
-    groups: dict[str, Mapping[str, Tensor]] = dict.fromkeys(MOMENTS if update else (), dict(model.named_parameters()))
-    groups |= dict.fromkeys(("model", "average") if config.ema_decay else ("model",), model.state_dict())
+    groups: dict[str, Mapping[str, Tensor]] = {"model": model.state_dict()}
+    groups |= {"average": model.state_dict()} if config.ema_decay else {}
+    groups |= {name: dict(model.named_parameters()) for name in MOMENTS if update}
     expected = {f"{name}.{key}": tuple(tensor.shape) for name, group in groups.items() for key, tensor in group.items()}
     for size in pools:
         levels = (config.pool_size, size + 2, size + 2)
