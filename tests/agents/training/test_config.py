@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+import torch
+
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, preset
+
+POOL = {"pool_size": 64, "n_layers": None}
+VARIED = TrainingConfig(
+    task="diameter",
+    n_layers=None,
+    kernel_size=5,
+    cut_corners=False,
+    families=("perfect", "loops"),
+    sizes=(8, 12),
+    loss_at=(0.25, 1),
+    pool_size=100,
+    pool_steps=(3, 3),
+    learning_rate=1,
+    compile=True,
+    seed=2**63 - 1,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_weights"),
+    [("paper-shortest-path", 84_480), ("paper-diameter", 149_760), ("fast", 5_760), ("extrapolate", 21_760)],
+)
+def test_presets_have_the_weights_of_the_paper(name, n_weights):
+    model = preset(name).make_model()
+    assert type(model) is NCA
+    assert model.n_weights == n_weights
+    assert model.task == preset(name).task
+
+
+def test_every_preset_is_tested_above():
+    assert len(PRESETS) == 4
+
+
+@pytest.mark.parametrize("config", [*PRESETS.values(), VARIED], ids=[*PRESETS, "varied"])
+def test_survives_json(config):
+    again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
+    assert again == config
+    assert hash(again) == hash(config)
+
+
+def test_the_seed_decides_the_initial_weights():
+    first, again, other = (replace(PRESETS["fast"], seed=seed).make_model() for seed in (1, 1, 2))
+    assert torch.equal(first.weights[0], again.weights[0])
+    assert not torch.equal(first.weights[0], other.weights[0])
+
+
+@pytest.mark.parametrize("model", ["GCN", "GAT", "MLP"])
+def test_a_changed_model_loses_the_options_that_it_has_not(model):
+    config = changed(PRESETS["fast"], model=model, batch_size=4)
+    assert (config.model, config.batch_size, config.cut_corners) == (model, 4, None)
+    with pytest.raises(ValueError, match="has no option cut_corners"):
+        changed(PRESETS["fast"], model=model, cut_corners=True)
+    with pytest.raises(ValueError, match="a configuration has no field bach_size"):
+        changed(PRESETS["fast"], bach_size=4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"task": "longest-path"}, "unknown task 'longest-path'; known: shortest-path, diameter"),
+        ({"model": "CNN"}, "unknown model 'CNN'; known: NCA, GCN, GAT, MLP"),
+        ({"loss": "mae"}, "unknown loss 'mae'; known: mse, cross-entropy"),
+        ({"schedule": "linear"}, "unknown schedule 'linear'; known: constant, one-cycle"),
+        ({"precision": "float16"}, "unknown precision 'float16'; known: float32, bfloat16"),
+        ({"families": ("random", "mazy")}, "unknown family of levels 'mazy'; known: random, perfect, "),
+        ({"families": ()}, "families must name at least one of random, "),
+        ({"sizes": ()}, r"sizes must be from 4 to 1,024, at least one, got \(\)"),
+        ({"sizes": (16, 3)}, r"sizes must be from 4 to 1,024, at least one, got \(16, 3\)"),
+        ({"sizes": (1025,)}, "sizes must be from 4 to 1,024"),
+        ({"n_levels": 0}, "n_levels must be None or from 1 to 16,777,216, got 0"),
+        ({"n_levels": 10**12}, "n_levels must be None or from 1 to 16,777,216, got 1000000000000"),
+        ({"n_levels": 8, "sizes": (8, 9)}, r"a fixed training set has levels of one size, got sizes \(8, 9\)"),
+        ({"loss_at": ()}, r"loss_at must ascend within \(0, 1\] and end with 1, got \(\)"),
+        ({"loss_at": (0.5,)}, "loss_at must ascend"),
+        ({"loss_at": (0.5, 0.5, 1.0)}, "loss_at must ascend"),
+        ({"loss_at": (0.0, 1.0)}, "loss_at must ascend"),
+        ({"loss_at": (float("nan"), 1.0)}, "loss_at must ascend"),
+        ({"n_layers": 0}, "n_layers must be from 1 to 4,096, got 0"),
+        ({"n_layers": 4097}, "n_layers must be from 1 to 4,096, got 4097"),
+        ({"n_layers": None}, "n_layers must be a number unless there is a pool"),
+        ({"n_layers": None, "model": "GCN"}, "n_layers must be a number for a model of class GCN"),
+        ({"model": "MLP", "sizes": (8, 9)}, r"an MLP is built for one size, got sizes \(8, 9\)"),
+        ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
+        ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
+        ({**POOL, "model": "GCN", "n_layers": 8}, "a pool needs an NCA with shared weights and skip connections"),
+        ({**POOL, "shared_weights": False}, "a pool needs an NCA with shared weights"),
+        ({**POOL, "skip_connections": False}, "a pool needs an NCA with shared weights and skip connections"),
+        ({**POOL, "n_levels": 100}, "a pool takes fresh levels: leave n_levels at None"),
+        ({**POOL, "pool_steps": (5, 4)}, r"pool_steps must be two numbers from 1 to 4,096, ascending, got \(5, 4\)"),
+        ({**POOL, "pool_steps": (0, 4)}, "pool_steps must be two numbers from 1"),
+        (
+            {"batch_size": 1, "families": ("random", "perfect")},
+            "a fresh level of each of 2 families, it has 1: raise ba",
+        ),
+        (
+            {**POOL, "pool_fresh": 0.001},
+            "an update needs a fresh level of each of 1 families, it has 0: .* or pool_fre",
+        ),
+        ({"edge_features": True}, "a model of class NCA has no option edge_features; its options: kernel_size, cut_"),
+        ({"model": "GAT", "traversable_edges_only": True}, "class GAT has no option traversable_edges_only; its opti"),
+        ({"model": "MLP", "shared_weights": True}, "class MLP has no option shared_weights; its options: n_nodes"),
+        ({"kernel_size": 4}, "kernel_size must be odd, got 4"),
+        ({"kernel_size": 65}, "kernel_size must be an integer from 1 to 63, got 65"),
+        ({"max_pool": True, "n_channels": 2}, "n_channels must be an integer from 3 to 65536, got 2"),
+        ({"model": "MLP", "n_nodes": 0}, "n_nodes must be an integer from 1 to 65536, got 0"),
+    ],
+)
+def test_values_that_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("n_channels", 1, 65536),
+        ("long_fraction", 0, 1),
+        ("long_of", 1, 1024),
+        ("batch_size", 1, 2**20),
+        ("n_updates", 1, 10**9),
+        ("ema_decay", 0, 0.999999),
+        ("pool_size", 0, 2**20),
+        ("pool_fresh", 0, 1),
+        ("state_noise", 0, 10),
+        ("learning_rate", 1e-8, 10),
+        ("seed", 0, 2**63 - 1),
+    ],
+)
+def test_ranges(name, least, most):
+    around = {"batch_size": {"pool_size": 0}, "state_noise": {"pool_size": 64}}.get(name, {})
+    for value in (least, most):
+        assert getattr(TrainingConfig(**{**around, name: value}), name) == value
+    for value in (least - 1, most + 1, -(10**400), *([float("nan"), float("inf")] if name == "learning_rate" else [])):
+        with pytest.raises(ValueError, match=rf"{name} must be from {least:,} to {most:,}, got {value:,}"):
+            TrainingConfig(**{**around, name: value})
+
+
+NUMBERS = (
+    "n_channels",
+    "n_layers",
+    "n_levels",
+    "batch_size",
+    "n_updates",
+    "pool_size",
+    "long_of",
+    "seed",
+    "kernel_size",
+)
+
+
+@pytest.mark.parametrize("field", fields(TrainingConfig), ids=lambda field: field.name)
+def test_values_of_another_type(field):
+    wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
+    wrong += [1.0, True] if field.name in NUMBERS else []
+    wrong += [1, 0.0, "True"] if field.type in ("bool", "bool | None") else []
+    wrong += [True, "0.1"] if field.type == "float" else []
+    wrong += [1, None] if field.type == "str" else []
+    wrong = [value for value in wrong if not (field.type == "str" and isinstance(value, str))]
+    for value in wrong:
+        with pytest.raises(ValueError, match="must be of type") as caught:
+            TrainingConfig(**{field.name: value})
+        assert str(caught.value) == f"{field.name} must be of type {field.type}, got {value!r}"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values.pop("seed"), "the configuration lacks seed"),
+        (lambda values: values.update(colour="red", age=3), "a configuration has no field age, colour"),
+        (lambda values: values.update(sizes=16), r"sizes must be of type tuple\[int, ...\], got 16"),
+        (lambda values: values.update(sizes=[[16, 16]]), r"sizes must be of type tuple\[int, ...\]"),
+        (lambda values: values.update(pool_steps=[1, 2, 3]), r"pool_steps must be of type tuple\[int, int\]"),
+        (lambda values: values.update(model="os:system"), "unknown model 'os:system'"),
+    ],
+)
+def test_json_that_is_no_configuration(change, message):
+    values = TrainingConfig().to_json()
+    change(values)
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig.from_json(values)
+
+
+@pytest.mark.parametrize("values", [None, [], "fast", 3])
+def test_json_that_is_no_object(values):
+    with pytest.raises(ValueError, match="a configuration must be an object with a value for every field, got"):
+        TrainingConfig.from_json(values)
+
+
+def test_unknown_presets():
+    with pytest.raises(
+        ValueError, match="unknown preset 'slow'; known: paper-shortest-path, paper-diameter, fast, ext"
+    ):
+        preset("slow")

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import networkx as nx
+import numpy as np
+import pytest
+from training_runs import POOL, tiny
+
+from maze_nca_gym import levels, solvers
+from maze_nca_gym.agents.evaluation.level_sets import FAMILIES, test_levels, validation_levels
+from maze_nca_gym.agents.training import data
+from maze_nca_gym.agents.training.data import Batch, LevelStream, made_ahead, validation_batch
+
+
+def contents(batch: Batch) -> list[bytes]:
+    return [tiles.tobytes() for tiles in batch.tiles]
+
+
+def equal(one: Batch, other: Batch) -> bool:
+    return np.array_equal(one.tiles, other.tiles) and np.array_equal(one.target, other.target)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"families": ("random", "perfect"), "long_fraction": 0.5}, {"n_levels": 20}, {**POOL, "pool_size": 8}]
+)
+def test_a_batch_depends_on_the_seed_and_the_update_alone(changes):
+    config = tiny(**changes)
+    batches = [LevelStream(config).batch(update) for update in range(config.n_updates)]
+    backwards = LevelStream(config)
+    for update in reversed(range(config.n_updates)):
+        assert equal(backwards.batch(update), batches[update])
+    with ThreadPoolExecutor(4) as pool:
+        assert all(map(equal, pool.map(LevelStream(config).batch, range(config.n_updates)), batches))
+    assert not equal(batches[0], batches[1])
+    assert not equal(LevelStream(tiny(**changes, seed=1)).batch(0), batches[0])
+
+
+@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+def test_batches_have_their_exact_solutions(task):
+    batch = LevelStream(tiny(task=task, families=("random", "perfect"), sizes=(9,))).batch(3)
+    assert batch.tiles.shape == batch.target.shape == (8, 11, 11)
+    assert len(set(contents(batch))) == 8
+    assert (batch.tiles.max() == levels.Tile.TARGET) == (task == "shortest-path")
+    for tiles, target in zip(batch.tiles, batch.target, strict=True):
+        graph = free_tiles(tiles)
+        assert nx.is_connected(graph.subgraph(map(tuple, np.argwhere(target))))
+        if task == "shortest-path":
+            source, end = (tuple(np.argwhere(tiles == tile)[0]) for tile in (levels.Tile.SOURCE, levels.Tile.TARGET))
+            distance = nx.shortest_path_length(graph, source, end)
+        else:
+            distance = max(max(lengths.values()) for _, lengths in nx.all_pairs_shortest_path_length(graph))
+        assert target.sum() == distance + 1
+
+
+def free_tiles(tiles: np.ndarray) -> nx.Graph:
+    graph = nx.grid_2d_graph(*tiles.shape)
+    graph.remove_nodes_from(map(tuple, np.argwhere(tiles == levels.Tile.WALL)))
+    return graph
+
+
+def n_mazes_without_loops(batch: Batch) -> int:
+    """Perfect mazes: all that is free hangs together, in one way."""
+    return sum(nx.is_tree(graph) and len(graph) > 12 for graph in map(free_tiles, batch.tiles))
+
+
+@pytest.mark.parametrize(("batch_size", "n_perfect"), [(16, 8), (15, 7), (2, 1)])
+def test_every_batch_has_equal_parts_of_the_families(batch_size, n_perfect):
+    stream = LevelStream(tiny(families=("random", "perfect"), batch_size=batch_size))
+    assert [n_mazes_without_loops(stream.batch(update)) for update in range(8)] == [n_perfect] * 8
+    places = [n_mazes_without_loops(stream.batch(update)[:1]) for update in range(12)]
+    assert 0 < sum(places) < 12, "the families are not shuffled"
+
+
+def test_variants_of_a_family_have_equal_parts():
+    """Size 12 tells walls with probability 0.2 from those with 0.5."""
+    tiles = LevelStream(tiny(families=("sparse",), sizes=(12,), batch_size=80)).batch(0).tiles
+    n_walls = np.sort((tiles[:, 1:-1, 1:-1] == levels.Tile.WALL).mean(axis=(1, 2))).reshape(4, 20).mean(axis=1)
+    np.testing.assert_allclose(n_walls, [0.2, 0.3, 0.4, 0.5], atol=0.05)
+
+
+def test_long_levels_are_longer():
+    lengths = {
+        fraction: LevelStream(tiny(long_fraction=fraction, long_of=8, batch_size=200)).batch(0).target.sum(axis=(1, 2))
+        for fraction in (0.0, 0.5, 1.0)
+    }
+    short, mixed, long = (lengths[fraction].mean() for fraction in (0.0, 0.5, 1.0))
+    assert long > 1.6 * short
+    assert mixed == pytest.approx((short + long) / 2, rel=0.1)
+    usual = np.quantile(lengths[0.0], 7 / 8)
+    assert (lengths[1.0] >= usual).mean() == pytest.approx(1 - (7 / 8) ** 8, abs=0.2), "not the longest of eight"
+
+
+def test_a_fixed_set_is_seen_once_an_epoch_in_another_order():
+    stream = LevelStream(tiny(n_levels=20, n_updates=15))
+    seen = [content for update in range(15) for content in contents(stream.batch(update))]
+    epochs = [seen[start : start + 20] for start in range(0, 120, 20)]
+    assert all(Counter(epoch) == Counter(epochs[0]) for epoch in epochs)
+    assert len(set(epochs[0])) == 20
+    assert len({tuple(epoch) for epoch in epochs}) == 6
+
+
+def test_a_fixed_set_smaller_than_a_batch():
+    stream = LevelStream(tiny(n_levels=3, batch_size=7, n_updates=6))
+    seen = Counter(content for update in range(6) for content in contents(stream.batch(update)))
+    assert sorted(seen.values()) == [14, 14, 14]
+
+
+def test_sizes_join_one_after_the_other():
+    stream = LevelStream(tiny(sizes=(6, 9, 7), n_updates=90))
+    sizes = [stream.size(update) for update in range(90)]
+    assert set(sizes[:30]) == {6}
+    assert set(sizes[30:60]) == {6, 9}
+    assert set(sizes[60:]) == {6, 7, 9}
+    assert min(Counter(sizes[60:]).values()) >= 5
+    for update in (0, 40, 80):
+        assert stream.batch(update).tiles.shape == (8, sizes[update] + 2, sizes[update] + 2)
+
+
+def test_with_a_pool_only_newcomers_are_drawn():
+    for fresh, n in ((0.0, 0), (0.25, 2), (1.0, 8)):
+        batch = LevelStream(tiny(**POOL, pool_fresh=fresh)).batch(0)
+        assert batch.tiles.shape == batch.target.shape == (n, 8, 8)
+
+
+def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
+    config = tiny(families=("random", "sparse"), batch_size=40, long_fraction=0.5)
+    before = LevelStream(config).batch(0)
+    planted = np.sort(levels.level_hashes(before.tiles[::3]))
+    monkeypatch.setattr(data, "_held_out", lambda size, task: planted)
+    after = LevelStream(config).batch(0)
+    assert not set(contents(before)[::3]) & set(contents(after))
+    assert set(contents(before)) & set(contents(after)), "all were drawn anew"
+    assert np.array_equal(after.target, solvers.shortest_path(after.tiles)), "the solution of another level"
+
+
+def test_training_sees_nothing_that_is_held_out(monkeypatch):
+    """Small mazes without loops are so few that a batch drawn without care would hit the sets again and again."""
+    sets = [named(family, 6, "shortest-path") for family in FAMILIES for named in (test_levels, validation_levels)]
+    held_out = {tiles.tobytes() for one in sets for tiles in one.tiles}
+    config = tiny(families=("perfect", "random"), batch_size=200)
+    drawn = [*contents(LevelStream(config).batch(0)), *contents(LevelStream(tiny(n_levels=100)).batch(0))]
+    assert not held_out & set(drawn)
+    monkeypatch.setattr(data, "_held_out", lambda size, task: np.empty(0, np.uint64))
+    assert held_out & set(contents(LevelStream(config).batch(0)))
+
+
+def test_validation_levels_are_those_of_the_named_set():
+    batch = validation_batch(tiny(sizes=(6, 8)))
+    assert np.array_equal(batch.tiles, validation_levels("random", 6, "shortest-path").tiles)
+    assert np.array_equal(batch.target, solvers.shortest_path(batch.tiles))
+    assert validation_batch(tiny(sizes=(6,), task="diameter")).tiles.max() == levels.Tile.WALL
+
+
+def test_sizes_without_enough_levels():
+    stream = LevelStream(tiny(sizes=(5,), families=("rooms",)))
+    with pytest.raises(
+        ValueError, match="nearly all rooms levels of size 5 are in the test sets; train on larger ones"
+    ):
+        stream.batch(0)
+    with made_ahead(stream, 0) as batches, pytest.raises(ValueError, match="nearly all rooms levels of size 5"):
+        next(batches)
+
+
+class CountedStream(LevelStream):
+    """Counts the batches that it was asked for, and fails at one of them."""
+
+    asked = 0
+    fails_at = -1
+
+    def batch(self, update: int) -> Batch:
+        self.asked += 1
+        if update == self.fails_at:
+            raise MemoryError("no room")
+        return super().batch(update)
+
+
+def n_producers() -> int:
+    return sum(thread.name.startswith("levels") for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize(("n_updates", "start"), [(1, 0), (5, 0), (9, 0), (30, 0), (30, 27), (30, 30)])
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_batches_made_ahead_are_those_of_the_stream_in_order(n_updates, start, n_workers):
+    stream = CountedStream(tiny(n_updates=n_updates, batch_size=1))
+    with made_ahead(stream, start, n_workers) as batches:
+        made = list(batches)
+    assert stream.asked == len(made) == n_updates - start
+    plain = LevelStream(stream.config)
+    assert all(equal(batch, plain.batch(start + i)) for i, batch in enumerate(made))
+    assert not n_producers()
+
+
+def test_a_consumer_may_stop_early():
+    stream = CountedStream(tiny(n_updates=1000, batch_size=1))
+    with made_ahead(stream, 0) as batches:
+        assert len(list(islice(batches, 20))) == 20
+        assert n_producers() == 1
+    assert not n_producers()
+    assert 20 <= stream.asked <= 20 + data.AHEAD + 1
+    with pytest.raises(KeyError), made_ahead(stream, 0) as batches:
+        next(batches)
+        raise KeyError
+    assert not n_producers()
+
+
+def test_a_producer_that_fails():
+    stream = CountedStream(tiny(n_updates=50, batch_size=1))
+    stream.fails_at = 12
+    with made_ahead(stream, 0) as batches:
+        assert len(list(islice(batches, 12))) == 12
+        with pytest.raises(MemoryError, match="no room"):
+            next(batches)
+    assert not n_producers()
