@@ -293,13 +293,14 @@ PRESETS: dict[str, TrainingConfig] = {
     "paper-diameter": replace(_PAPER, task="diameter", cut_corners=False, max_pool=True),
     "fast": TrainingConfig(
         n_channels=32,
-        n_layers=32,
+        n_layers=40,
         cut_corners=True,
         long_fraction=0.5,
-        n_updates=8_000,
-        loss_at=(0.5, 0.75, 1.0),
-        learning_rate=2e-3,
+        n_updates=12_000,
+        loss_at=(0.25, 0.5, 0.75, 1.0),
+        learning_rate=6e-3,
         schedule="one-cycle",
+        ema_decay=0.998,
     ),
     "extrapolate": TrainingConfig(
         n_channels=64,

@@ -100,13 +100,14 @@ def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
 def _backward(
     state: TrainingState, batch: Batch, start: Tensor | None, n_steps: int, workers: Workers
 ) -> tuple[Tensor, Tensor]:
-    """The loss of a rollout and its last state; the gradients are left at the parameters."""
+    """The loss of a rollout, and with a pool its last state; the gradients are left at the parameters."""
     config, device = state.config, workers.device
     maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles)).to(device, non_blocking=True)
     target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
     start = None if start is None else start.to(device)
+    n_returned = None if config.pool_size else PATH + 1  # a pool alone needs more than the path
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        states = unroll(state.model, maze, n_steps, checkpoints(config.loss_at, n_steps), start)
+        states = unroll(state.model, maze, n_steps, checkpoints(config.loss_at, n_steps), start, n_returned=n_returned)
         loss = summed(config.loss, states, target)
     loss.backward()  # type: ignore[no-untyped-call]
     return loss.detach(), states[-1].detach()
