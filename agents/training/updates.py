@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from maze_nca_gym.levels import one_hot
 
 from ..learned.fused import unroll
+from ..policy import PATH
 from .data import Batch, LevelStream
 from .draws import draws, torch_draws
 from .losses import checkpoints, summed
