@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 
 from .policy import Policy
 from .tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
 
-MODELS = {
+MODELS: dict[str, str | type[Policy]] = {
     "NCA": ".learned.nca:NCA",
     "GCN": ".learned.gcn:GCN",
     "GAT": ".learned.gat:GAT",
     "MLP": ".learned.mlp:MLP",
 }
-"""Name of a class -> "module:class", the module relative to this package: what a file may ask for."""
+"""Name of a class -> "module:class", the module relative to this package: what a file may ask for, and what users add
+with `register_model`."""
+AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
 
 
@@ -37,8 +39,29 @@ def model_class(name: str) -> type[Policy]:
     """
     if name not in MODELS:
         raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
-    module, attribute = MODELS[name].split(":")
+    found = MODELS[name]
+    if not isinstance(found, str):
+        return found
+    module, attribute = found.split(":")
     return cast(type[Policy], getattr(import_module(module, __package__), attribute))
+
+
+def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
+    """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
+
+    Training makes it with the keyword arguments `n_tiles`, `n_channels`, `n_layers` and `generator`, of which it may
+    ignore what it has no use for; loading makes it with those that its attribute `arguments` gives.
+
+    Raises:
+        ValueError: no `Policy`, or the name of a model of this package.
+    """
+    name = model.__name__
+    if not issubclass(model, Policy):
+        raise ValueError(f"{name} must be a subclass of Policy")
+    if isinstance(MODELS.get(name), str):
+        raise ValueError(f"this package has a model {name} of its own: choose another name")
+    MODELS[name] = model
+    return model
 
 
 def save_model(model: Policy, path: str | Path) -> Path:
@@ -52,13 +75,16 @@ def save_model(model: Policy, path: str | Path) -> Path:
         The file's path.
 
     Raises:
-        ValueError: a class that is not in `MODELS`, or weights that are not finite float32.
+        ValueError: a class that is not in `MODELS`, a model without `arguments`, or weights that are not finite
+            float32.
     """
     path = Path(path)
     path = path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
     name = type(model).__name__
     if name not in MODELS or model_class(name) is not type(model):
-        raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}")
+        raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
+    if not isinstance(getattr(model, "arguments", None), dict):
+        raise ValueError(f"a model of class {name} needs an attribute `arguments`: the keyword arguments that make it again")
     description = {"class": name, "arguments": cast(Rebuildable, model).arguments}
     save_tensors(path, KIND, description, model.state_dict())
     return path

@@ -10,9 +10,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from maze_nca_gym.agents import load
+from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.learned import NCA, LeakyGradient
-from maze_nca_gym.agents.weights import KIND, load_model, save_model
+from maze_nca_gym.agents.weights import KIND, MODELS, load_model, register_model, save_model
 
 ARGUMENTS = [
     {"n_tiles": 4, "n_channels": 5},
@@ -169,3 +169,35 @@ def test_weights_that_are_no_finite_floats(saved):
         save_file({**tensors, "biases.0": bad}, saved, metadata)
         with pytest.raises(ValueError, match=r"tensor 'biases.0' must hold finite float32 numbers"):
             load_model(saved)
+
+
+@pytest.fixture
+def own_class(monkeypatch):
+    """A registered model that is no class of the package's."""
+    monkeypatch.setattr("maze_nca_gym.agents.weights.MODELS", dict(MODELS))
+
+    @register_model
+    class Own(Policy):
+        def __init__(self, n_channels, generator=None):
+            super().__init__("shortest-path", 4, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
+            self.arguments = {"n_channels": n_channels}
+            self.mix = torch.nn.Parameter(torch.rand(n_channels, n_channels, generator=generator))
+
+    return Own
+
+
+def test_a_model_of_ones_own(own_class, tmp_path):
+    model = own_class(3)
+    copy = load_model(save_model(model, tmp_path / "own"))
+    assert type(copy) is own_class
+    assert torch.equal(copy.mix, model.mix)
+    del model.arguments
+    with pytest.raises(ValueError, match="a model of class Own needs an attribute `arguments`"):
+        save_model(model, tmp_path / "own")
+
+
+def test_a_name_that_is_taken_and_what_is_no_policy():
+    with pytest.raises(ValueError, match="this package has a model NCA of its own"):
+        register_model(type("NCA", (Policy,), {}))
+    with pytest.raises(ValueError, match="Layer must be a subclass of Policy"):
+        register_model(type("Layer", (torch.nn.Module,), {}))
