@@ -84,7 +84,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
     if name not in MODELS or model_class(name) is not type(model):
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
     if not isinstance(getattr(model, "arguments", None), dict):
-        raise ValueError(f"a model of class {name} needs an attribute `arguments`: the keyword arguments that make it again")
+        raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
     description = {"class": name, "arguments": cast(Rebuildable, model).arguments}
     save_tensors(path, KIND, description, model.state_dict())
     return path

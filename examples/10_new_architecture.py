@@ -1,0 +1,50 @@
+"""A new architecture in 30 lines: a richer update, trained and saved like those of the package.
+
+python examples/10_new_architecture.py [updates]
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from maze_nca_gym.agents import Policy
+from maze_nca_gym.agents.training import Rhythm, Silence, TrainingConfig, TrainingState, find_workers, train
+from maze_nca_gym.agents.training.data import validation_batch
+from maze_nca_gym.agents.training.validation import validate
+from maze_nca_gym.agents.weights import load_model, register_model
+
+
+@register_model
+class TwoLayerNCA(Policy):
+    """x_{t+1} = relu(V relu(W [m, x_t])): a 3x3 convolution, then one layer more at every tile."""
+
+    def __init__(self, n_tiles: int, n_channels: int, n_layers: int = 32, n_hidden: int = 64, generator=None) -> None:
+        super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
+        self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "n_hidden": n_hidden}
+        self.perceive = nn.Conv2d(n_tiles + n_channels, n_hidden, 3, padding=1)
+        self.act = nn.Conv2d(n_hidden, n_channels, 1)
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.1, 0.1, generator)
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        """One iteration."""
+        return torch.relu(self.act(torch.relu(self.perceive(torch.cat([maze, state], dim=1)))))
+
+
+config = TrainingConfig(
+    model="TwoLayerNCA",
+    n_channels=16,
+    n_layers=16,
+    n_updates=int(sys.argv[1]) if len(sys.argv) > 1 else 300,
+    loss_at=(0.5, 1.0),
+    learning_rate=4e-3,
+    schedule="one-cycle",
+)
+folder = Path("runs/two-layer")
+folder.mkdir(parents=True, exist_ok=True)
+train(TrainingState.start(config, torch.device("cpu")), folder, find_workers("cpu"), Silence(), Rhythm())
+policy = load_model(folder / "model.safetensors")
+scores = validate(policy, validation_batch(config), config)
+print(f"{policy.n_weights:,} weights: accuracy {scores['accuracy']:.3f}, complete {scores['complete']:.1%}")
