@@ -1,0 +1,385 @@
+from __future__ import annotations
+
+import copy
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
+
+from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, summed
+from maze_nca_gym.agents.training.pool import StatePool
+from maze_nca_gym.agents.training.schedules import SCHEDULES
+from maze_nca_gym.agents.training.updates import normalise, update
+from maze_nca_gym.levels import one_hot
+
+
+def test_gradients_are_divided_by_their_own_norms():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in ((3, 4, 5), (7,), (1,))]
+    gradients = [torch.from_numpy(array.copy()) for array in [*arrays, np.zeros((2, 2), np.float32)]]
+    normalise(gradients)
+    for array, gradient in zip(arrays, gradients, strict=False):
+        np.testing.assert_allclose(gradient, array / np.sqrt((array.astype(float) ** 2).sum()), rtol=1e-6)
+    assert not gradients[-1].any(), "a gradient of zeros"
+
+
+def test_losses_against_numpy():
+    rng = np.random.default_rng(0)
+    path, target = rng.normal(0.5, 1, (3, 5, 6)), rng.random((3, 5, 6)) < 0.3
+    probability = 1 / (1 + np.exp(-8 * (path - 0.5)))
+    expected = {
+        "mse": ((path - target) ** 2).mean(),
+        "cross-entropy": -np.log(np.where(target, probability, 1 - probability)).mean(),
+    }
+    assert expected.keys() == LOSSES.keys()
+    states = torch.from_numpy(rng.normal(size=(3, 4, 5, 6)))
+    states[:, 0] = torch.from_numpy(path)
+    for name, value in expected.items():
+        loss = LOSSES[name](torch.from_numpy(path), torch.from_numpy(target).double())
+        assert float(loss) == pytest.approx(value, rel=1e-6)
+        twice = summed(name, [states, states], torch.from_numpy(target).float())
+        assert float(twice) == pytest.approx(2 * value, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("loss_at", "n_steps", "expected"),
+    [
+        ((1.0,), 64, [64]),
+        ((0.5, 0.75, 1.0), 32, [16, 24, 32]),
+        ((0.5, 0.75, 1.0), 1, [1]),
+        ((0.01, 1), 10, [1, 10]),
+        ((0.5, 1.0), 3, [2, 3]),
+        ((0.2, 0.21, 1.0), 10, [2, 10]),
+    ],
+)
+def test_where_losses_are_taken(loss_at, n_steps, expected):
+    assert checkpoints(loss_at, n_steps) == expected
+
+
+def test_the_loss_of_an_update_is_the_sum_over_plain_rollouts():
+    state = started(loss_at=(0.5, 0.75, 1.0), n_layers=8)
+    batch = LevelStream(state.config).batch(0)
+    maze = torch.from_numpy(one_hot(batch.tiles))
+    paths = [rollout(state.model, maze, n)[:, 0].detach().numpy() for n in (4, 6, 8)]
+    expected = sum(((path - batch.target) ** 2).mean() for path in paths)
+    assert make_updates(state, 1) == [pytest.approx(expected, rel=1e-5)]
+
+
+def test_one_cycle_is_that_of_pytorch():
+    total, peak = 200, 0.7
+    optimiser = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    plain = torch.optim.lr_scheduler.OneCycleLR(
+        optimiser, peak, total, pct_start=0.3, div_factor=25, final_div_factor=1e5 / 25
+    )
+    top, last = 0.3 * total - 1, total - 1  # where PyTorch has the peak and the end, both at a whole update
+    for number in range(total):
+        progress = 0.3 * number / top if number < top else 0.3 + 0.7 * (number - top) / (last - top)
+        assert peak * SCHEDULES["one-cycle"](progress) == pytest.approx(plain.get_last_lr()[0], rel=1e-9)
+        optimiser.step()
+        if number < last:
+            plain.step()
+
+
+def test_the_learning_rate_follows_the_schedule():
+    for schedule, expected in (("constant", [0.1] * 10), ("one-cycle", [0.004, 0.028, 0.076, 0.1])):
+        state = started(schedule=schedule, learning_rate=0.1, n_updates=10)
+        rates = []
+        for _ in range(10):
+            make_updates(state, 1)
+            rates.append(state.optimiser.param_groups[0]["lr"])
+        np.testing.assert_allclose(rates[: len(expected)], expected, rtol=1e-9)
+        assert rates[3:] == sorted(rates[3:], reverse=True)
+        assert schedule == "constant" or rates[-1] < 0.01
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_updates_are_those_of_plain_pytorch(normalised):
+    state = started(normalise_gradients=normalised, loss_at=(0.5, 1.0))
+    plain = copy.deepcopy(state.model)
+    optimiser = torch.optim.Adam(plain.parameters(), lr=0.01)
+    stream = LevelStream(state.config)
+    for number in range(4):
+        batch = stream.batch(number)
+        maze, target = torch.from_numpy(one_hot(batch.tiles)), torch.from_numpy(batch.target).float()
+        optimiser.zero_grad()
+        sum(F.mse_loss(rollout(plain, maze, n)[:, 0], target) for n in (3, 6)).backward()
+        for parameter in plain.parameters():
+            parameter.grad /= parameter.grad.norm() if normalised else 1
+        optimiser.step()
+    make_updates(state, 4)
+    for mine, other in zip(state.model.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+
+
+def test_the_average_follows_the_weights():
+    state = started(ema_decay=0.6)
+    mean = [parameter.detach().numpy().astype(float) for parameter in state.model.parameters()]
+    for number in range(1, 10):
+        make_updates(state, 1)
+        decay = min(0.6, number / (number + 9))
+        weights = [parameter.detach().numpy() for parameter in state.model.parameters()]
+        mean = [decay * one + (1 - decay) * weight for one, weight in zip(mean, weights, strict=True)]
+        for one, parameter in zip(mean, state.average.parameters(), strict=True):
+            np.testing.assert_allclose(parameter.detach().numpy(), one, rtol=1e-4, atol=1e-6)
+    assert state.best_model is state.average
+    assert started().average is None
+    assert not torch.equal(state.average.weights[0], state.model.weights[0])
+
+
+MODELS = {
+    "NCA": {},
+    "NCA unshared": {"shared_weights": False},
+    "NCA without skip connections": {"skip_connections": False},
+    "NCA with max-pools": {"max_pool": True},
+    "NCA 5x5": {"kernel_size": 5, "cut_corners": True},
+    "GCN": {"model": "GCN"},
+    "GCN unshared": {"model": "GCN", "shared_weights": False, "traversable_edges_only": False},
+    "GAT": {"model": "GAT"},
+    "GAT with edge features": {"model": "GAT", "edge_features": True},
+    "MLP": {"model": "MLP", "n_nodes": 32},
+}
+
+
+def losses_on_one_batch(n: int, **changes: object) -> list[float]:
+    state = started(n_channels=12, n_layers=4, n_updates=1000, **changes)
+    stream = LevelStream(state.config)
+    batch = stream.batch(0)
+    return [update(state, batch, stream, ALONE) for _ in range(n)]
+
+
+@pytest.mark.parametrize(("task", "loss"), [("shortest-path", "mse"), ("diameter", "cross-entropy")])
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_every_model_learns_its_batch(options, task, loss):
+    losses = losses_on_one_batch(40, task=task, loss=loss, **options)
+    assert np.mean(losses[-5:]) < 0.9 * losses[0]
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_bfloat16_learns_too(options):
+    losses = losses_on_one_batch(20, precision="bfloat16", **options)
+    assert np.mean(losses[-5:]) < 0.95 * losses[0]
+    exact = losses_on_one_batch(1, **options)[0]
+    assert losses[0] == pytest.approx(exact, rel=0.05)
+    assert losses[0] != exact, "nothing ran in bfloat16"
+
+
+def test_a_pool_gives_and_takes():
+    levels = LevelStream(tiny(batch_size=9)).batch(0)
+    pool = StatePool.fresh(levels[:6], 2)
+    assert pool.states.shape == (6, 2, 8, 8)
+    pool.states[:] = torch.arange(1.0, 7)[:, None, None, None]
+    places, batch, states = pool.take(np.random.default_rng(0), 4, levels[6:8])
+    assert len(set(places)) == 4
+    assert np.array_equal(batch.tiles[:2], levels.tiles[6:8])
+    assert np.array_equal(batch.target[:2], levels.target[6:8])
+    assert np.array_equal(batch.tiles[2:], levels.tiles[places[2:]])
+    assert states[:, 0, 0, 0].tolist() == [0, 0, *(places[2:] + 1)]
+    assert np.array_equal(pool.tiles[places], batch.tiles)
+    pool.put(places, torch.full((4, 2, 8, 8), 9.0))
+    rest = sorted(set(range(6)) - set(places))
+    assert (pool.states[places] == 9).all()
+    assert pool.states[rest, 1, 2, 3].tolist() == [place + 1 for place in rest]
+    assert np.array_equal(levels.tiles[0], LevelStream(tiny(batch_size=9)).batch(0).tiles[0]), "levels were changed"
+
+
+def test_updates_go_on_from_the_states_in_the_pool():
+    state = started(n_layers=None, pool_size=12, pool_steps=(3, 6), pool_fresh=0.25)
+    make_updates(state, 3)
+    pool, model = state.pools[6], copy.deepcopy(state.model)
+    tiles, states = pool.tiles.copy(), pool.states.clone()
+    newcomers = LevelStream(state.config).batch(state.update)
+    make_updates(state, 1)
+    replaced = (pool.tiles != tiles).any(axis=(1, 2))
+    moved = (pool.states != states).flatten(1).any(1).numpy()
+    assert replaced.sum() == len(newcomers) == 2
+    assert moved.sum() == 8
+    assert {one.tobytes() for one in pool.tiles[replaced]} == {one.tobytes() for one in newcomers.tiles}
+    states[torch.from_numpy(replaced)] = 0
+    moved = torch.from_numpy(moved)
+    maze = torch.from_numpy(one_hot(pool.tiles))[moved]
+    after = [rollout(model, maze, n, states[moved]).detach() for n in range(3, 7)]
+    assert sum(torch.allclose(pool.states[moved], one, atol=1e-5) for one in after) == 1
+
+
+def test_noise_is_added_to_the_states_and_drawn_from_the_seed(tmp_path):
+    options = {"n_layers": None, "pool_size": 12, "pool_steps": (3, 6), "pool_fresh": 0.25}
+    contents = []
+    for noise in (0.0, 0.05, 0.05):
+        state = started(**options, state_noise=noise)
+        make_updates(state, 3)
+        contents.append(content(state, tmp_path))
+    assert contents[1] == contents[2]
+    quiet, loud = started(**options), started(**options, state_noise=0.05)
+    losses = [make_updates(one, 1)[0] for one in (quiet, loud)]
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], rel=0.3)
+
+
+def test_every_size_has_a_pool_of_its_own():
+    state = started(**POOL)
+    make_updates(state, 12)
+    assert {size: pool.tiles.shape for size, pool in state.pools.items()} == {6: (10, 8, 8), 7: (10, 9, 9)}
+
+
+def test_runs_of_one_seed_are_equal_and_of_another_are_not(tmp_path):
+    contents = []
+    for seed in (3, 3, 4):
+        state = started(**POOL, ema_decay=0.5, seed=seed)
+        make_updates(state, 5)
+        contents.append(content(state, tmp_path))
+    assert contents[0] == contents[1] != contents[2]
+
+
+def test_neither_threads_nor_their_number_change_fused_runs(tmp_path):
+    contents = []
+    for n_threads in (1, 2):
+        torch.set_num_threads(n_threads)
+        state = started(batch_size=64)
+        make_updates(state, 5)
+        contents.append(content(state, tmp_path))
+    torch.set_num_threads(1)
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.parametrize("bad", [math.nan, 1e9])
+def test_an_update_that_diverges_changes_no_weight(bad, tmp_path):
+    state = started(ema_decay=0.5)
+    make_updates(state, 2)
+    with torch.no_grad():
+        state.model.biases[0][0] = bad
+    before = [parameter.clone() for module in (state.model, state.average) for parameter in module.parameters()]
+    with pytest.raises(Diverged, match=r"before update 3 the loss was (nan|2\.81e\+14), the norm of its gradient "):
+        make_updates(state, 1)
+    after = [parameter for module in (state.model, state.average) for parameter in module.parameters()]
+    assert state.update == 2
+    assert all(torch.equal(one, other) or bad != bad for one, other in zip(before, after, strict=True))
+
+
+def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatch):
+    def infinite(state: TrainingState, *_: object) -> torch.Tensor:
+        for parameter in state.model.parameters():
+            parameter.grad = torch.full_like(parameter, math.inf)
+        return torch.tensor(0.5)
+
+    monkeypatch.setattr(updates, "_from_zeros", infinite)
+    state = started()
+    with pytest.raises(Diverged, match=r"the loss was 0\.5, the norm of its gradient inf"):
+        make_updates(state, 1)
+    assert all(parameter.isfinite().all() for parameter in state.model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("gpu", "unknown device 'gpu'; known: auto, cpu, cuda, cuda:0"),
+        ("", "unknown device ''"),
+        ("meta", "training does not run on device 'meta'; known: auto, cpu, cuda"),
+        ("cuda:99", "device cuda:99 was asked for, but torch finds [0-9]+ CUDA GPUs"),
+    ],
+)
+def test_devices_that_are_none(device, message):
+    with pytest.raises(ValueError, match=message):
+        find_workers(device)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_without_a_gpu():
+    with pytest.raises(ValueError, match="device cuda was asked for, but torch finds 0 CUDA GPUs"):
+        find_workers("cuda")
+    assert find_workers("auto").device == CPU
+
+
+def test_several_processes_need_torchrun(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    with pytest.raises(ValueError, match="WORLD_SIZE is 2, but this process was not started by torchrun"):
+        find_workers("cpu")
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert find_workers("cpu").size == 1
+
+
+FAMILIES = st.lists(st.sampled_from(("random", "perfect", "sparse", "caves")), min_size=1, max_size=3).map(tuple)
+OPTIONS = {
+    "model": st.sampled_from(("NCA", "NCA", "NCA", "GCN", "GAT", "MLP")),
+    "task": st.sampled_from(("shortest-path", "diameter")),
+    "n_channels": st.sampled_from((1, 3, 17)),
+    "n_layers": st.sampled_from((None, 1, 2, 5)),
+    "kernel_size": st.sampled_from((None, 1, 5)),
+    "cut_corners": st.sampled_from((None, True)),
+    "shared_weights": st.sampled_from((None, True, False)),
+    "max_pool": st.sampled_from((None, True)),
+    "skip_connections": st.sampled_from((None, True, False)),
+    "traversable_edges_only": st.sampled_from((None, False)),
+    "edge_features": st.sampled_from((None, True)),
+    "n_nodes": st.sampled_from((None, 3)),
+    "families": FAMILIES,
+    "sizes": st.sampled_from(((9,), (9, 10))),
+    "n_levels": st.sampled_from((None, None, 1, 5)),
+    "long_fraction": st.sampled_from((0.0, 0.3, 1.0)),
+    "long_of": st.sampled_from((1, 3)),
+    "batch_size": st.sampled_from((1, 3, 8)),
+    "n_updates": st.sampled_from((1, 4)),
+    "loss": st.sampled_from(tuple(LOSSES)),
+    "loss_at": st.sampled_from(((1.0,), (0.01, 1.0), (0.5, 0.75, 1.0))),
+    "schedule": st.sampled_from(tuple(SCHEDULES)),
+    "normalise_gradients": st.booleans(),
+    "ema_decay": st.sampled_from((0.0, 0.9)),
+    "pool_size": st.sampled_from((0, 0, 8, 9)),
+    "pool_fresh": st.sampled_from((0.0, 0.4, 1.0)),
+    "pool_steps": st.sampled_from(((1, 1), (2, 7))),
+    "state_noise": st.sampled_from((0.0, 0.1)),
+    "precision": st.sampled_from(("float32", "bfloat16")),
+}
+POOLED = {"pool_size": st.sampled_from((8, 9)), "model": st.just("NCA"), "n_levels": st.none()}
+OPTIONS_OF = {
+    "NCA": ("kernel_size", "cut_corners", "shared_weights", "max_pool", "skip_connections"),
+    "GCN": ("shared_weights", "traversable_edges_only"),
+    "GAT": ("shared_weights", "edge_features"),
+    "MLP": ("n_nodes",),
+}
+
+
+def config_of(values: dict[str, object]) -> TrainingConfig | None:
+    """The configuration of these values, without options that the model has not; None where it is refused."""
+    names = {name for names in OPTIONS_OF.values() for name in names} - set(OPTIONS_OF[str(values["model"])])
+    try:
+        return TrainingConfig(**{**values, **dict.fromkeys(names)})
+    except ValueError:
+        return None
+
+
+CONFIGS = st.one_of(st.fixed_dictionaries(OPTIONS), st.fixed_dictionaries({**OPTIONS, **POOLED})).map(config_of)
+
+
+def check_that_it_trains(config: TrainingConfig, folder: Path) -> None:
+    """It makes all its updates, and its last checkpoint can be read."""
+    state = TrainingState.start(config, CPU)
+    assert all(map(math.isfinite, make_updates(state, config.n_updates)))
+    saved = content(state, folder)
+    again = TrainingState.load(folder / "content.safetensors", CPU)
+    assert again.config == config
+    assert content(again, folder) == saved
+
+
+@settings(max_examples=30)
+@given(CONFIGS)
+def test_what_is_accepted_trains(tmp_path_factory, config):
+    assume(config is not None)
+    check_that_it_trains(config, tmp_path_factory.mktemp("run"))
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(CONFIGS)
+def test_much_that_is_accepted_trains(tmp_path_factory, config):
+    assume(config is not None)
+    check_that_it_trains(config, tmp_path_factory.mktemp("run"))
