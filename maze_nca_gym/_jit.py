@@ -82,15 +82,16 @@ def _compile() -> None:
     import numba
 
     namespace: dict[str, Any] = {}
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}  # nogil: levels are made while others are used
     for module in _kernels.MODULES:
         namespace.update(vars(module))
     for function, signature in _kernels.REGISTRY:
         clone = FunctionType(function.__code__, namespace, function.__name__)
         clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_source_digest()}"
         try:
-            compiled = numba.njit(signature, cache=True, error_model="numpy")(clone)
+            compiled = numba.njit(signature, cache=True, **options)(clone)
         except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
-            compiled = numba.njit(signature, error_model="numpy")(clone)
+            compiled = numba.njit(signature, **options)(clone)
         namespace[function.__name__] = compiled
     _compiled = SimpleNamespace(
         **{function.__name__: namespace[function.__name__] for function, _ in _kernels.REGISTRY}

@@ -19,7 +19,7 @@ EXPECTED = {
     "05_evaluate_with_sb3": r"mean return over 20 episodes: 1\.000 .*\nsteps: \d+ to \d+",
     "06_your_own_level": r"S\.\.\.#\.\.\.\.\n\*[#.ST*\n]+optimal: True\npicture of the exact solution: runs/own-level",
     "07_your_own_policy": r"256 of 256 perfect mazes solved\nin the environment: optimal True after \d+ steps",
-    "09_train_your_own": r"5,760 weights: \d+\.\d% of 2,048 levels complete, not more than the paper's GCN with 41\.1%\n",
+    "09_train_your_own": r"5,760 weights: \d+\.\d% of 2,048 levels complete, not more than .* 41\.1%\n",
     "10_new_architecture": r"12,544 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
 }
 """Example -> what it prints, as a regular expression."""
