@@ -21,21 +21,21 @@ HEIGHT = 6
 WIDTH = 2
 """Vectors of channels that a block writes, at most: its sums, weights and one input fill the 16 registers of AVX2."""
 UNROLLED = 4
-"""Channels read between two jumps: a divisor of `LANES`."""
+"""Channels read between two jumps: a divisor of every depth."""
 LIMIT, ZERO = constant(STATE_LIMIT), constant(0)
 
 Writer: TypeAlias = Callable[[Code, int, list[Value]], None]
 
 
 def _convolve(code: Code, sums: list[list[Value]], places: list[Value], arguments: list[Value]) -> None:
-    """Add the products of the inputs at the taps around some places, and of the weights, (taps, channels, vectors)."""
-    x, weights, taps, n_taps, channels = arguments
+    """Add the products of the inputs at the taps around some places, and of the weights, (taps, depth, vectors)."""
+    x, weights, taps, n_taps, depth = arguments
     step = len(sums[0]) * LANES
     weight = code.variable(weights)
     with code.loop(n_taps) as tap:
         distance = code.load_integer(taps, tap)
         starts = [code.forward(x, code.builder.add(place, distance)) for place in places]
-        with code.loop(code.builder.sdiv(channels, code.integer(UNROLLED))) as index:
+        with code.loop(code.builder.sdiv(depth, code.integer(UNROLLED))) as index:
             first, here = code.builder.mul(index, code.integer(UNROLLED)), code.builder.load(weight)
             inputs = [code.forward(start, first) for start in starts]
             for channel in range(UNROLLED):
@@ -45,14 +45,14 @@ def _convolve(code: Code, sums: list[list[Value]], places: list[Value], argument
 
 
 def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
-    share, out, places, least, *others = arguments
+    share, out, places, least, most, *others = arguments
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
     sums = code.variables([[code.load(code.forward(share, spot), v * LANES) for v in range(width)] for spot in spots])
     _convolve(code, sums, spots, others)
-    low = code.spread(least)
+    bounds = code.spread(least), code.spread(most)
     for spot, row in zip(spots, sums, strict=True):
         for v, total in enumerate(row):
-            state = code.at_most(code.at_least(code.builder.load(total), low), LIMIT)
+            state = code.between(code.builder.load(total), *bounds)
             code.store(state, code.forward(out, spot), v * LANES)
 
 
@@ -94,27 +94,27 @@ def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[A
 
 
 @intrinsic
-def step_1(typing, share, out, places, least, x, weights, taps, n_taps, channels):
+def step_1(typing, share, out, places, least, most, x, weights, taps, n_taps, depth):
     """Write the next state of a block of tiles."""
-    return _expansion(_write_step, 1, (share, out, places, least, x, weights, taps, n_taps, channels))
+    return _expansion(_write_step, 1, (share, out, places, least, most, x, weights, taps, n_taps, depth))
 
 
 @intrinsic
-def step_2(typing, share, out, places, least, x, weights, taps, n_taps, channels):
+def step_2(typing, share, out, places, least, most, x, weights, taps, n_taps, depth):
     """Write the next state of a block of tiles."""
-    return _expansion(_write_step, 2, (share, out, places, least, x, weights, taps, n_taps, channels))
+    return _expansion(_write_step, 2, (share, out, places, least, most, x, weights, taps, n_taps, depth))
 
 
 @intrinsic
-def step_back_1(typing, state, out, places, gradient, weights, taps, n_taps, channels):
+def step_back_1(typing, state, out, places, gradient, weights, taps, n_taps, depth):
     """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 1, (state, out, places, gradient, weights, taps, n_taps, channels))
+    return _expansion(_write_step_back, 1, (state, out, places, gradient, weights, taps, n_taps, depth))
 
 
 @intrinsic
-def step_back_2(typing, state, out, places, gradient, weights, taps, n_taps, channels):
+def step_back_2(typing, state, out, places, gradient, weights, taps, n_taps, depth):
     """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 2, (state, out, places, gradient, weights, taps, n_taps, channels))
+    return _expansion(_write_step_back, 2, (state, out, places, gradient, weights, taps, n_taps, depth))
 
 
 @intrinsic

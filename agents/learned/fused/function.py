@@ -30,90 +30,93 @@ class Plan:
         layout: of the maps and the weights.
         keep: the numbers of iterations after which to return a state; the last is that of the whole rollout.
         n_returned: how many channels of it.
+        n_seen: how many iterations, the first ones, see the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
     """
 
     layout: Layout
     keep: tuple[int, ...]
     n_returned: int
+    n_seen: int
     unbounded: int
 
     @property
-    def kept(self) -> Integers:
-        """Of the state after each number of iterations, its place among those to return, or -1."""
+    def steps(self) -> tuple[int, int, Integers]:
+        """For the kernels: what is seen, what is unbounded, and where each state belongs among those kept, or -1."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
-        return kept
+        return self.n_seen, self.unbounded, kept
 
 
 class Unroll(torch.autograd.Function):
     """States after some numbers of iterations.
 
-    Its arguments are a `Plan`, the first state or None for zeros, the weights of the state, (C, C, taps), and what the
-    maze adds, (B, C, H, W), in the first step and, where that differs, in all others.
+    Its arguments are a `Plan`, the mazes, (B, T, H, W), the first state, (B, C, H, W), or None for zeros, the weights,
+    (C, T + C, taps), and the bias, (C,).
     """
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, state: Tensor | None, weight: Tensor, *shares: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        ctx: Any, plan: Plan, maze: Tensor, state: Tensor | None, weight: Tensor, bias: Tensor
+    ) -> tuple[Tensor, ...]:
         """The states, each (B, n_returned, H, W), channels side by side in memory."""
-        history = None
+        mazes, history = _as_tiles([maze])[0], None
         if any(ctx.needs_input_grad):
-            history = _histories.take((len(shares[0]), plan.keep[-1] + 1, plan.layout.size))
+            history = _histories.take((len(maze), plan.keep[-1] + 1, plan.layout.size))
             ctx.save_for_backward(torch.from_numpy(history), weight)
-            ctx.plan, ctx.has_state, ctx.n_shares = plan, state is not None, len(shares)
-        outs = _forward(plan, history, state, weight, shares)
-        return tuple(_as_maps(out, shares[0].shape[2:]) for out in outs)
+            ctx.plan, ctx.mazes, ctx.has_state = plan, mazes, state is not None
+        return tuple(
+            torch.from_numpy(out).unflatten(1, maze.shape[2:]).permute(0, 3, 1, 2)
+            for out in _forward(plan, history, mazes, state, weight, bias)
+        )
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """None for plan and state, and the gradients of weights and shares."""
+        """None for plan, mazes and state, and the gradients of weights and bias."""
         history, weight = ctx.saved_tensors
-        sums, shares = _backward(ctx.plan, history.numpy(), ctx.has_state, weight, gradients, ctx.n_shares)
-        maps = [_as_maps(share, gradients[0].shape[2:]) for share in shares]
-        return None, None, torch.from_numpy(ctx.plan.layout.unpack(sums)), *maps
+        sums = _backward(ctx.plan, history.numpy(), gradients, ctx.mazes, ctx.has_state, weight)
+        return None, None, None, *map(torch.from_numpy, ctx.plan.layout.unpack(*sums))
 
 
 def _forward(
-    plan: Plan, history: Floats | None, state: Tensor | None, weight: Tensor, shares: Sequence[Tensor]
+    plan: Plan, history: Floats | None, mazes: Floats, state: Tensor | None, weight: Tensor, bias: Tensor
 ) -> Floats:
     """The (k, B, H W, n_returned) states; every state goes to `history`, if there is one."""
-    inputs, kept, layout = _as_tiles(shares), plan.kept, plan.layout
-    n_mazes, n_tiles = inputs.shape[1:3]
-    start = (
-        np.empty((0, n_tiles, layout.n_channels), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
-    )
+    layout, (n_mazes, n_tiles, n_fed) = plan.layout, mazes.shape
+    start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
-    packed, run = layout.pack(weight.detach().numpy()), compiled().forward
+    dense = weight.detach().numpy()
+    packed = layout.pack_inputs(dense[:, :n_fed], bias.detach().numpy()), layout.pack(dense[:, n_fed:])
+    run = compiled().forward
 
     def work(group: range) -> None:
         maps = np.zeros((1, 2, layout.size), np.float32) if history is None else history
         for maze in group:
             slot = 0 if history is None else maze
-            run(maze, slot, maps, inputs, start, packed, layout.form, plan.unbounded, kept, outs)
+            run(maze, slot, maps, mazes, start, *packed, layout.form, *plan.steps, outs)
 
     _on_threads(work, _groups(n_mazes))
     return outs
 
 
 def _backward(
-    plan: Plan, history: Floats, has_state: bool, weight: Tensor, gradients: Sequence[Tensor], n_shares: int
-) -> tuple[Floats, Floats]:
-    """The gradients of the weights, by row, and of the (n_shares, B, H W, C) shares."""
-    given, kept, layout = _as_tiles(gradients), plan.kept, plan.layout
-    n_mazes, n_tiles = given.shape[1:3]
-    groups = _groups(n_mazes)
-    shares = np.empty((n_shares, n_mazes, n_tiles, layout.n_channels), np.float32)
-    sums = np.zeros((len(groups), len(layout.form[2]), layout.channels), np.float32)
-    packed, run = layout.pack(weight.detach().transpose(0, 1).numpy()), compiled().backward
+    plan: Plan, history: Floats, gradients: Sequence[Tensor], mazes: Floats, has_state: bool, weight: Tensor
+) -> list[Floats]:
+    """The gradients of the weights, by row: of what is fed in, and of the state."""
+    layout, groups = plan.layout, _groups(len(mazes))
+    _, _, rows, input_rows, channels, _ = layout.form
+    sums = [np.zeros((len(groups), len(of), channels), np.float32) for of in (input_rows, rows)]
+    packed = layout.pack(weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
+    given, run = _as_tiles(gradients), compiled().backward
 
     def work(group: range) -> None:
-        own = sums[groups.index(group)]
+        own = [of_groups[groups.index(group)] for of_groups in sums]
         for maze in group:
-            run(maze, maze, history, given, has_state, packed, layout.mirrored, plan.unbounded, kept, shares, own)
+            run(maze, maze, history, given, mazes, has_state, packed, layout.mirrored, *plan.steps, *own)
 
     _on_threads(work, groups)
-    return sums.sum(0), shares
+    return [of_groups.sum(0) for of_groups in sums]
 
 
 def _groups(n_mazes: int) -> list[range]:
@@ -145,11 +148,6 @@ def _as_tiles(tensors: Sequence[Tensor]) -> Floats:
     for tensor, out in zip(tensors, tiles, strict=True):
         out.copy_(tensor.detach().permute(0, 2, 3, 1))
     return tiles.flatten(2, 3).numpy()
-
-
-def _as_maps(tiles: Floats, size: torch.Size) -> Tensor:
-    """A (B, H W, C) array as (B, C, H, W)."""
-    return torch.from_numpy(tiles.reshape(len(tiles), *size, -1)).permute(0, 3, 1, 2)
 
 
 class _Histories:

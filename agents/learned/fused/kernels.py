@@ -5,7 +5,9 @@ A map is flat: `channels` floats for each tile, rows of tiles, zeros around them
     places: where the tiles start, row by row, and then one of them again, for a multiple of `blocks.HEIGHT`.
     taps: how far from a tile the tiles start that it reads.
     rows: how far from a tile all floats are that it reads, and then zeros, for a multiple of `blocks.HEIGHT`.
+    input_rows: the same for the first `depth` floats of each of these tiles.
     channels: as above, a multiple of `blocks.LANES`.
+    depth: floats of each tile that hold what is fed in, the maze and a 1: a multiple of `blocks.UNROLLED`.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ from .blocks import HEIGHT
 from .vectors import LANES
 
 LIMIT = np.float32(STATE_LIMIT)
-ZERO = np.float32(0)
+INFINITY = np.float32(np.inf)
+ZERO, ONE = np.float32(0), np.float32(1)
 CHUNK = 72
 """Tiles whose states and gradients stay in the innermost cache while the gradients of all weights grow."""
 
-FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8))"
-FORWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], f4[:,:,::1], f4[::1], {FORM}, i8, i8[::1], f4[:,:,:,::1])"
-BACKWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], b1, f4[::1], {FORM}, i8, i8[::1], f4[:,:,:,::1], f4[:,::1])"
+FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8))"
+STEPS = "i8, i8, i8[::1]"
+FORWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,::1], f4[:,:,::1], f4[::1], f4[::1], {FORM}, {STEPS}, f4[:,:,:,::1])"
+BACKWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], f4[:,:,::1], b1, f4[::1], {FORM}, {STEPS}, f4[:,::1], f4[:,::1])"
 
 
 def address(array, n_floats):
@@ -52,28 +56,36 @@ def take(flat, places, tiles):
             tiles[tile, channel] = flat[places[tile] + channel]
 
 
-def first_step(share, least, out):
-    """The state after one of zeros."""
+def feed(maze, seen, places, flat):
+    """Write what is fed in: an (n_tiles, T) maze if it is seen, and a 1, whose weight is the bias."""
+    for tile in range(maze.shape[0]):
+        for channel in range(maze.shape[1]):
+            flat[places[tile] + channel] = maze[tile, channel] if seen else ZERO
+        flat[places[tile] + maze.shape[1]] = ONE
+
+
+def step(share, x, weights, form, depth, least, most, out):
+    """The next state, or what is fed into it: the share and a convolution, from `least` to `most`."""
+    places, taps, channels = form[0], form[1], form[4]
+    for first in range(0, channels, 2 * LANES):
+        s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * depth)
+        for block in range(0, len(places), HEIGHT):
+            p = place(places, block)
+            if first + LANES < channels:
+                blocks.step_2(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth)
+            else:
+                blocks.step_1(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth)
+
+
+def bound(share, least, out):
+    """The state after one of zeros; what is fed in may be cut off in its place."""
     for i in range(len(share)):
         out[i] = min(max(share[i], least), LIMIT)
 
 
-def step(share, x, weights, form, least, out):
-    """The next state, numbers of `least` or more."""
-    places, taps, _, channels = form
-    for first in range(0, channels, 2 * LANES):
-        s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * channels)
-        for block in range(0, len(places), HEIGHT):
-            p = place(places, block)
-            if first + LANES < channels:
-                blocks.step_2(s, o, p, least, address(x, 0), w, place(taps, 0), len(taps), channels)
-            else:
-                blocks.step_1(s, o, p, least, address(x, 0), w, place(taps, 0), len(taps), channels)
-
-
 def step_back(x, gradient, weights, form, out):
     """The gradient of a state from that of the next one, where the state lies between its bounds."""
-    places, taps, _, channels = form
+    places, taps, channels = form[0], form[1], form[4]
     for first in range(0, channels, 2 * LANES):
         s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels)
         for block in range(0, len(places), HEIGHT):
@@ -93,9 +105,15 @@ def add_inside(gradients, least, x, places, flat):
                 flat[index] += gradients[tile, channel]
 
 
-def weigh(x, gradient, form, n_tiles, out):
-    """Add the gradient of the weights, (rows, channels), given that of the state after `x`."""
-    places, _, rows, channels = form
+def add(gradient, flat):
+    """Add a map to another."""
+    for i in range(len(flat)):
+        flat[i] += gradient[i]
+
+
+def weigh(x, gradient, form, rows, n_tiles, out):
+    """Add the gradient of the weights by which the rows of `x` are multiplied, (rows, channels)."""
+    places, channels = form[0], form[4]
     for chunk in range(0, n_tiles, CHUNK):
         p, n = place(places, chunk), min(CHUNK, n_tiles - chunk)
         for first in range(0, channels, 2 * LANES):
@@ -108,78 +126,86 @@ def weigh(x, gradient, form, n_tiles, out):
                     blocks.weigh_1(address(x, 0), g, o, channels, r, p, n)
 
 
-def forward(maze, slot, history, shares, state, weights, form, unbounded, kept, outs):
+def forward(maze, slot, history, mazes, state, input_weights, weights, form, n_seen, unbounded, kept, outs):
     """Roll out one maze.
 
     Args:
         maze: its place in the batch.
         slot: its place in the history.
-        history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two. The state
-            that has met no lower bound is written with zeros for its negative numbers.
-        shares: (1 or 2, B, n_tiles, C), what the maze adds in the first step, and in all others where that differs.
+        history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two. One that has
+            met no ReLU is there with zeros for its negative numbers, unless it is the last.
+        mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), where to start, no negative numbers, or an empty array for zeros.
-        weights: as `layout.pack` writes them.
+        input_weights: of what is fed in, as `layout.pack` writes them.
+        weights: of the state, likewise.
         form: of the maps.
+        n_seen: how many steps, the first ones, see the maze.
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
         kept: (n_steps + 1,), where in `outs` the state after each number of steps belongs, or -1.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
-    places, n_steps, maps = form[0], len(kept) - 1, history[slot]
-    share = np.zeros(history.shape[2], np.float32)
-    put(shares[0, maze], places, share)
+    places, channels, depth = form[0], form[4], form[5]
+    n_steps, maps = len(kept) - 1, history[slot]
+    fed, share = np.zeros((2, history.shape[2]), np.float32)
     if len(state):
         put(state[maze], places, maps[0])
     for index in range(n_steps):
+        if index in (0, n_seen):
+            feed(mazes[maze], index < n_seen, places, fed)
+            share[:] = ZERO
+            step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share)
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
         least = -LIMIT if index == unbounded else ZERO
         if index == 0 and not len(state):
-            first_step(share, least, out)
+            bound(share, least, out)
         else:
-            step(share, x, weights, form, least, out)
-        if index == 0 and len(shares) == 2:
-            put(shares[1, maze], places, share)
+            step(share, x, weights, form, channels, least, LIMIT, out)
         if kept[index + 1] >= 0:
             take(out, places, outs[kept[index + 1], maze])
         if index == unbounded and index < n_steps - 1:
-            first_step(out, ZERO, out)
+            bound(out, ZERO, out)
 
 
-def backward(maze, slot, history, gradients, has_state, weights, form, unbounded, kept, share_gradients, sums):
-    """The gradients of one rollout.
+def backward(
+    maze, slot, history, gradients, mazes, has_state, weights, form, n_seen, unbounded, kept, input_sums, sums
+):
+    """Add the gradients of one rollout.
 
     Args:
         maze: its place in the batch.
         slot: its place in the history.
         history: (n, n_steps + 1, map), as `forward` leaves it.
         gradients: (k, B, n_tiles, c), of `outs`.
+        mazes: as in `forward`.
         has_state: whether it started at something else than zeros.
-        weights: as `layout.pack` writes them, with inputs and outputs exchanged.
+        weights: those of the state as `layout.pack` writes them, with inputs and outputs exchanged.
         form: of the maps, with taps turned round.
+        n_seen: as in `forward`.
         unbounded: as in `forward`.
         kept: as in `forward`.
-        share_gradients: (1 or 2, B, n_tiles, C), receives the gradients of `shares`.
-        sums: (rows, channels), has the gradient of the weights added.
+        input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
+        sums: (rows, channels), has that of the weights of the state added.
     """
-    places, n_steps, maps = form[0], len(kept) - 1, history[slot]
-    share, here, there = np.zeros((3, history.shape[2]), np.float32)
-    for index in range(n_steps - 1, -1, -1):
+    places, rows, input_rows = form[0], form[2], form[3]
+    n_tiles, maps = mazes.shape[1], history[slot]
+    fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
+    for index in range(len(kept) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
-        if index < n_steps - 1:
+        if index < len(kept) - 2:
             step_back(out, there, weights, form, here)
         if kept[index + 1] >= 0:
             add_inside(gradients[kept[index + 1], maze], -LIMIT if index == unbounded else ZERO, out, places, here)
         if index or has_state:
-            weigh(x, here, form, gradients.shape[2], sums)
-        if index == 0 and len(share_gradients) == 2:
-            take(share, places, share_gradients[1, maze])
+            weigh(x, here, form, rows, n_tiles, sums)
+        add(here, share)
+        if index in (0, n_seen):
+            feed(mazes[maze], index < n_seen, places, fed)
+            weigh(fed, share, form, input_rows, n_tiles, input_sums)
             share[:] = ZERO
-        for i in range(len(share)):
-            share[i] += here[i]
         here, there = there, here
-    take(share, places, share_gradients[0, maze])
 
 
-HELPERS = (address, place, put, take, first_step, step, step_back, add_inside, weigh)
+HELPERS = (address, place, put, take, feed, step, bound, step_back, add_inside, add, weigh)
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))
 """With their signatures, so that they compile at once."""

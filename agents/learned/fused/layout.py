@@ -12,71 +12,91 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import HEIGHT, WIDTH
+from .blocks import HEIGHT, UNROLLED, WIDTH
 from .vectors import LANES
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
-Form = tuple[Integers, Integers, Integers, int]
-"""Places, taps, rows and channels, see `kernels`."""
+Form = tuple[Integers, Integers, Integers, Integers, int, int]
+"""Places, taps, rows, input_rows, channels and depth, see `kernels`."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Of maps with some number of channels, and of the kernels of one convolution.
+    """Of the maps and weights of one network.
 
     Attributes:
-        n_channels: C, those in use.
+        n_fed: channels of the maze.
+        n_channels: of the state.
         size: floats in a map.
+        centre: which of the live taps is the tile itself.
         form: for the way forward.
         mirrored: for the way back.
     """
 
+    n_fed: int
     n_channels: int
     size: int
+    centre: int
     form: Form
     mirrored: Form
 
-    @property
-    def n_taps(self) -> int:
-        """Taps with weights."""
-        return len(self.form[1])
-
-    @property
-    def channels(self) -> int:
-        """Floats for each tile: `n_channels`, and zeros that fill up a vector."""
-        return self.form[3]
-
     def pack(self, weight: Floats) -> Floats:
-        """(C out, C in, taps) weights in the order in which the machine code reads them."""
-        dense = np.zeros((self.n_taps, self.channels, self.channels), np.float32)
-        dense[:, : self.n_channels, : self.n_channels] = weight.transpose(2, 1, 0)
-        step = WIDTH * LANES
-        return np.concatenate([dense[:, :, first : first + step].ravel() for first in range(0, self.channels, step)])
+        """(C out, C in, taps) weights of the state in the order in which the machine code reads them."""
+        return self._pack(weight, depth=self.form[4])
 
-    def unpack(self, sums: Floats) -> Floats:
-        """The (C out, C in, taps) gradient from that by rows."""
-        dense = sums[: self.n_taps * self.channels].reshape(self.n_taps, self.channels, self.channels)
-        return np.ascontiguousarray(dense[:, : self.n_channels, : self.n_channels].transpose(2, 1, 0))
+    def pack_inputs(self, weight: Floats, bias: Floats) -> Floats:
+        """Those of the maze, (C, T, taps), and the (C,) bias, as weights of a 1 at the tile itself."""
+        of_one = np.zeros((self.n_channels, 1, weight.shape[2]), np.float32)
+        of_one[:, 0, self.centre] = bias
+        return self._pack(np.concatenate([weight, of_one], axis=1), depth=self.form[5])
+
+    def unpack(self, input_sums: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        """The gradients of all weights, (C, T + C, taps), and of the (C,) bias, from those by row."""
+        fed, state = (self._unpack(*of) for of in ((input_sums, self.form[5]), (sums, self.form[4])))
+        weight = np.concatenate([fed[:, : self.n_fed], state[:, : self.n_channels]], axis=1)
+        return weight, np.ascontiguousarray(fed[:, self.n_fed, self.centre])
+
+    def _pack(self, weight: Floats, depth: int) -> Floats:
+        """Weights for each pair of vectors: for each tap, for each input, for each channel."""
+        n_out, n_in, n_taps = weight.shape
+        channels, step = self.form[4], WIDTH * LANES
+        dense = np.zeros((n_taps, depth, channels), np.float32)
+        dense[:, :n_in, :n_out] = weight.transpose(2, 1, 0)
+        return np.concatenate([dense[:, :, first : first + step].ravel() for first in range(0, channels, step)])
+
+    def _unpack(self, sums: Floats, depth: int) -> Floats:
+        n_taps, channels = len(self.form[1]), self.form[4]
+        dense = sums[: n_taps * depth].reshape(n_taps, depth, channels)
+        return dense[:, :, : self.n_channels].transpose(2, 1, 0)
 
 
 @lru_cache(maxsize=64)
-def layout(n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]) -> Layout:
+def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]) -> Layout:
     """For (height, width) tiles and a kernel with weights on the taps `live`, counted row by row."""
-    channels, reach = -(-n_channels // LANES) * LANES, kernel_size // 2
+    channels, depth = _whole(n_channels, LANES), _whole(n_fed + 1, UNROLLED)
+    reach = kernel_size // 2
     stride = width + reach
     tiles = [(row + reach) * stride + col + reach for row in range(height) for col in range(width)]
-    shifts = [(tap // kernel_size - reach) * stride + tap % kernel_size - reach for tap in live]
-    taps = np.array(shifts, np.int64) * channels
-    places = _whole_blocks(np.array(tiles, np.int64) * channels, tiles[-1] * channels)
-    rows = _whole_blocks((taps[:, None] + np.arange(channels)).ravel(), 0)
+    distances = [(tap // kernel_size - reach) * stride + tap % kernel_size - reach for tap in live]
+    places, taps = (np.array(array, np.int64) * channels for array in (tiles, distances))
+    rows, input_rows = ((taps[:, None] + np.arange(n)).ravel() for n in (channels, depth))
+    others = (_filled(rows, 0), _filled(input_rows, 0), channels, depth)
     return Layout(
+        n_fed,
         n_channels,
         size=((height + 2 * reach) * stride + reach) * channels,
-        form=(places, taps, rows, channels),
-        mirrored=(places, -taps, rows, channels),
+        centre=live.index(kernel_size**2 // 2),
+        form=(_filled(places, places[-1]), taps, *others),
+        mirrored=(_filled(places, places[-1]), -taps, *others),
     )
 
 
-def _whole_blocks(array: Integers, filler: int) -> Integers:
+def _whole(number: int, divisor: int) -> int:
+    """The next multiple."""
+    return -(-number // divisor) * divisor
+
+
+def _filled(array: Integers, filler: int) -> Integers:
+    """With as many more as make whole blocks."""
     return np.concatenate([array, np.full(-len(array) % HEIGHT, filler, np.int64)])

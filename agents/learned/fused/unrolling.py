@@ -26,7 +26,8 @@ def unroll(
 ) -> list[Tensor]:
     """The states of a rollout after some numbers of iterations, differentiable in the model's weights and biases.
 
-    They are those of `policy.rollout` up to rounding, clipped as there; where a state meets a bound, gradients stop.
+    They are those of `policy.rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
+    only where it is at the lower one, after the last layer of a rollout that runs on, they may pass.
     Neither they nor the gradients depend on the number of threads, `torch.get_num_threads()`, where `supported`.
     There, and without gradients, as under `torch.no_grad()`, no states stay in memory but those returned.
 
@@ -96,15 +97,14 @@ def _fused(
     from .function import Plan, Unroll  # here, because they import the compiler
     from .layout import layout
 
-    height, width = maze.shape[2:]
-    form = layout(model.n_channels, height, width, model.kernel_size, tuple(model._taps.tolist()))
+    form = layout(model.n_tiles, model.n_channels, *maze.shape[2:], model.kernel_size, tuple(model._taps.tolist()))
     unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step
-    plan = Plan(form, tuple(keep), n_returned or model.n_channels, unbounded)
-    size = (len(maze), model.n_channels, height, width)
-    shares = [model.share(maze.contiguous(memory_format=torch.channels_last), start_step).expand(size)]
-    if start_step == 0 and not model.skip_connections:
-        shares.append(model.share(maze, 1).expand(size))
-    return list(Unroll.apply(plan, state, model.weights[0][:, model.n_tiles :], *shares))
+    n_seen = keep[-1] if model.skip_connections else int(start_step == 0)
+    plan = Plan(form, tuple(keep), n_returned or model.n_channels, n_seen, unbounded)
+    parameters = (model.weights[0], model.biases[0])
+    if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
+        parameters = (parameters[0].detach(), parameters[1].detach())
+    return list(Unroll.apply(plan, maze, state, *parameters))
 
 
 def _trace(model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:

@@ -84,12 +84,9 @@ class Code:
             for right, total in zip(rights, row, strict=True):
                 self.builder.store(self.builder.call(function, [left, right, self.builder.load(total)]), total)
 
-    def at_least(self, vector: Value, least: Value) -> Value:
-        """The larger of two, or the first if it is not a number."""
-        return self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
-
-    def at_most(self, vector: Value, most: Value) -> Value:
-        """The smaller of two, or the first if it is not a number."""
+    def between(self, vector: Value, least: Value, most: Value) -> Value:
+        """Its numbers cut off at those of two others; what is not a number stays so."""
+        vector = self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
         return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
 
     def where_between(self, vector: Value, least: Value, most: Value, value: Value) -> Value:

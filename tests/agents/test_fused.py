@@ -1,0 +1,384 @@
+"""Rollouts in machine code against PyTorch's autograd in double precision."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from maze_nca_gym.agents import rollout, trace
+from maze_nca_gym.agents.learned import MLP, NCA, LeakyGradient
+from maze_nca_gym.agents.learned.fused import function, supported, unroll, unrolling
+from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.levels import one_hot
+
+KEEP = (2, 5, 9)
+KERNELS: list[dict[str, Any]] = [
+    {"cut_corners": True},
+    {},
+    {"kernel_size": 5},
+    {"kernel_size": 5, "cut_corners": True},
+    {"kernel_size": 1},
+    {"n_layers": None},
+    {"n_layers": 9},
+    {"n_layers": 6},
+    {"skip_connections": False},
+    {"skip_connections": False, "n_layers": 3},
+]
+SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
+CHANNELS = [1, 5, 8, 17, 24]
+
+
+def network(n_channels: int, seed: int = 0, gain: float = 1.7, **arguments: Any) -> NCA:
+    """Larger weights than at the start of a training, for states that neither die out nor explode."""
+    nca = NCA(4, n_channels, generator=torch.Generator().manual_seed(seed), **arguments)
+    with torch.no_grad():
+        nca.weights[0].mul_(gain)
+    return nca
+
+
+def mazes(n: int, height: int, width: int, n_tiles: int = 4, seed: int = 0) -> Tensor:
+    tiles = np.random.default_rng(seed).integers(0, n_tiles, (n, height, width)).astype(np.uint8)
+    return torch.from_numpy(one_hot(tiles, n_tiles))
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def gradients(model: Policy, states: list[Tensor], unused: bool = False) -> list[Tensor]:
+    """Those of a sum over all states with fixed random weights; zeros for unused parameters, if there may be any."""
+    loss = sum((noise(*state.shape, seed=i).to(state) * state).sum() for i, state in enumerate(states))
+    return list(torch.autograd.grad(loss, list(model.parameters()), materialize_grads=unused))
+
+
+def in_double(
+    model: Policy, maze: Tensor, keep: tuple[int, ...], state: Tensor | None, start: int
+) -> tuple[list[Tensor], list[Tensor]]:
+    """What `rollout` promises, and autograd's gradients; returns the model to single precision."""
+    model.double()
+    first = None if state is None else state.double()
+    steps = enumerate(trace(model, maze.double(), keep[-1], first, start_step=start))
+    states = [current for step, current in steps if step in keep]
+    expected = [current.detach() for current in states], gradients(model, states)
+    model.float()
+    return expected
+
+
+def assert_near(actual: list[Tensor], expected: list[Tensor], tolerance: float = 2e-5) -> None:
+    """Relative to the largest number of each tensor."""
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
+        assert a.shape == b.shape
+        assert a.dtype == torch.float32
+        assert (a - b).abs().max() <= tolerance * max(1e-3, b.abs().max())
+
+
+def check(nca: NCA, maze: Tensor, state: Tensor | None, start: int, keep: tuple[int, ...] = KEEP) -> None:
+    assert supported(nca, maze)
+    expected_states, expected_gradients = in_double(nca, maze, keep, state, start)
+    states = unroll(nca, maze, keep[-1], keep, state, start)
+    assert_near(states, expected_states)
+    assert_near(gradients(nca, states), expected_gradients)
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("arguments", KERNELS, ids=str)
+@pytest.mark.parametrize(("start", "given"), [(0, False), (0, True), (2, True), (5, False)])
+def test_states_and_gradients_are_autograds(arguments, start, given):
+    for n_channels, size in zip(CHANNELS, SIZES, strict=True):
+        check(network(n_channels, **arguments), mazes(3, *size), noise(3, n_channels, *size) if given else None, start)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_states_and_gradients_are_autograds_for_any_network(data):
+    draw = data.draw
+    nca = network(
+        draw(st.integers(1, 40), "channels"),
+        draw(st.integers(0, 99), "seed"),
+        draw(st.sampled_from([0.5, 1, 2]), "gain"),
+        kernel_size=draw(st.sampled_from([1, 3, 5, 7]), "kernel size"),
+        cut_corners=draw(st.booleans(), "cut corners"),
+        n_layers=draw(st.none() | st.integers(1, 9), "layers"),
+        skip_connections=draw(st.booleans(), "skip connections"),
+    )
+    size = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), "mazes, height, width")
+    keep = tuple(sorted(draw(st.sets(st.integers(1, 7), min_size=1), "keep")))
+    maze = mazes(*size, seed=draw(st.integers(0, 99), "maze"))
+    state = noise(size[0], nca.n_channels, *size[1:]) if draw(st.booleans(), "state") else None
+    check(nca, maze, state, draw(st.integers(0, 4), "start"), keep)
+
+
+def test_networks_for_diameters_have_two_kinds_of_tiles():
+    nca = NCA(2, 10)
+    maze = mazes(3, 4, 5, n_tiles=2)
+    assert_near(unroll(nca, maze, 4, [4]), in_double(nca, maze, (4,), None, 0)[0])
+
+
+def test_handwritten_networks_keep_every_bit():
+    nca = NCA.from_handcoded("shortest-path")
+    maze = mazes(5, 9, 11)
+    assert supported(nca, maze)
+    with torch.no_grad():
+        (state,) = unroll(nca, maze, 60, [60])
+        assert torch.equal(state, rollout(nca, maze, 60))
+    assert state.count_nonzero() > 100
+
+
+@pytest.mark.parametrize("n_mazes", [3, 70, 150])
+@pytest.mark.parametrize("n_channels", [5, 24])
+def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels):
+    nca, maze = network(n_channels), mazes(n_mazes, 4, 5)
+    results = []
+    for n_threads in (1, 2, 3):
+        with threads(n_threads):
+            states = unroll(nca, maze, 6, [3, 6])
+            results.append([*states, *torch.autograd.grad(sum(s.square().sum() for s in states), nca.weights)])
+    for other in results[1:]:
+        assert all(map(torch.equal, results[0], other))
+
+
+def test_states_do_not_depend_on_the_batch_nor_on_gradients():
+    nca, maze = network(13), mazes(70, 4, 6)
+    together = unroll(nca, maze, 5, [2, 5])
+    alone = zip(*(unroll(nca, maze[i : i + 1], 5, [2, 5]) for i in range(70)), strict=True)
+    with torch.no_grad():
+        plain = unroll(nca, maze, 5, [2, 5])
+    for batch, singles, without in zip(together, alone, plain, strict=True):
+        assert batch.requires_grad
+        assert not without.requires_grad
+        assert torch.equal(batch, torch.cat(singles))
+        assert torch.equal(batch, without)
+
+
+def test_rollouts_in_parts_agree_with_one():
+    nca, maze = network(9, n_layers=6), mazes(3, 4, 6)
+    with torch.no_grad():
+        *_, middle, end = unroll(nca, maze, 9, [1, 6, 9])
+        (rest,) = unroll(nca, maze, 3, [3], middle, 6)
+    assert (middle < 0).any(), "the last layer has no ReLU"
+    assert torch.equal(rest, end)
+
+
+@pytest.mark.parametrize("n_layers", [None, 5])
+def test_states_are_clipped_and_gradients_stop_there(n_layers):
+    nca, maze = network(6, gain=300, n_layers=n_layers), mazes(4, 5, 5)
+    check(nca, maze, None, 0, (4, 5))
+    states = unroll(nca, maze, 5, [4, 5])
+    assert 0.1 < (states[0].abs() == STATE_LIMIT).double().mean() < 0.9
+
+
+def test_what_is_not_a_number_stays_so():
+    nca, maze = network(9), mazes(2, 5, 5)
+    state = torch.zeros(2, 9, 5, 5)
+    state[0, 4, 2, 2] = torch.nan
+    with torch.no_grad():
+        assert torch.equal(unroll(nca, maze, 2, [2], state)[0].isnan(), rollout(nca, maze, 2, state).isnan())
+
+
+def test_the_first_channels_alone():
+    nca, maze = network(11), mazes(3, 4, 5)
+    states = unroll(nca, maze, 6, [3, 6])
+    paths = unroll(nca, maze, 6, [3, 6], n_returned=2)
+    assert all(torch.equal(path, state[:, :2]) for path, state in zip(paths, states, strict=True))
+    expected = torch.autograd.grad(sum(state[:, :2].square().sum() for state in states), [*nca.parameters()])
+    actual = torch.autograd.grad(sum(path.square().sum() for path in paths), [*nca.parameters()])
+    assert all(map(torch.equal, actual, expected))
+
+
+def test_rollouts_that_overlap_in_time_have_histories_of_their_own():
+    nca, maze = network(7), mazes(3, 4, 5)
+    expected = [gradients(nca, unroll(nca, maze, n, [n])) for n in (6, 6, 5)]
+    for _ in range(3):  # each takes the memory of one that is done
+        first, second, third = (unroll(nca, maze, n, [n]) for n in (6, 6, 5))
+        for states, right in ((second, expected[1]), (third, expected[2]), (first, expected[0])):
+            assert all(map(torch.equal, gradients(nca, states), right))
+
+
+def test_a_state_given_leaves_no_trace_in_the_next_rollout():
+    nca, maze = network(7), mazes(3, 4, 5)
+    expected = gradients(nca, unroll(nca, maze, 6, [6]))
+    gradients(nca, unroll(nca, maze, 6, [6], noise(3, 7, 4, 5)))
+    assert all(map(torch.equal, gradients(nca, unroll(nca, maze, 6, [6])), expected))
+
+
+def test_without_gradients_there_is_no_history(monkeypatch):
+    monkeypatch.setattr(function, "_histories", None)
+    nca, maze = network(7), mazes(3, 4, 5)
+    with torch.no_grad():
+        unroll(nca, maze, 6, [6])
+    with pytest.raises(AttributeError):
+        unroll(nca, maze, 6, [6])
+
+
+def test_a_history_is_gone_after_use():
+    nca, maze = network(7), mazes(3, 4, 5)
+    loss = unroll(nca, maze, 6, [6])[0].sum()
+    loss.backward(retain_graph=True)
+    once = nca.weights[0].grad.clone()
+    loss.backward()
+    assert torch.equal(nca.weights[0].grad, 2 * once)
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+
+
+def test_the_first_state_gets_no_gradient_and_stays_as_it_is():
+    nca, maze = network(7), mazes(3, 4, 5)
+    state = noise(3, 7, 4, 5).requires_grad_()
+    before = state.detach().clone()
+    unroll(nca, maze, 3, [3], state)[0].sum().backward()
+    assert state.grad is None
+    assert torch.equal(state, before)
+
+
+class Other(NCA):
+    """Might do anything in `update`."""
+
+
+UNSUPPORTED: dict[str, Callable[[], Policy]] = {
+    "max_pool": lambda: NCA(4, 6, max_pool=True),
+    "unshared": lambda: NCA(4, 6, shared_weights=False, n_layers=9),
+    "activation": lambda: NCA(4, 6, activation=LeakyGradient(0.1)),
+    "double": lambda: NCA(4, 6).double(),
+    "subclass": lambda: Other(4, 6),
+    "mlp": lambda: MLP(4, 6, (2, 3), 20),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+@pytest.mark.parametrize("given", [False, True])
+def test_everything_else_runs_in_pytorch(name, given):
+    model = UNSUPPORTED[name]()
+    dtype = next(model.parameters()).dtype
+    maze = mazes(3, 4, 5).to(dtype)
+    state = noise(3, 6, 4, 5).to(dtype) if given else None
+    assert not supported(model, maze)
+    states = unroll(model, maze, 5, [2, 5], state, 3, n_returned=4)
+    expected = list(trace(model, maze, 5, state, start_step=3))
+    for actual, right in zip(states, (expected[2], expected[5]), strict=True):
+        torch.testing.assert_close(actual, right[:, :4], rtol=1e-5, atol=1e-6)
+    right_gradients = gradients(model, [expected[2][:, :4], expected[5][:, :4]], unused=True)
+    for actual, right in zip(gradients(model, states, unused=True), right_gradients, strict=True):
+        torch.testing.assert_close(actual, right, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["GCN", "GAT"])
+def test_graph_networks_run_in_pytorch(name):
+    pytest.importorskip("torch_geometric")
+    from maze_nca_gym.agents import learned
+
+    model, maze = getattr(learned, name)(4, 5), mazes(2, 4, 4)
+    assert not supported(model, maze)
+    (state,) = unroll(model, maze, 3, [3])
+    torch.testing.assert_close(state, rollout(model, maze, 3))
+    assert any(gradient.any() for gradient in gradients(model, [state]))
+
+
+def test_other_dtypes_and_autocast_run_in_pytorch():
+    nca, maze = NCA(4, 6), mazes(2, 4, 5)
+    assert not supported(nca, maze.double())
+    assert not supported(NCA(4, 6).to(torch.bfloat16), maze.to(torch.bfloat16))
+    assert supported(nca, maze)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not supported(nca, maze)
+        assert unroll(nca, maze, 3, [3])[0].isfinite().all()
+
+
+@pytest.mark.gpu
+def test_a_gpu_runs_in_pytorch():
+    nca, maze = network(6), mazes(3, 4, 5)
+    expected = unroll(nca, maze, 5, [5])[0].detach()
+    nca.cuda()
+    assert not supported(nca, maze.cuda())
+    torch.testing.assert_close(unroll(nca, maze.cuda(), 5, [5])[0].cpu(), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_empty_batches_run_in_pytorch():
+    assert unroll(NCA(4, 6), torch.zeros(0, 4, 5, 5), 3, [1, 3])[1].shape == (0, 6, 5, 5)
+
+
+def test_where_the_compiler_fails_it_runs_in_pytorch(monkeypatch):
+    nca, maze = network(6), mazes(3, 4, 5)
+    expected = unroll(nca, maze, 5, [5])[0]
+    monkeypatch.setitem(sys.modules, "maze_nca_gym.agents.learned.fused.compiling", None)
+    unrolling._compiles.cache_clear()
+    try:
+        assert not supported(nca, maze)
+        torch.testing.assert_close(unroll(nca, maze, 5, [5])[0], expected)
+    finally:
+        unrolling._compiles.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "keep", "n_returned"), [(3, [], None), (3, [2], None), (3, [0, 3], None), (3, [3, 3], None),
+                                        (3, [2, 1, 3], None), (0, [0], None), (3, [3], 0), (3, [3], 7)]
+)  # fmt: skip
+def test_mistakes_are_named(n_steps, keep, n_returned):
+    with pytest.raises(ValueError, match=r"must (ascend from at least 1 to n_steps|be from 1 to 6)"):
+        unroll(NCA(4, 6), mazes(2, 3, 3), n_steps, keep, n_returned=n_returned)
+
+
+@pytest.mark.parametrize(
+    ("maze", "state"),
+    [
+        (torch.zeros(2, 2, 3, 3), None),
+        (torch.zeros(4, 3, 3), None),
+        (torch.zeros(2, 4, 3, 3), torch.zeros(2, 5, 3, 3)),
+        (torch.zeros(2, 4, 3, 3), torch.zeros(1, 6, 3, 3)),
+        (torch.zeros(2, 4, 3, 3), torch.zeros(2, 6, 3, 3).double()),
+    ],
+)
+def test_mistakes_of_shape_and_dtype_are_those_of_policies(maze, state):
+    with pytest.raises(ValueError, match=r"maze|state channels"):
+        unroll(NCA(4, 6), maze, 3, [3], state)
+
+
+def run_python(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_the_next_process_finds_the_machine_code():
+    supported(NCA(4, 6), mazes(1, 2, 2))
+    code = """
+from maze_nca_gym.agents.learned.fused.compiling import compiled
+for kernel in vars(compiled()).values():
+    print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
+"""
+    assert run_python(code) == "1 0\n1 0\n"
+
+
+def test_without_a_place_for_the_cache_it_compiles_all_the_same():
+    code = """
+from numba.core import caching
+caching.CacheImpl._locator_classes = []
+from maze_nca_gym.agents.learned.fused import kernels
+kernels.KERNELS = kernels.KERNELS[:1]
+from maze_nca_gym.agents.learned.fused.compiling import compiled
+print(len(compiled().forward.signatures))
+"""
+    assert run_python(code) == "1\n"
+
+
+def test_importing_it_does_not_import_the_compiler():
+    code = "import sys, maze_nca_gym.agents.learned.fused; print('numba' in sys.modules)"
+    assert run_python(code) == "False\n"
