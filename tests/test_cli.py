@@ -26,6 +26,7 @@ COMMANDS = (
     "",
     "solve",
     "play",
+    "train",
     "evaluate",
     "generate",
     "levels",

@@ -3,6 +3,7 @@
 from .config import PRESETS, TrainingConfig, changed, preset
 from .loop import CHECKPOINT, MODEL, Rhythm, train
 from .report import Line, Report, Silence
+from .run_report import RunReport
 from .state import TrainingState
 from .updates import Diverged
 from .workers import Workers, find_workers
@@ -15,6 +16,7 @@ __all__ = [
     "Line",
     "Report",
     "Rhythm",
+    "RunReport",
     "Silence",
     "TrainingConfig",
     "TrainingState",

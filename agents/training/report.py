@@ -8,8 +8,9 @@ from typing import Protocol, TypeAlias
 from ..policy import Policy
 
 Line: TypeAlias = Mapping[str, float]
-"""What is measured at an update: `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate`
-and `levels_per_second`; after a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on levels held out."""
+"""What is measured at an update: `update`, `seconds` (of training), `loss` (mean since the last line),
+`learning_rate` and `levels_per_second`; after a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on
+levels held out."""
 
 
 class Report(Protocol):

@@ -15,6 +15,7 @@ from maze_nca_gym.cli.levels import ListLevels, ShowLevels
 from maze_nca_gym.cli.play import Play
 from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
 from maze_nca_gym.cli.solve import Solve
+from maze_nca_gym.cli.train import Train
 
 
 class Command(Protocol):
@@ -49,6 +50,7 @@ class Policies:
 AnyCommand: TypeAlias = (
     Annotated[Solve, subcommand("solve")]
     | Annotated[Play, subcommand("play")]
+    | Annotated[Train, subcommand("train")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Generate, subcommand("generate")]
     | Annotated[Levels, subcommand("levels")]
@@ -63,7 +65,12 @@ def parse(arguments: Sequence[str]) -> Command:
 
     Raises:
         SystemExit: with 0 after printing the help that was asked for, with 2 after complaining of wrong usage.
+        ValueError: an unknown preset.
     """
+    if arguments[:1] == ["train"]:
+        from maze_nca_gym.cli.configured import parse_train  # here, because it loads torch
+
+        return parse_train(arguments[1:], _STYLE)
     command: Any = tyro.cli(
         AnyCommand,
         prog="maze-nca-gym",

@@ -1,0 +1,130 @@
+"""The picture of a run's curves. Importing this loads matplotlib, without its global state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from maze_nca_gym.atomic import replacing
+
+from .report import Line
+
+BLUE, VERMILION, GREEN, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#6c757d", "#212529"
+"""Okabe and Ito's, which the colour-blind tell apart."""
+STYLE: dict[Any, Any] = {
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.edgecolor": GREY,
+    "grid.color": "#e9ecef",
+    "legend.frameon": False,
+    "legend.borderaxespad": 0.2,
+}
+METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
+UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
+"""Of time, in seconds; one is used from so many of them on."""
+MANY = 40
+"""Points from which on a curve needs no markers."""
+SMOOTHED = 0.04
+"""Part of the run over which the training loss is averaged."""
+
+
+def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
+    """Write loss, validation and learning rate against updates and time as a PNG file; returns its path.
+
+    Args:
+        lines: at least one, in the order of updates.
+        title: above them.
+        path: the file.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 9), dpi=120, layout="constrained")
+        FigureCanvasAgg(figure)
+        loss, validation, rate = figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 1.4))
+        figure.suptitle(title, color=INK, fontsize=14)
+        _draw_loss(loss, lines)
+        _draw_validation(validation, lines)
+        _draw_rate(rate, lines)
+        rate.set(xlabel="updates", xlim=(0, lines[-1]["update"]))
+        rate.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        _add_time(loss, lines)
+        figure.align_ylabels()
+        with replacing(path) as file:
+            figure.savefig(file, format="png")
+    return path
+
+
+def _column(lines: Sequence[Line], name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Updates and values of the lines that have one."""
+    pairs = [(line["update"], line[name]) for line in lines if name in line]
+    updates, values = np.array(pairs, dtype=float).reshape(-1, 2).T
+    return updates, values
+
+
+def _draw_loss(axes: Axes, lines: Sequence[Line]) -> None:
+    updates, losses = _column(lines, "loss")
+    axes.plot(updates, losses, color=BLUE, alpha=0.25, linewidth=1)
+    _plot(axes, updates, _smooth(losses), BLUE, "training, smoothed")
+    _plot(axes, *_column(lines, "valid_loss"), VERMILION, "validation, after the last iteration")
+    axes.set(ylabel="loss", yscale="log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.legend(loc="best")
+
+
+def _draw_validation(axes: Axes, lines: Sequence[Line]) -> None:
+    for name, colour in METRICS.items():
+        updates, values = _column(lines, name)
+        last = f" {values[-1]:.1%}".replace("%", " %") if len(values) else ""
+        _plot(axes, updates, values, colour, f"{name}{last}")
+    axes.set(ylabel="validation", ylim=(-0.03, 1.03))
+    axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+    axes.legend(loc="best")
+
+
+def _draw_rate(axes: Axes, lines: Sequence[Line]) -> None:
+    axes.plot(*_column(lines, "learning_rate"), color=GREY, linewidth=2)
+    axes.set_ylabel("learning rate")
+    axes.set_ylim(bottom=0)
+    axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 2), useMathText=True)
+
+
+def _plot(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], colour: str, label: str) -> None:
+    marker = "o" if len(x) < MANY else ""
+    axes.plot(x, y, color=colour, linewidth=2, marker=marker, markersize=4.5, markeredgecolor="white", label=label)
+
+
+def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Geometric means over a window around each value, which is narrower at the ends."""
+    reach = math.floor(SMOOTHED * len(values) / 2)
+    sums = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(values, 1e-12)))])
+    places = np.arange(len(values))
+    room = np.minimum(reach, np.minimum(places, len(values) - 1 - places))
+    means: NDArray[np.float64] = np.exp((sums[places + room + 1] - sums[places - room]) / (2 * room + 1))
+    return means
+
+
+def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
+    """An axis above the panels with the time that the updates took."""
+    updates, seconds = _column(lines, "seconds")
+    unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
+    times = np.concatenate([[0.0], seconds / length])
+    ticks = [tick for tick in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, times[-1]) if 0 <= tick <= times[-1]]
+    above = axes.secondary_xaxis("top")
+    above.set_xticks(np.interp(ticks, times, np.concatenate([[0.0], updates])), [f"{tick:g}" for tick in ticks])
+    above.set_xlabel(unit, color=GREY)
+    above.tick_params(colors=GREY)

@@ -1,0 +1,338 @@
+"""`maze-nca-gym train`: a run from its first update to its model, whatever interrupts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from maze_nca_gym import atomic
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, loop, pictures, preset
+from maze_nca_gym.cli import main, training
+from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.cli.configured import command_line
+
+TINY = ["train", "--n-channels", "6", "--n-layers", "4", "--sizes", "6"]
+TINY += ["--n-updates", "20", "--batch-size", "8", "--threads", "1"]
+OFTEN = ["--log-every", "5", "--validate-every", "10"]
+RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
+FOLDER = Path("runs/train/fast")
+CHECKPOINT = FOLDER / "checkpoint.safetensors"
+
+
+@pytest.fixture(autouse=True)
+def _folder_and_threads(tmp_path, monkeypatch):
+    """Every run is in an empty folder, and leaves torch's threads as they were; pictures have tests of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(pictures.Pictures, "look", lambda *_: None)
+    monkeypatch.setattr(pictures.Pictures, "draw_curves", lambda *_: None)
+    n_threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(n_threads)
+
+
+def metrics(folder=FOLDER):
+    return [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def updates(folder=FOLDER):
+    return [line["update"] for line in metrics(folder)]
+
+
+def files(folder="."):
+    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def interrupt_at(monkeypatch, at, error):
+    """Let a run fail right before an update, as a crash would."""
+    plain = loop._Run.step
+
+    def step(run, batch):
+        if run.state.update == at:
+            raise error
+        plain(run, batch)
+
+    monkeypatch.setattr(loop._Run, "step", step)
+
+
+class TestARun:
+    def test_what_it_leaves_and_says(self, capsys):
+        assert main([*TINY, *OFTEN]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert out.startswith("runs/train/fast: NCA of 300 weights, 20 updates of 8 levels on cpu; Ctrl-C saves")
+        last = metrics()[-1]
+        assert f"accuracy {last['accuracy']:.4f}, complete {int(last['complete'] * 1e4) / 100:.2f} %" in out
+        assert out.endswith("\nmodel: runs/train/fast/model.safetensors\n")
+        assert files(FOLDER) == ["checkpoint.safetensors", "config.json", "metrics.jsonl", "model.safetensors"]
+        assert updates() == [5, 10, 15, 20]
+        assert ["complete" in line for line in metrics()] == [False, True, False, True]
+
+    def test_its_model_is_a_policy_for_the_other_commands(self, capsys):
+        assert main(TINY) == 0
+        model = str(FOLDER / "model.safetensors")
+        assert load(model).n_layers == 4
+        assert main(["policies", "show", model]) == 0
+        assert main(["solve", model, "--size", "5", "--n", "4", "--picture", "none"]) == 0
+        assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["policy"] == model
+
+    def test_its_description_makes_it_again(self):
+        assert main([*TINY, "--families", "random", "rooms", "--normalise-gradients", "False"]) == 0
+        content = json.loads((FOLDER / "config.json").read_text())
+        config = TrainingConfig.from_json(content["configuration"])
+        assert (config.n_channels, config.families, config.normalise_gradients) == (6, ("random", "rooms"), False)
+        assert (content["threads"], content["device"]) == (1, "cpu")
+        assert content["versions"]["torch"] == torch.__version__
+        again = content["command"] + " --out again"
+        assert main(shlex.split(again)[1:]) == 0
+        assert (FOLDER / "model.safetensors").read_bytes() == Path("again/model.safetensors").read_bytes()
+
+    def test_its_pictures_are_named(self, capsys):
+        assert main(TINY) == 0
+        assert "\npictures" not in capsys.readouterr().out
+        for name in ("curves.png", "rollouts.png"):
+            (FOLDER / name).touch()
+        assert main(TINY) == 0
+        assert "\npictures: runs/train/fast/curves.png, runs/train/fast/rollouts.png\n" in capsys.readouterr().out
+
+    def test_events_for_tensorboard(self):
+        assert main([*TINY, "--tensorboard"]) == 0
+        assert re.match(r"tb/events\.out\.tfevents\.", files(FOLDER)[-1])
+
+    def test_another_model_does_without_the_options_of_the_presets(self):
+        assert main(["train", "--model", "MLP", *TINY[1:], "--n-nodes", "4"]) == 0
+        assert type(load(str(FOLDER / "model.safetensors"))).__name__ == "MLP"
+
+
+class TestGoingOn:
+    def reference(self):
+        assert main([*TINY, *OFTEN, "--out", "whole"]) == 0
+        return Path("whole/model.safetensors").read_bytes()
+
+    def check(self):
+        assert (FOLDER / "model.safetensors").read_bytes() == self.reference()
+        drop = ("seconds", "levels_per_second")
+        kept = [
+            [{k: v for k, v in one.items() if k not in drop} for one in metrics(f)] for f in (FOLDER, Path("whole"))
+        ]
+        assert kept[0] == kept[1]
+
+    def crash(self, at=13, save_every="0"):
+        with pytest.MonkeyPatch.context() as patch:
+            interrupt_at(patch, at, ZeroDivisionError())
+            with pytest.raises(ZeroDivisionError):
+                main([*TINY, *OFTEN, "--save-every", save_every])
+
+    def test_after_a_crash_it_ends_as_if_there_had_been_none(self, capsys):
+        self.crash(at=15)
+        assert updates() == [5, 10, 15]
+        assert main([*TINY, *OFTEN]) == 0
+        assert re.search(r"going on after update 15 and \d+ s of training", capsys.readouterr().out)
+        self.check()
+
+    def test_lines_after_the_checkpoint_are_written_anew(self):
+        self.crash(at=13, save_every="1000")
+        assert updates() == [5, 10]
+        with (FOLDER / "metrics.jsonl").open("a") as file:
+            file.write('{"update": 15, "lo')
+        assert main([*TINY, *OFTEN]) == 0
+        self.check()
+
+    def test_metrics_that_are_gone(self):
+        self.crash(at=10)
+        (FOLDER / "metrics.jsonl").unlink()
+        assert main([*TINY, *OFTEN]) == 0
+        assert updates() == [15, 20]
+        assert (FOLDER / "model.safetensors").read_bytes() == self.reference()
+
+    def test_a_finished_run_stays_as_it_is(self, capsys):
+        assert main([*TINY, *OFTEN]) == 0
+        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+        said = capsys.readouterr().out
+        assert main([*TINY, *OFTEN]) == 0
+        assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+        out = capsys.readouterr().out
+        assert out.startswith("runs/train/fast is finished; --overwrite starts anew\n")
+        assert out.endswith(said[said.index("┌") :])
+
+    def test_another_configuration_is_refused_unless_it_may_overwrite(self, capsys):
+        assert main([*TINY, "--tensorboard"]) == 0
+        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+        other = [*TINY, "--seed", "1", "--families", "rooms", "random"]
+        assert main(other) == 2
+        assert capsys.readouterr().err == (
+            "maze-nca-gym: error: runs/train/fast has a run of another configuration (families ('random',) there, "
+            "('rooms', 'random') here, seed 0 there, 1 here); choose another --out, or lose that run with --overwrite\n"
+        )
+        assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+        assert main([*other, "--overwrite"]) == 0
+        assert before["model.safetensors"] != (FOLDER / "model.safetensors").read_bytes()
+        assert [name for name in files(FOLDER) if name.startswith("tb/")] == []
+
+    def test_a_model_alone_is_not_overwritten(self, capsys):
+        assert main(TINY) == 0
+        CHECKPOINT.unlink()
+        assert main(TINY) == 2
+        assert "has a model but no checkpoint to go on from; choose another --out" in capsys.readouterr().err
+
+    def test_a_damaged_checkpoint(self, capsys):
+        assert main(TINY) == 0
+        CHECKPOINT.write_bytes(CHECKPOINT.read_bytes()[:-5])
+        assert main(TINY) == 2
+        assert re.search(r"is not a readable checkpoint: .*; choose another --out", capsys.readouterr().err)
+
+
+def wait_for(condition, process):
+    end = time.monotonic() + 60
+    while not condition():
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_signals(number, capsys):
+    arguments = [*TINY, "--n-updates", "100000", "--log-every", "5", "--save-every", "0"]
+    with subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        log = FOLDER / "metrics.jsonl"
+        wait_for(lambda: log.exists() and log.read_text().count("\n") > 2, process)
+        process.send_signal(number)
+        code, err = process.wait(60), process.stderr.read()
+    if number == signal.SIGINT:
+        assert (code, err) == (130, f"maze-nca-gym: interrupted; the same command goes on from {CHECKPOINT}\n")
+    made = training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update
+    with pytest.MonkeyPatch.context() as patch:
+        interrupt_at(patch, made + 10, KeyboardInterrupt())
+        assert main(arguments) == 130
+    assert f"going on after update {made:,} and" in capsys.readouterr().out
+    assert updates() == list(range(5, made + 11, 5))
+
+
+class TestTrouble:
+    def test_divergence(self, capsys):
+        assert main([*TINY, "--learning-rate", "10", "--normalise-gradients", "False", "--n-updates", "2000"]) == 1
+        message = capsys.readouterr().err
+        assert re.match(
+            r"maze-nca-gym: error: training diverged: .*; runs/train/fast/checkpoint.safetensors is", message
+        )
+        assert "try a lower --learning-rate" in message
+        assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 0
+
+    def test_weights_that_are_no_numbers(self, monkeypatch, capsys):
+        interrupt_at(monkeypatch, 7, Diverged("the weights were nan"))
+        assert main(TINY) == 1
+        assert "training diverged: the weights were nan; " in capsys.readouterr().err
+
+    def test_a_full_disk(self, monkeypatch, capsys):
+        interrupt_at(monkeypatch, 10, OSError(28, "No space left on device"))
+        assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
+        assert capsys.readouterr().err == (
+            f"maze-nca-gym: error: [Errno 28] No space left on device; {CHECKPOINT} is intact, and the same command "
+            "goes on from it\n"
+        )
+
+    def test_no_room_for_a_checkpoint_leaves_the_last_one(self, monkeypatch, capsys):
+        replace_file, count = os.replace, []
+
+        def fail_later(source, target):
+            count.append(str(target))
+            if count.count(str(CHECKPOINT)) > 3:
+                raise OSError(28, "No space left on device")
+            replace_file(source, target)
+
+        monkeypatch.setattr(atomic.os, "replace", fail_later)
+        assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
+        assert "No space left on device" in capsys.readouterr().err
+        assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 2
+        assert not [name for name in files(FOLDER) if "/." in name or name.startswith(".")]
+
+    def test_a_folder_that_cannot_be_written(self, monkeypatch, capsys):
+        def refuse(*_, **__):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(atomic.tempfile, "mkstemp", refuse)
+        monkeypatch.setattr(training, "_make_updates", lambda *_: pytest.fail("the work began"))
+        assert main(TINY) == 1
+        assert "Permission denied" in capsys.readouterr().err
+
+    def test_too_little_memory(self, monkeypatch, capsys):
+        interrupt_at(monkeypatch, 3, torch.OutOfMemoryError("no memory"))
+        assert main(TINY) == 1
+        assert capsys.readouterr().err == "maze-nca-gym: error: --batch-size 8 is too much for auto: no memory\n"
+
+    def test_a_missing_extra(self, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+        assert main([*TINY, "--tensorboard"]) == 2
+        assert 'pip install "maze-nca-gym[train]"' in capsys.readouterr().err
+
+
+WRONG = {
+    "nothing": "unknown preset 'nothing'; known: paper-shortest-path",
+    "--n-layers 4 nothing": "unknown preset 'nothing'",
+    "--model CNN": "unknown model 'CNN'; known: NCA, GCN, GAT, MLP",
+    "--edge-features True": "a model of class NCA has no option edge_features; its options: kernel_size, cut_corners",
+    "--model MLP --sizes 8 16": "an MLP is built for one size, got sizes (8, 16)",
+    "--model MLP --kernel-size 3": "a model of class MLP has no option kernel_size",
+    "--n-channels many": "--n-channels",
+    "--n-channels 0": "n_channels must be from 1",
+    "--kernel-size 4": "kernel_size must be odd, got 4",
+    "--n-layers None": "n_layers must be a number unless there is a pool",
+    "--task chess": "unknown task 'chess'; known: shortest-path, diameter",
+    "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
+    "--device quantum": "unknown device 'quantum'",
+    "--log-every 0": "--log-every must be at least 1, got 0",
+    "--validate-every 30": "--validate-every must be a multiple of --log-every 25, got 30",
+    "--save-every -1": "--save-every must be at least 0, got -1",
+    "--threads 0": "--threads must be at least 1, got 0",
+    "--out a-file": "--out must be a folder, but a-file is a file",
+    "--unheard-of 1": "Unrecognized options",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
+    Path("a-file").touch()
+    assert main(["train", *arguments.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
+    assert "Traceback" not in err
+    assert files() == ["a-file"]
+
+
+class TestOptions:
+    @pytest.mark.parametrize("name", PRESETS)
+    def test_the_help_has_every_field_with_the_presets_value(self, name, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "200")
+        assert main(["train", name, "--help"]) == 0
+        out = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
+        for field in fields(TrainingConfig):
+            option = re.search(rf" --{field.name.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
+            value = getattr(preset(name), field.name)
+            assert option is not None, field.name
+            assert option[1] == " ".join(map(str, value if isinstance(value, tuple) else [value]))
+        assert ", ".join(PRESETS) in out
+
+    @pytest.mark.parametrize("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])
+    def test_the_preset_may_stand_anywhere(self, words):
+        command = parse(["train", *words.split()])
+        assert TrainingConfig(**vars(command.configuration)) == replace(preset("paper-diameter"), seed=3)
+        assert command.folder == Path("runs/train/paper-diameter")
+
+    def test_a_command_line_says_all_that_differs(self):
+        config = replace(preset("extrapolate"), families=("caves",), pool_steps=(3, 5), cut_corners=None, compile=True)
+        words = shlex.split(command_line("extrapolate", config))
+        assert words[:3] == ["maze-nca-gym", "train", "extrapolate"]
+        assert len(words) == 12
+        assert TrainingConfig(**vars(parse(words[1:]).configuration)) == config
