@@ -87,6 +87,12 @@ class TestARun:
         assert main(["solve", model, "--size", "5", "--n", "4", "--picture", "none"]) == 0
         assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["policy"] == model
 
+    def test_a_model_without_shared_weights_runs_for_as_long_as_it_has_some(self):
+        assert main([*TINY, "--shared-weights", "False"]) == 0
+        model = str(FOLDER / "model.safetensors")
+        assert main(["solve", model, "--size", "6", "--n", "4", "--picture", "none"]) == 0
+        assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["steps"] == 4
+
     def test_its_description_makes_it_again(self):
         assert main([*TINY, "--families", "random", "rooms", "--normalise-gradients", "False"]) == 0
         content = json.loads((FOLDER / "config.json").read_text())

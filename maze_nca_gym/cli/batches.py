@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, rollout
+from maze_nca_gym.agents.evaluation.iterations import most_steps
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import Tiles, one_hot
@@ -56,10 +57,12 @@ class _Episodes(NamedTuple):
 
 
 def step_limit(policy: Policy, task: Task, height: int, width: int) -> int:
-    """Iterations after which waiting is no use: the policy's proven bound, or else the environment's time limit."""
+    """Iterations after which waiting is no use: the policy's proven bound, as many as it has weights for, or else the
+    environment's time limit."""
     if isinstance(policy, HandcodedNCA):
         return policy.max_steps(height, width)
-    return next(limit for name, limit in ENVIRONMENTS.values() if name == task.name)
+    limit = next(limit for name, limit in ENVIRONMENTS.values() if name == task.name)
+    return min(limit, most_steps(policy) or limit)
 
 
 def has_finished(policy: Policy, maze: torch.Tensor, state: torch.Tensor) -> NDArray[np.bool_]:
