@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -59,7 +60,7 @@ class TestEndToEnd:
                 assert len(image.getcolors(1 << 20)) > 10
         out, err = capsys.readouterr()
         assert err == ""
-        assert len(re.findall(r"│ shortest-path-bfs │ (?:random|perfect)-[57] ", out)) == 4 * 4
+        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 4
         assert f"100.00 % ({600 / (6 + 1.959964**2):.2f} to 100.00)" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
         rows = results()["results"]
@@ -113,13 +114,20 @@ class TestEndToEnd:
         assert files() == ["runs/evaluate/iterations.png", "runs/evaluate/results.json"]
         assert results()["results"][0]["stability"] is None
 
+    def test_commas_or_spaces(self):
+        for families, sizes in ((["random,rooms"], ["5,6"]), (["random", "rooms"], ["5", "6,5"])):
+            options = ["--families", *families, "--sizes", *sizes, "--n", "2", "--no-stability"]
+            assert main(["evaluate", "depth-first", *options]) == 0
+            names = [row["levels"]["name"] for row in results()["results"]]
+            assert names == ["random-5", "random-6", "rooms-5", "rooms-6"]
+
     def test_the_diameter(self):
         assert main(["evaluate", "diameter", "--families", "loops", "--sizes", "5", "--n", "6"]) == 0
         (row,) = results()["results"]
         assert row["levels"]["task"] == "diameter"
         assert [edit["edit"] for edit in row["stability"]["edits"]] == ["wall opened", "wall closed"]
 
-    def test_by_default_whole_sets_and_proportionate_steps(self, monkeypatch, capsys):
+    def test_by_default_whole_sets_and_proportionate_steps(self, monkeypatch):
         asked = []
 
         def record(policy, levels, n_steps, **options):
@@ -129,18 +137,11 @@ class TestEndToEnd:
         monkeypatch.setattr(evaluating, "evaluate", record)
         save_model(learned(n_layers=64), "model")
         assert (
-            main(["evaluate", "model.safetensors", "--sizes", "16,64", "--families", "random", "--no-stability"]) == 0
+            main(["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16", "--no-stability"])
+            == 0
         )
-        longest = [
-            max(
-                canonical_shortest_path(level).sum()
-                for level in levels.tiles[shortest_path(levels.tiles).sum((1, 2)) > 40]
-            )
-            for levels in (test_levels("random", size, "shortest-path") for size in (16, 64))
-        ]
-        assert longest[0] <= 48
-        assert longest[1] <= 4 * 48
-        assert asked == [(8192, 64), (2048, 256)]
+        longest = shortest_path(test_levels("rooms", 16, "shortest-path").tiles).sum(axis=(1, 2)).max()
+        assert asked == [(8192, 64), (8192, math.ceil(64 * longest / 48))]
 
 
 class TestFailure:
@@ -180,6 +181,8 @@ WRONG = {
     "'shortest-path' and diameter for the task 'diameter' were asked for",
     "evaluate depth-first --families mazes": "--families: unknown family 'mazes'; known: " + ", ".join(FAMILIES),
     "evaluate depth-first --families random,": "unknown family ''",
+    "evaluate depth-first --families": "--families must name at least one family; known: random",
+    "evaluate depth-first --sizes": "--sizes must be numbers from 2 on such as 16 or 16,32, got ''",
     "evaluate depth-first --sizes large": "--sizes must be numbers from 2 on such as 16 or 16,32, got 'large'",
     "evaluate depth-first --sizes 16,1": "--sizes must be numbers from 2 on",
     "evaluate depth-first --n 0": "--n must be at least 1, got 0",

@@ -19,6 +19,7 @@ EXPECTED = {
     "05_evaluate_with_sb3": r"mean return over 20 episodes: 1\.000 .*\nsteps: \d+ to \d+",
     "06_your_own_level": r"S\.\.\.#\.\.\.\.\n\*[#.ST*\n]+optimal: True\npicture of the exact solution: runs/own-level",
     "07_your_own_policy": r"256 of 256 perfect mazes solved\nin the environment: optimal True after \d+ steps",
+    "08_accuracy_curve": r"loops-15 after +\d+ steps: 1\.000 complete, 0\.98\d to 1\.000 .*\nfigure: runs/accuracy",
     "09_train_your_own": r"5,760 weights: \d+\.\d% of 2,048 levels complete, not more than .* 41\.1%\n",
     "10_new_architecture": r"12,544 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
 }
@@ -28,6 +29,7 @@ ARGUMENTS = {"09_train_your_own": ["10"], "10_new_architecture": ["3"]}
 WRITTEN = {
     "04_record_video": ["runs/video/four-rooms-episode-0.mp4"],
     "06_your_own_level": ["runs/own-level.png"],
+    "08_accuracy_curve": ["runs/accuracy-curve.png"],
     "09_train_your_own": [
         f"runs/own-10/{name}"
         for name in ("checkpoint.safetensors", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png")

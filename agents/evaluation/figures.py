@@ -28,7 +28,9 @@ from .stability import LONGER, Stability
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's, which the colour-blind tell apart."""
-MARKERS, DASHES = "o^sDvP*", ("-", "--", ":", "-.")
+MARKERS = "o^sDvP*"
+DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
+RUNNING_ON = ":"
 INK, GREY = "#212529", "#6c757d"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
@@ -84,7 +86,7 @@ def draw_iterations(results: Sequence[Result], path: str | Path) -> Path:
         for ax in grid[1]:
             ax.set(xlabel="iterations", xscale="log")
             ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-        extra = {"running on": ":"} if any(result.stability is not None for result in results) else {}
+        extra = {"running on": RUNNING_ON} if any(result.stability is not None for result in results) else {}
         looks.legend(figure, extra)
         return _save(figure, path)
 
@@ -94,11 +96,11 @@ def _draw_curve(axes: Axes, result: Result, metric: str, looks: _Looks) -> None:
     colour, dash, _ = looks.of(result)
     steps, values, low, high = _columns(curve, metric)
     axes.fill_between(steps, low, high, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(steps, values, dash, color=colour, linewidth=1.8)
+    axes.plot(steps, values, linestyle=dash, color=colour, linewidth=1.8)
     axes.plot(steps[-1:], values[-1:], "o", color=colour, markersize=5, markeredgecolor="white", zorder=3)
     if result.stability is not None:
         steps, values, _, _ = _columns([curve[-1], *result.stability.curve], metric)
-        axes.plot(steps, values, ":", color=colour, linewidth=1.4)
+        axes.plot(steps, values, linestyle=RUNNING_ON, color=colour, linewidth=1.4, alpha=0.8)
 
 
 def _columns(curve: Iterable[Point], metric: str) -> tuple[NDArray[np.float64], ...]:
@@ -137,7 +139,7 @@ def _draw_line(axes: Axes, results: Sequence[Result], metric: str, looks: _Looks
     estimates = [_estimate(result.evaluation.final, metric) for result in ordered]
     sizes = [result.size for result in ordered]
     axes.fill_between(sizes, [e.low for e in estimates], [e.high for e in estimates], color=colour, alpha=0.18, lw=0)
-    line = axes.plot(sizes, [e.value for e in estimates], dash, marker=marker, color=colour, linewidth=1.8)
+    line = axes.plot(sizes, [e.value for e in estimates], linestyle=dash, marker=marker, color=colour, linewidth=1.8)
     line[0].set(markersize=6, markeredgecolor="white")
 
 
@@ -154,7 +156,7 @@ def draw_stability(results: Sequence[Result], path: str | Path) -> Path:
         figure = Figure(figsize=(1 + 7 * columns, 0.8 + 3.4 * rows), dpi=130, layout="constrained")
         panels = figure.subplots(rows, columns, squeeze=False, sharey=True).flat
         looks = _Looks(shown, ("policy",))
-        for axes, (family, size) in zip(panels, sets, strict=False):
+        for (family, size), axes in zip(sets, panels, strict=False):
             _draw_bars(axes, [r for r in shown if (r.family, r.size) == (family, size)], looks)
             axes.set_title(f"{family}-{size}")
         for axes in list(panels):
@@ -203,12 +205,12 @@ class _Looks:
             attributes[0]: values[attributes[0]]
         }
 
-    def of(self, result: Result) -> tuple[str, str, str]:
+    def of(self, result: Result) -> tuple[str, Any, str]:
         """Colour, line style and marker."""
         places = [values.index(getattr(result, name)) for name, values in self._varying.items()]
         return self._look(places[0], places[1] if len(places) > 1 else 0)
 
-    def _look(self, first: int, second: int) -> tuple[str, str, str]:
+    def _look(self, first: int, second: int) -> tuple[str, Any, str]:
         marker = second if len(self._varying) > 1 else first
         return COLOURS[first % len(COLOURS)], DASHES[second % len(DASHES)], MARKERS[marker % len(MARKERS)]
 
@@ -221,7 +223,7 @@ class _Looks:
                 lines.append((f"size {value}" if name == "size" else str(value), colour, dash))
         lines += [(label, GREY, style) for label, style in extra.items()]
         handles = [Line2D([], [], linestyle=s, color=c, linewidth=2.5, label=label) for label, c, s in lines]
-        figure.legend(handles=handles, loc="outside upper center", ncols=min(len(handles), 5))
+        figure.legend(handles=handles, loc="outside upper center", ncols=max(1, int(figure.get_figwidth() / 2.4)))
 
 
 def _distinct(values: Iterable[Value]) -> list[Value]:

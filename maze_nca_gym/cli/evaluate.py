@@ -13,9 +13,9 @@ from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.cli.numbers import INTEGER, check_at_least
 from maze_nca_gym.cli.output import check_folder
 
-_POLICIES = arg(metavar="POLICY …")
-_FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "},…")
-_SIZES = arg(metavar="SIZE,…")
+_POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
+_FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
+_SIZES = arg(metavar="SIZE …")
 _N = arg(help_behavior_hint="(default: all, 8,192 up to size 32 and as many tiles beyond)")
 _STEPS = arg(help_behavior_hint="(default: what a policy is made for, in proportion to size and longest solution)")
 _BATCH = arg(help_behavior_hint="(default: 256, fewer of large ones)")
@@ -31,16 +31,17 @@ class Evaluate:
 
     policies: Annotated[Positional[tuple[str, ...]], _POLICIES]
     """Names from `policies list`, or model files (*.safetensors)."""
-    families: Annotated[str, _FAMILIES] = "random,perfect"
-    """Kinds of level; sparse is random with a half to a fifth of walls."""
-    sizes: Annotated[str, _SIZES] = "16,32"
-    """Inner sizes of the levels."""
+    families: Annotated[tuple[str, ...], _FAMILIES] = ("random", "perfect")
+    """Kinds of level, separated by commas or spaces; sparse is random with a half to a fifth of walls."""
+    sizes: Annotated[tuple[str, ...], _SIZES] = ("16", "32")
+    """Inner sizes of the levels, separated likewise."""
     n: Annotated[int | None, INTEGER, _N] = None
     """Levels of each set at the most; always the first ones."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Iterations on a level."""
     stability: bool = True
-    """Whether to run for 10 times as long, corrupt states and edit mazes, on the first 512 levels of each set."""
+    """Whether to run for 10 times as long, corrupt states and edit mazes, on the first 256 levels of each set
+    (fewer of large ones)."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None
     """Levels that run at once."""
     device: str = "cpu"
@@ -69,7 +70,9 @@ class Evaluate:
         Raises:
             ValueError: an unknown one.
         """
-        names = list(dict.fromkeys(self.families.split(",")))
+        names = _words(self.families)
+        if not names:
+            raise ValueError(f"--families must name at least one family; known: {', '.join(FAMILIES)}")
         for name in names:
             if name not in FAMILIES:
                 raise ValueError(f"--families: unknown family {name!r}; known: {', '.join(FAMILIES)}")
@@ -81,9 +84,10 @@ class Evaluate:
         Raises:
             ValueError: not written as sizes.
         """
-        if not re.fullmatch(r"\d{1,4}(,\d{1,4})*", self.sizes) or min(map(int, self.sizes.split(","))) < 2:
-            raise ValueError(f"--sizes must be numbers from 2 on such as 16 or 16,32, got {self.sizes!r}")
-        return list(dict.fromkeys(map(int, self.sizes.split(","))))
+        words = _words(self.sizes)
+        if not words or not all(re.fullmatch(r"\d{1,4}", word) and int(word) >= 2 for word in words):
+            raise ValueError(f"--sizes must be numbers from 2 on such as 16 or 16,32, got {','.join(self.sizes)!r}")
+        return [int(word) for word in words]
 
     def run(self) -> int:
         """Evaluate, print, save; returns the exit code.
@@ -96,3 +100,8 @@ class Evaluate:
         from maze_nca_gym.cli.evaluating import evaluate_all
 
         return evaluate_all(self)
+
+
+def _words(given: tuple[str, ...]) -> list[str]:
+    """What commas or spaces separate, each once."""
+    return list(dict.fromkeys(word for text in given for word in text.split(",")))

@@ -38,8 +38,8 @@ from maze_nca_gym.levels import LevelSet
 if TYPE_CHECKING:
     from maze_nca_gym.cli.evaluate import Evaluate
 
-MOST_DISTURBED = 512
-"""Levels of a set, at the most, on which stability is measured."""
+DISTURBED = 32
+"""Stability, which takes many times the iterations, is measured on one in so many levels of a whole set."""
 FIGURES = ("iterations.png", "sizes.png", "stability.png")
 
 
@@ -129,7 +129,7 @@ def _run_stability(command: Evaluate, cell: _Cell, n_steps: int, label: str) -> 
     if most_steps(cell.policy) is not None:
         complain(f"{cell.name} has weights for {most_steps(cell.policy)} iterations and cannot run on: no stability")
         return None
-    tiles = cell.levels.tiles[:MOST_DISTURBED]
+    tiles = cell.levels.tiles[: most_levels(cell.levels.config["size"]) // DISTURBED]
     total = len(tiles) * n_steps * effort(find_task(cell.policy.task))
     with progress_bar(f"{label}, stability", total) as advance:
         return measure_stability(cell.policy, tiles, n_steps, batch=command.batch, report=advance)

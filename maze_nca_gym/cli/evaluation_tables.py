@@ -23,10 +23,10 @@ def _print(results: Sequence[Result], title: str, describe: Callable[[Result], M
     described = [describe(result) for result in results]
     columns = list(dict.fromkeys(column for cells in described for column in cells))
     rows = [
-        (result.policy, f"{result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
+        (f"{result.policy}, {result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
         for result, cells in zip(results, described, strict=True)
     ]
-    print_table(("policy", "levels", *columns), rows, numbers=columns, title=title)
+    print_table(("policy, levels", *columns), rows, numbers=columns, title=title)
 
 
 def _metrics(result: Result) -> dict[str, str]:

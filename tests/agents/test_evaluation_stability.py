@@ -212,8 +212,8 @@ def test_batches_do_not_matter():
 
 
 def test_the_handcoded_diameter():
-    levels = test_levels("rooms", 4, "diameter", 6)
-    found = measure_stability(load("diameter"), levels, 200)
+    levels = test_levels("rooms", 4, "diameter", 4)
+    found = measure_stability(load("diameter"), levels, 80)
     assert found.before.complete.value == found.after.complete.value == found.path.rests == 1
     assert {e.edit for e in found.edits} <= {"wall opened", "wall closed"}
 

@@ -1,0 +1,26 @@
+"""How good a policy is after every number of iterations, on a test set that is the same for everybody.
+
+The argument is a policy's name (`maze-nca-gym policies list`) or the path of a model file.
+"""
+
+import sys
+from pathlib import Path
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation import Result, draw_iterations, evaluate, test_levels
+
+name = sys.argv[1] if len(sys.argv) > 1 else "nca-shortest-path-compiled"
+policy = load(name)
+results = []
+for family in ("random", "loops"):
+    levels = test_levels(family, 15, policy.task, n=200)  # the first 200 of 8,192
+    evaluation = evaluate(policy, levels, name=name)
+    results.append(Result(name, family, 15, evaluation))
+    for point in evaluation.curve[4::4]:
+        complete = point.metrics.complete
+        interval = f"{complete.low:.3f} to {complete.high:.3f}"
+        print(f"{family}-15 after {point.step:3} steps: {complete.value:.3f} complete, {interval} with 95 % confidence")
+
+path = Path("runs/accuracy-curve.png")
+path.parent.mkdir(parents=True, exist_ok=True)
+print(f"figure: {draw_iterations(results, path)}")
