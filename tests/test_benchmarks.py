@@ -17,7 +17,7 @@ from maze_nca_gym.generation import generate
 
 sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
 
-from benchmarks import automata, graphs, machine, plainly, report, timing
+from benchmarks import automata, graphs, machine, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
 from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
@@ -136,3 +136,31 @@ def test_the_dense_automaton_is_the_policy():
     with torch.no_grad():
         expected = policy(maze, state)
         torch.testing.assert_close(automata.dense_step(maze, state, policy.weight, policy.bias), expected)
+
+
+def test_ways_to_train_have_the_same_loss_and_gradient():
+    setting = training.Setting({"n_channels": 9, "cut_corners": True, "n_layers": None}, 8, 3)
+    nca, maze, target = training.problem(setting)
+    parameters = [*nca.parameters()]
+    ways = [training.our_states, training.paper_states, training.careful_states]
+    losses = [training.loss(way(nca, maze, 8, training.checkpoints(8)), target) for way in ways]
+    expected = torch.autograd.grad(losses[0], parameters)
+    for loss in losses[1:]:
+        torch.testing.assert_close(loss, losses[0])
+        torch.testing.assert_close(torch.autograd.grad(loss, parameters), expected)
+
+
+def test_jax_has_the_same_loss_gradient_and_path():
+    pytest.importorskip("jax")
+    from benchmarks import training_jax
+
+    setting = training.Setting({"n_channels": 9, "n_layers": None}, 8, 3)
+    nca, maze, target = training.problem(setting)
+    states = training.our_states(nca, maze, 8, training.checkpoints(8))
+    loss = training.loss(states, target)
+    loss.backward()
+    value, (_, bias) = training_jax.gradient(nca, maze, target, 8, training.checkpoints(8))()
+    np.testing.assert_allclose(value, loss.item(), rtol=1e-5)
+    np.testing.assert_allclose(bias, nca.biases[0].grad.numpy(), rtol=1e-4, atol=1e-6)
+    path = training_jax.last_path(nca, maze, 8)()
+    np.testing.assert_allclose(path, states[-1][:, 0].detach().numpy(), rtol=1e-4, atol=1e-6)

@@ -1,0 +1,150 @@
+"""Rows D1 to D3: what training a learned automaton takes, and rolling one out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, mse_loss, relu
+
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import one_hot
+from maze_nca_gym.solvers import shortest_path
+
+from .job import Effort, Job, Peer, Work
+
+BATCH = 64
+"""Mazes in a unit of work."""
+LARGE_BATCH = 8
+"""Mazes that the large network gets; its times are scaled up."""
+
+Unrolled = Callable[[NCA, Tensor, int, Sequence[int]], list[Tensor]]
+
+
+class Setting(NamedTuple):
+    """A network's arguments, how many steps it makes, and on how many mazes."""
+
+    network: dict[str, Any]
+    n_steps: int
+    n_mazes: int
+
+
+def small_update_jobs(effort: Effort) -> list[Job]:
+    setting = Setting({"n_channels": 32, "cut_corners": True, "n_layers": None}, 32, effort.count(BATCH))
+    return [_update_job("D1", "five taps, 32 channels, 32 steps", setting, (3.5, 2))]
+
+
+def large_update_jobs(effort: Effort) -> list[Job]:
+    setting = Setting({"n_channels": 96, "n_layers": None}, 64, effort.count(LARGE_BATCH))
+    return [_update_job("D2", "nine taps, 96 channels, 64 steps", setting, (1.6, 1.6))]
+
+
+def large_rollout_jobs(effort: Effort) -> list[Job]:
+    setting = Setting({"n_channels": 96, "n_layers": None}, 64, effort.count(LARGE_BATCH))
+    peers = (
+        Peer("PyTorch as the paper wrote it", partial(_rollout, setting, paper_states), 1.5),
+        Peer("PyTorch, the maze's share once, channels last", partial(_rollout, setting, careful_states)),
+        Peer("JAX, the maze's share once", partial(_jax_rollout, setting), 1.5),
+    )
+    name = "a rollout without gradients, nine taps, 96 channels, 64 steps, 64 mazes of 16x16"
+    return [Job("D3", name, "rollout", partial(_rollout, setting, our_states), peers)]
+
+
+def _update_job(row: str, network: str, setting: Setting, targets: tuple[float, float]) -> Job:
+    watched = "PyTorch as the paper wrote it, with anomaly detection, which its package switches on"
+    peers = (
+        Peer("PyTorch as the paper wrote it", partial(_update, setting, paper_states), targets[0]),
+        Peer(watched, partial(_update, setting, paper_states, watched=True)),
+        Peer("PyTorch, the maze's share once, channels last", partial(_update, setting, careful_states)),
+        Peer("JAX, the maze's share once", partial(_jax_update, setting), targets[1]),
+    )
+    name = f"a loss and its gradient, {network}, 64 mazes of 16x16"
+    return Job(row, name, "update", partial(_update, setting, our_states), peers)
+
+
+def _update(setting: Setting, unrolled: Unrolled, watched: bool = False) -> Work:
+    nca, maze, target = problem(setting)
+
+    def run() -> None:
+        nca.zero_grad()
+        with torch.autograd.set_detect_anomaly(watched):
+            loss(unrolled(nca, maze, setting.n_steps, checkpoints(setting.n_steps)), target).backward()
+
+    return Work(run, units=setting.n_mazes / BATCH)
+
+
+def _rollout(setting: Setting, unrolled: Unrolled) -> Work:
+    nca, maze, _ = problem(setting)
+
+    @torch.no_grad()
+    def run() -> None:
+        unrolled(nca, maze, setting.n_steps, [setting.n_steps])
+
+    return Work(run, units=setting.n_mazes / BATCH)
+
+
+def _jax_update(setting: Setting) -> Work:
+    from .training_jax import gradient
+
+    run = gradient(*problem(setting), setting.n_steps, checkpoints(setting.n_steps))
+    return Work(run, units=setting.n_mazes / BATCH)
+
+
+def _jax_rollout(setting: Setting) -> Work:
+    from .training_jax import last_path
+
+    nca, maze, _ = problem(setting)
+    return Work(last_path(nca, maze, setting.n_steps), units=setting.n_mazes / BATCH)
+
+
+def problem(setting: Setting) -> tuple[NCA, Tensor, Tensor]:
+    """A network as before training, (n, 4, 18, 18) mazes and their (n, 18, 18) solutions."""
+    levels = generate(np.random.default_rng(0), setting.n_mazes, size=16)
+    target = torch.from_numpy(shortest_path(levels)).float()
+    return NCA(4, **setting.network), torch.from_numpy(one_hot(levels)), target
+
+
+def checkpoints(n_steps: int) -> list[int]:
+    """The numbers of steps after which the loss looks at the path."""
+    return [n_steps // 2, 3 * n_steps // 4, n_steps]
+
+
+def loss(states: Sequence[Tensor], target: Tensor) -> Tensor:
+    """The mean squared error of the path, summed over states."""
+    return torch.stack([mse_loss(state[:, 0], target) for state in states]).sum()
+
+
+def our_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
+    """Fused, and nothing but the path."""
+    return unroll(nca, maze, n_steps, keep, n_returned=1)
+
+
+def paper_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
+    """One convolution over the maze and the state, and a ReLU, in each step."""
+    kernel, bias = nca.kernel(), nca.biases[0]
+    state, states = maze.new_zeros(len(maze), nca.n_channels, *maze.shape[2:]), []
+    for n_iterations in range(1, n_steps + 1):
+        state = relu(conv2d(torch.cat([maze, state], dim=1), kernel, bias, padding=nca.kernel_size // 2))
+        if n_iterations in keep:
+            states.append(state)
+    return states
+
+
+def careful_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
+    """The maze is convolved once, and the channels of a tile lie side by side."""
+    maze = maze.contiguous(memory_format=torch.channels_last)
+    share, kernel, states = nca.share(maze), nca.kernel()[:, nca.n_tiles :], []
+    kernel = kernel.contiguous(memory_format=torch.channels_last)
+    state = relu(share)
+    for n_iterations in range(1, n_steps + 1):
+        if n_iterations > 1:
+            state = relu(conv2d(state, kernel, padding=nca.kernel_size // 2).add_(share))
+        if n_iterations in keep:
+            states.append(state)
+    return states
