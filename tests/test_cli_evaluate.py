@@ -60,8 +60,8 @@ class TestEndToEnd:
                 assert len(image.getcolors(1 << 20)) > 10
         out, err = capsys.readouterr()
         assert err == ""
-        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 4
-        assert f"100.00 % ({600 / (6 + 1.959964**2):.2f} to 100.00)" in out
+        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 5
+        assert f"{600 / (6 + 1.959964**2):.2f} to 100.00" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
         rows = results()["results"]
         names = ["random-5", "random-7", "perfect-5", "perfect-7"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -33,12 +33,26 @@ def print_facts(facts: Mapping[str, str]) -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = (), title: str | None = None
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Sequence[str] = (),
+    title: str | None = None,
+    unbroken: Sequence[str] | None = None,
 ) -> None:
-    """A table with a header; the columns named in `numbers` are aligned to the right."""
+    """A table with a header.
+
+    Args:
+        columns: headings.
+        rows: cells.
+        numbers: columns that are aligned to the right.
+        title: stands above.
+        unbroken: columns that keep their width where the terminal is narrow, by default the first.
+    """
     table = Table(title=title, title_justify="left")
+    unbroken = columns[:1] if unbroken is None else unbroken
     for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", no_wrap=column == columns[0])
+        justify: Literal["right", "left"] = "right" if column in numbers else "left"
+        table.add_column(column, justify=justify, no_wrap=column in unbroken, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)
