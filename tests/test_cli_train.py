@@ -260,7 +260,7 @@ class TestTrouble:
         monkeypatch.setattr(atomic.os, "replace", fail_later)
         assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
         assert "No space left on device" in capsys.readouterr().err
-        assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 2
+        assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 10
         assert not [name for name in files(FOLDER) if "/." in name or name.startswith(".")]
 
     def test_a_folder_that_cannot_be_written(self, monkeypatch, capsys):

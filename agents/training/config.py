@@ -86,7 +86,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     """The peak."""
     schedule: str = "constant"
-    """constant or one-cycle (cosine: up over the first 30 %, down to almost nothing)."""
+    """constant or one-cycle (cosine: up over the first 10 %, down to almost nothing)."""
     normalise_gradients: bool = True
     """Divide the gradient of every parameter by its norm (paper, section "Experimental setup")."""
     ema_decay: float = 0.0
@@ -296,7 +296,7 @@ PRESETS: dict[str, TrainingConfig] = {
         n_layers=40,
         cut_corners=True,
         long_fraction=0.5,
-        n_updates=12_000,
+        n_updates=8_000,
         loss_at=(0.25, 0.5, 0.75, 1.0),
         learning_rate=6e-3,
         schedule="one-cycle",

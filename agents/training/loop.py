@@ -56,7 +56,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
         rhythm: how often.
 
     Raises:
-        ValueError: a batch that the workers cannot share equally.
+        ValueError: a batch that the workers cannot share equally, or nearly all levels of a size are held out.
         Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
         KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
         OSError: a file could not be written; the last checkpoint is intact.
@@ -82,6 +82,8 @@ class _Run:
     def __init__(self, state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Rhythm) -> None:
         self.state, self.folder, self.workers, self.report, self.rhythm = state, folder, workers, report, rhythm
         self.stream = LevelStream(state.config)
+        if state.update < state.config.n_updates:
+            self.stream.batch(state.update)  # raises where there are no such levels, before anything is written
         self.held_out = validation_batch(state.config)
         self.losses: list[float] = []
         self.line_began = state.seconds
@@ -96,8 +98,8 @@ class _Run:
         last = state.update == state.config.n_updates
         if last or state.update % self.rhythm.log == 0:
             self.log(last or state.update % self.rhythm.validate == 0)
-        if self.workers.rank == 0 and time.monotonic() - self.saved_at > self.rhythm.save:
-            self.save()
+            if time.monotonic() - self.saved_at > self.rhythm.save:  # here, so that the next line is complete
+                self.save()
 
     def log(self, with_validation: bool) -> None:
         """Tell the report."""

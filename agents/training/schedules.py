@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-RISE = 0.3
+RISE = 0.1
 START, END = 1 / 25, 1e-5
 """One-cycle: the part of the updates that it rises for, and the first and last rates as parts of the peak."""
 
@@ -16,7 +16,7 @@ def constant(progress: float) -> float:
 
 
 def one_cycle(progress: float) -> float:
-    """Cosine from 1/25 up to 1 at 30 %, then down to 1e-5 (Smith & Topin, "Super-Convergence")."""
+    """Cosine from 1/25 up to 1 at 10 %, then down to 1e-5 (Smith & Topin, "Super-Convergence")."""
     if progress < RISE:
         return _cosine(START, 1.0, progress / RISE)
     return _cosine(1.0, END, (progress - RISE) / (1 - RISE))

@@ -22,13 +22,7 @@ class TensorBoardEvents(Silence):
         Raises:
             ValueError: TensorBoard is not installed.
         """
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise ValueError(
-                '--tensorboard needs TensorBoard: run `pip install "maze-nca-gym[train]"`, or leave it out'
-            ) from error
-        make: Any = SummaryWriter
+        make = find_tensorboard()
         self._writer = make(folder, purge_step=update + 1 if update else None)
 
     def log(self, line: Line) -> None:
@@ -41,3 +35,18 @@ class TensorBoardEvents(Silence):
     def close(self) -> None:
         """Write what is left and close the file."""
         self._writer.close()
+
+
+def find_tensorboard() -> Any:
+    """The class that writes events.
+
+    Raises:
+        ValueError: TensorBoard is not installed.
+    """
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise ValueError(
+            '--tensorboard needs TensorBoard: run `pip install "maze-nca-gym[train]"`, or leave it out'
+        ) from error
+    return SummaryWriter

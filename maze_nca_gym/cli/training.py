@@ -28,6 +28,7 @@ from maze_nca_gym.agents.training.metrics_file import read_metrics
 from maze_nca_gym.agents.training.pictures import CURVES, ROLLOUTS
 from maze_nca_gym.agents.training.progress_line import duration
 from maze_nca_gym.agents.training.run_report import EVENTS, METRICS, RunReport
+from maze_nca_gym.agents.training.tensorboard_events import find_tensorboard
 from maze_nca_gym.cli.configured import ConfiguredTrain, command_line
 from maze_nca_gym.cli.messages import JobError, complain
 from maze_nca_gym.cli.output import percent, print_facts, versions, write_json
@@ -72,6 +73,8 @@ def _cores() -> int:
 def _begin(command: ConfiguredTrain, config: TrainingConfig, workers: Workers) -> TrainingState:
     """The state from which the run goes on; nothing is touched before it is clear that there is one."""
     fresh = TrainingState.start(config, workers.device)
+    if command.tensorboard:
+        find_tensorboard()  # before an older run is overwritten
     if not workers.rank:
         _make_folder(command.folder, command.overwrite)
     workers.any(False)  # the others wait until the folder is ready

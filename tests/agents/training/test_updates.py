@@ -17,7 +17,7 @@ from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, summed
 from maze_nca_gym.agents.training.pool import StatePool
-from maze_nca_gym.agents.training.schedules import SCHEDULES
+from maze_nca_gym.agents.training.schedules import RISE, SCHEDULES
 from maze_nca_gym.agents.training.updates import normalise, update
 from maze_nca_gym.levels import one_hot
 
@@ -78,11 +78,11 @@ def test_one_cycle_is_that_of_pytorch():
     total, peak = 200, 0.7
     optimiser = torch.optim.SGD([torch.zeros(1)], lr=1.0)
     plain = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, peak, total, pct_start=0.3, div_factor=25, final_div_factor=1e5 / 25
+        optimiser, peak, total, pct_start=RISE, div_factor=25, final_div_factor=1e5 / 25
     )
-    top, last = 0.3 * total - 1, total - 1  # where PyTorch has the peak and the end, both at a whole update
+    top, last = RISE * total - 1, total - 1  # where PyTorch has the peak and the end, both at a whole update
     for number in range(total):
-        progress = 0.3 * number / top if number < top else 0.3 + 0.7 * (number - top) / (last - top)
+        progress = RISE * number / top if number < top else RISE + (1 - RISE) * (number - top) / (last - top)
         assert peak * SCHEDULES["one-cycle"](progress) == pytest.approx(plain.get_last_lr()[0], rel=1e-9)
         optimiser.step()
         if number < last:
@@ -90,14 +90,14 @@ def test_one_cycle_is_that_of_pytorch():
 
 
 def test_the_learning_rate_follows_the_schedule():
-    for schedule, expected in (("constant", [0.1] * 10), ("one-cycle", [0.004, 0.028, 0.076, 0.1])):
+    for schedule, expected in (("constant", [0.1] * 10), ("one-cycle", [0.004, 0.1])):
         state = started(schedule=schedule, learning_rate=0.1, n_updates=10)
         rates = []
         for _ in range(10):
             make_updates(state, 1)
             rates.append(state.optimiser.param_groups[0]["lr"])
         np.testing.assert_allclose(rates[: len(expected)], expected, rtol=1e-9)
-        assert rates[3:] == sorted(rates[3:], reverse=True)
+        assert rates[1:] == sorted(rates[1:], reverse=True)
         assert schedule == "constant" or rates[-1] < 0.01
 
 
