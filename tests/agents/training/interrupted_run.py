@@ -1,0 +1,123 @@
+"""A program that trains, from the checkpoint if there is one, and says so line by line.
+
+    python interrupted_run.py FOLDER SAVE                   trains
+    python interrupted_run.py FOLDER SAVE SEED SIGNALS ...  trains in a child for each signal, then to the end
+
+SAVE is the seconds from checkpoint to checkpoint. The second form imports everything once and forks, so that a child
+starts at once; it prints what became of each as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TextIO
+
+import torch
+import torch._dynamo  # what Adam imports at its first step
+from training_runs import ALONE, CPU, POOL, tiny
+
+from maze_nca_gym import _jit
+from maze_nca_gym.agents.learned.fused import compiling
+from maze_nca_gym.agents.training import CHECKPOINT, Rhythm, Silence, TrainingState, data, train
+
+CONFIG = tiny(**{**POOL, "sizes": (6,)}, n_channels=8, ema_decay=0.9, learning_rate=0.002, n_updates=240)
+MOST = 8
+"""Updates that a child makes before it gets its signal; twenty such children do not reach the end."""
+MOMENT = 0.02
+"""Seconds; an update and its files take less."""
+INTERRUPTED, FAILED = 130, 1
+
+
+class Lines(Silence):
+    """A line for every update."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def log(self, line: object) -> None:
+        print("update", file=self.out, flush=True)
+
+
+def train_in(folder: Path, save: float, out: TextIO) -> None:
+    checkpoint = folder / CHECKPOINT
+    print("ready", file=out, flush=True)
+    state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(CONFIG, CPU)
+    train(state, folder, ALONE, Lines(out), Rhythm(log=1, validate=150, save=save))
+
+
+def fork(folder: Path, save: float) -> tuple[int, TextIO]:
+    """A child that trains, and its lines."""
+    here, there = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(there)
+        return child, os.fdopen(here)
+    code = FAILED
+    try:
+        os.close(here)
+        train_in(folder, save, os.fdopen(there, "w"))
+        code = 0
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BaseException:
+        traceback.print_exc()
+    os._exit(code)
+
+
+def ended(child: int) -> int:
+    """Its exit code, or minus the signal that it died of."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def interrupt(folder: Path, save: float, number: int, rng: random.Random) -> dict[str, object]:
+    """Every third child, or so, is interrupted while it starts, the others during an update or what follows it."""
+    n_updates = max(0, rng.randint(-MOST // 2, MOST))
+    child, lines = fork(folder, save)
+    with lines:
+        for _ in range(1 + n_updates):
+            lines.readline()
+        time.sleep(rng.uniform(0, MOMENT))
+        os.kill(child, number)
+        code, checkpoint = ended(child), folder / CHECKPOINT
+    return {
+        "code": code,
+        "update": TrainingState.load(checkpoint, CPU).update if checkpoint.exists() else -1,
+        "partial": [path.name for path in folder.glob(".*")],
+    }
+
+
+def finish(folder: Path, save: float) -> int:
+    """The exit code of a child that nobody interrupts."""
+    child, lines = fork(folder, save)
+    with lines:
+        lines.read()
+    return ended(child)
+
+
+def main(folder: Path, save: float, seed: str, *names: str) -> None:
+    compiling.compiled()
+    data.validation_batch(CONFIG)
+    data._held_out(CONFIG.sizes[0], CONFIG.task)
+    rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
+    whole.mkdir()
+    pieces.mkdir()
+    codes = [finish(whole, save)]
+    interrupted = [interrupt(pieces, save, signal.Signals[name], rng) for name in names]
+    codes.append(finish(pieces, save))
+    print(json.dumps({"codes": codes, "interrupted": interrupted}))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    _jit.wait()
+    if len(sys.argv) > 3:
+        main(Path(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])
+    else:
+        train_in(Path(sys.argv[1]), float(sys.argv[2]), sys.stdout)
