@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .arguments import check_flags
 from .graph_policy import GraphPolicy
-from .nca import _check_flags
 from .tile_graphs import TileGraphs
 
 
@@ -68,7 +68,7 @@ class GAT(GraphPolicy):
     ) -> None:
         from torch_geometric.nn import GATConv  # here, where `graph_policy` has already said what is missing
 
-        _check_flags(edge_features=edge_features)
+        check_flags(edge_features=edge_features)
         super().__init__(
             n_tiles,
             n_channels,

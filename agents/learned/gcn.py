@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .arguments import check_flags
 from .graph_policy import GraphPolicy
-from .nca import _check_flags
 from .tile_graphs import TileGraphs
 
 
@@ -67,7 +67,7 @@ class GCN(GraphPolicy):
     ) -> None:
         from torch_geometric.nn import GCNConv  # here, where `graph_policy` has already said what is missing
 
-        _check_flags(traversable_edges_only=traversable_edges_only)
+        check_flags(traversable_edges_only=traversable_edges_only)
         super().__init__(
             n_tiles,
             n_channels,

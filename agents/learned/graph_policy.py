@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .. import graphs as _graphs  # noqa: F401 - it says how to install torch_geometric, and silences its import
 from ..policy import Policy
-from .nca import TASK_OF_TILES, _check_count, _check_flags, _names
+from .arguments import TASK_OF_TILES, check_shape, names_of_channels
 from .tile_graphs import TileGraphs
 
 
@@ -52,16 +52,8 @@ class GraphPolicy(Policy):
         channel_names: Sequence[str] | None,
         generator: torch.Generator | None,
     ) -> None:
-        _check_count("n_tiles", n_tiles, 2)
-        _check_count("n_channels", n_channels, 1)
-        _check_flags(shared_weights=shared_weights)
-        if n_tiles not in TASK_OF_TILES:
-            raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
-        if n_layers is None and not shared_weights:
-            raise ValueError("n_layers must be a number if weights are not shared: each layer has its own")
-        if n_layers is not None:
-            _check_count("n_layers", n_layers, 1)
-        super().__init__(TASK_OF_TILES[n_tiles], n_tiles, _names(channel_names, n_channels, False))
+        check_shape(n_tiles, n_channels, shared_weights, n_layers)
+        super().__init__(TASK_OF_TILES[n_tiles], n_tiles, names_of_channels(channel_names, n_channels))
         self.shared_weights = shared_weights
         self.n_layers = n_layers
         self.traversable_edges_only = traversable_edges_only

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from maze_nca_gym.generation import Size, check_size
 
 from ..policy import Policy
-from .nca import TASK_OF_TILES, _check_count, _names
+from .arguments import TASK_OF_TILES, check_count, check_shape, names_of_channels
 
 LARGEST_SIDE = 2**10
 """A bound for files that ask for absurd sizes."""
@@ -66,17 +66,12 @@ class MLP(Policy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        _check_count("n_tiles", n_tiles, 2)
-        _check_count("n_channels", n_channels, 1)
-        _check_count("n_nodes", n_nodes, 1)
+        check_shape(n_tiles, n_channels, True, n_layers)
+        check_count("n_nodes", n_nodes, 1)
         rows, cols = check_size(size)
         if max(rows, cols) > LARGEST_SIDE:
             raise ValueError(f"size must be at most {LARGEST_SIDE}, got {size!r}")
-        if n_layers is not None:
-            _check_count("n_layers", n_layers, 1)
-        if n_tiles not in TASK_OF_TILES:
-            raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
-        super().__init__(TASK_OF_TILES[n_tiles], n_tiles, _names(channel_names, n_channels, False))
+        super().__init__(TASK_OF_TILES[n_tiles], n_tiles, names_of_channels(channel_names, n_channels))
         self.size = (rows, cols)
         self.n_nodes = n_nodes
         self.n_layers = n_layers

@@ -11,14 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..policy import Policy
+from .arguments import TASK_OF_TILES, check_count, check_flags, check_shape, names_of_channels
 
 Activation: TypeAlias = Callable[[Tensor], Tensor]
 """Elementwise, any shape; its values are those of a ReLU, its derivative may differ (`surrogate`)."""
 
-TASK_OF_TILES = {4: "shortest-path", 2: "diameter"}
-MOST = 2**16
-"""The most channels or layers; this and the next are bounds for files that ask for absurd sizes."""
 LARGEST_KERNEL = 63
+"""A bound for files that ask for absurd sizes."""
+POOLED = ("map_max", "channel_max")
+"""Names of the last channels with `max_pool`."""
 
 
 class NCA(Policy):
@@ -74,24 +75,13 @@ class NCA(Policy):
         activation: Activation = torch.relu,
         generator: torch.Generator | None = None,
     ) -> None:
-        _check_count("n_tiles", n_tiles, 2)
-        _check_count("n_channels", n_channels, 3 if max_pool else 1)
-        _check_count("kernel_size", kernel_size, 1, LARGEST_KERNEL)
-        _check_flags(
-            cut_corners=cut_corners,
-            shared_weights=shared_weights,
-            max_pool=max_pool,
-            skip_connections=skip_connections,
-        )
-        if n_tiles not in TASK_OF_TILES:
-            raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
+        check_flags(cut_corners=cut_corners, max_pool=max_pool, skip_connections=skip_connections)
+        check_shape(n_tiles, n_channels, shared_weights, n_layers, least_channels=3 if max_pool else 1)
+        check_count("kernel_size", kernel_size, 1, LARGEST_KERNEL)
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size must be odd, got {kernel_size}")
-        if n_layers is None and not shared_weights:
-            raise ValueError("n_layers must be a number if weights are not shared: each layer has its own")
-        if n_layers is not None:
-            _check_count("n_layers", n_layers, 1)
-        super().__init__(TASK_OF_TILES[n_tiles], n_tiles, _names(channel_names, n_channels, max_pool))
+        names = names_of_channels(channel_names, n_channels, POOLED if max_pool else ())
+        super().__init__(TASK_OF_TILES[n_tiles], n_tiles, names)
         self.kernel_size = kernel_size
         self.cut_corners = cut_corners
         self.shared_weights = shared_weights
@@ -232,25 +222,3 @@ def _live_taps(kernel_size: int, cut_corners: bool) -> list[int]:
         if not cut_corners or abs(row - reach) + abs(col - reach) <= reach
     ]
 
-
-def _names(names: Sequence[str] | None, n_channels: int, max_pool: bool) -> list[str]:
-    """The given names, checked, or path, hidden_1, hidden_2, ..., and what is pooled."""
-    if names is None:
-        pooled = ["map_max", "channel_max"] if max_pool else []
-        return ["path", *(f"hidden_{i}" for i in range(1, n_channels - len(pooled))), *pooled]
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"channel_names must be a sequence of strings, got {names!r}")
-    if len(names) != n_channels or len(set(names)) != n_channels:
-        raise ValueError(f"channel_names must be {n_channels} different names, got {list(names)}")
-    return list(names)
-
-
-def _check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
-
-
-def _check_flags(**flags: Any) -> None:
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} must be True or False, got {value!r}")

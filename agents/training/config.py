@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast, get_args, get_type_hints
 
 from ..evaluation.level_sets import FAMILIES
+from ..learned.arguments import TASK_OF_TILES
 from ..policy import TASKS, Policy
 from ..weights import MODELS, model_class, shapes_of
 from .draws import torch_draws
 from .losses import LOSSES
 from .schedules import SCHEDULES
 
-TILES_OF_TASK = {"shortest-path": 4, "diameter": 2}
+TILES_OF_TASK = {task: n_tiles for n_tiles, task in TASK_OF_TILES.items()}
 PRECISIONS = ("float32", "bfloat16")
 LEAST_SIZE = 4
 """Smaller levels of some families do not exist, hence no sets that are held out."""

@@ -1,0 +1,64 @@
+"""The arguments that the learned models have in common, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+TASK_OF_TILES = {4: "shortest-path", 2: "diameter"}
+MOST = 2**16
+"""The most channels or layers: a bound for files that ask for absurd sizes."""
+
+
+def check_shape(n_tiles: Any, n_channels: Any, shared_weights: Any, n_layers: Any, *, least_channels: int = 1) -> None:
+    """Check what every model has.
+
+    Raises:
+        ValueError: tiles of no task, too few or too many channels or layers, or layers without a number whose weights
+            differ.
+    """
+    check_count("n_tiles", n_tiles, 2)
+    check_count("n_channels", n_channels, least_channels)
+    check_flags(shared_weights=shared_weights)
+    if n_tiles not in TASK_OF_TILES:
+        raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
+    if n_layers is None and not shared_weights:
+        raise ValueError("n_layers must be a number if weights are not shared: each layer has its own")
+    if n_layers is not None:
+        check_count("n_layers", n_layers, 1)
+
+
+def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
+    """Check an integer.
+
+    Raises:
+        ValueError: it is none, or out of range.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
+
+
+def check_flags(**flags: Any) -> None:
+    """Check that all are True or False.
+
+    Raises:
+        ValueError: one is not.
+    """
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+def names_of_channels(names: Sequence[str] | None, n_channels: int, pooled: Sequence[str] = ()) -> list[str]:
+    """The given names, checked, or path, hidden_1, hidden_2, ..., and what is pooled.
+
+    Raises:
+        ValueError: another number of names than channels, or one twice.
+    """
+    if names is None:
+        return ["path", *(f"hidden_{i}" for i in range(1, n_channels - len(pooled))), *pooled]
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"channel_names must be a sequence of strings, got {names!r}")
+    if len(names) != n_channels or len(set(names)) != n_channels:
+        raise ValueError(f"channel_names must be {n_channels} different names, got {list(names)}")
+    return list(names)
