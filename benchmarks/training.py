@@ -50,7 +50,7 @@ def large_rollout_jobs(effort: Effort) -> list[Job]:
     peers = (
         Peer("PyTorch as the paper wrote it", partial(_rollout, setting, paper_states), 1.5),
         Peer("PyTorch, the maze's share once, channels last", partial(_rollout, setting, careful_states)),
-        Peer("JAX, the maze's share once", partial(_jax_rollout, setting), 1.5),
+        Peer("JAX, the same with matrix products", partial(_jax_rollout, setting), 1.5),
     )
     name = "a rollout without gradients, nine taps, 96 channels, 64 steps, 64 mazes of 16x16"
     return [Job("D3", name, "rollout", partial(_rollout, setting, our_states), peers)]
@@ -62,7 +62,7 @@ def _update_job(row: str, network: str, setting: Setting, targets: tuple[float, 
         Peer("PyTorch as the paper wrote it", partial(_update, setting, paper_states), targets[0]),
         Peer(watched, partial(_update, setting, paper_states, watched=True)),
         Peer("PyTorch, the maze's share once, channels last", partial(_update, setting, careful_states)),
-        Peer("JAX, the maze's share once", partial(_jax_update, setting), targets[1]),
+        Peer("JAX, the same with matrix products", partial(_jax_update, setting), targets[1]),
     )
     name = f"a loss and its gradient, {network}, 64 mazes of 16x16"
     return Job(row, name, "update", partial(_update, setting, our_states), peers)
