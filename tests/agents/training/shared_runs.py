@@ -1,0 +1,79 @@
+"""A program for `torchrun`: its processes train together, and each writes what it saw.
+
+    torchrun --nproc-per-node 2 shared_runs.py FOLDER
+
+FOLDER gets a folder for each run, with one for each process.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import torch
+from training_runs import POOL, content, tiny
+
+from maze_nca_gym.agents.training import CHECKPOINT, Diverged, Rhythm, Silence, TrainingState, find_workers, loop, train
+
+CONFIGS = {
+    "fresh": tiny(),
+    "pools": tiny(**POOL, ema_decay=0.9),
+    "fixed": tiny(n_levels=20, loss="cross-entropy", model="MLP", n_nodes=16),
+    "stopped": tiny(),
+    "exploding": tiny(learning_rate=10.0),
+    "indivisible": tiny(batch_size=9),
+}
+STOPPED_AT = 5
+
+
+class Lines(Silence):
+    """The updates that it was told of."""
+
+    def __init__(self) -> None:
+        self.updates: list[float] = []
+
+    def log(self, line: dict[str, float]) -> None:
+        self.updates.append(line["update"])
+
+
+def interrupt_at(update: int) -> None:
+    """Let this process get a Ctrl-C during an update."""
+    plain = loop.update
+
+    def interrupted(state: TrainingState, *arguments: object) -> float:
+        if state.update == update - 1:
+            signal.raise_signal(signal.SIGINT)
+        return plain(state, *arguments)
+
+    loop.update = interrupted
+
+
+def main(folder: Path) -> None:
+    workers = find_workers("cpu")
+    for name, config in CONFIGS.items():
+        here = folder / name / str(workers.rank)
+        here.mkdir(parents=True)
+        state, report, end = TrainingState.start(config, workers.device), Lines(), "finished"
+        if name == "stopped" and workers.rank == 1:
+            interrupt_at(STOPPED_AT)
+        try:
+            train(state, here, workers, report, Rhythm(log=1, validate=100, save=0))
+        except (Diverged, KeyboardInterrupt, ValueError) as error:
+            end = f"{type(error).__name__} {error}"
+        seen = {"end": end, "update": state.update, "lines": report.updates, "files": [p.name for p in here.iterdir()]}
+        (here / "seen.json").write_text(json.dumps(seen))
+        state.seconds = 0.0
+        content(state, here)
+        if name == "stopped":
+            workers.any(False)  # the first process has written its checkpoint
+            state = TrainingState.load(folder / name / "0" / CHECKPOINT, workers.device)
+            train(state, here, workers, Silence(), Rhythm(save=0))
+            state.seconds = 0.0
+            content(state, here)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(Path(sys.argv[1]))
