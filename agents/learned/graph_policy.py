@@ -109,6 +109,11 @@ class GraphPolicy(Policy):
         """
         return self.advance(self.share(maze), state, step)
 
+    @property
+    def same_share(self) -> bool:
+        """That `share` is the same at every step."""
+        return True
+
     def share(self, maze: Tensor, step: int = 0) -> TileGraphs:
         """The graphs of (B, T, H, W) mazes, the same at every step.
 

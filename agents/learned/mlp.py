@@ -110,6 +110,11 @@ class MLP(Policy):
         """
         return self.advance(self.share(maze), state, step)
 
+    @property
+    def same_share(self) -> bool:
+        """That `share` is the same at every step."""
+        return True
+
     def share(self, maze: Tensor, step: int = 0) -> Tensor:
         """What the maze and the bias add to the encoder, (B, K), the same at every step.
 

@@ -184,11 +184,16 @@ class NCA(Policy):
         """
         return self.advance(self.share(maze, step), state, step)
 
+    @property
+    def same_share(self) -> bool:
+        """Whether `share` is the same at every step."""
+        return self.shared_weights and self.skip_connections
+
     def share(self, maze: Tensor, step: int = 0) -> Tensor:
         """What the maze and the bias add to the convolution, (B, C, H, W), or (C, 1, 1) where no maze is fed in.
 
-        With shared weights and skip connections it is the same at every step: compute it once a rollout and call
-        `advance`, and the states are the same to the bit.
+        Where it is the same at every step, compute it once a rollout and call `advance`, and the states are the same
+        to the bit.
         """
         bias = self._of_layer(self.biases, step).to(maze.dtype)
         if step and not self.skip_connections:
@@ -221,4 +226,3 @@ def _live_taps(kernel_size: int, cut_corners: bool) -> list[int]:
         for col in range(kernel_size)
         if not cut_corners or abs(row - reach) + abs(col - reach) <= reach
     ]
-

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from ..learned.nca import NCA
+from ..learned.fused.unrolling import Sharing
 from ..policy import Policy
 from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
 from .config import TrainingConfig
@@ -118,8 +118,8 @@ def compile_iterations(model: Policy) -> None:
 
     What runs in machine code anyway (`fused`) stays as it is.
     """
-    for method in ("share", "advance") if isinstance(model, NCA) else ("update",):
-        setattr(model, method, torch.compile(getattr(model, method)))
+    method = "advance" if isinstance(model, Sharing) else "update"
+    setattr(model, method, torch.compile(getattr(model, method)))
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -12,6 +13,21 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ...policy import Policy, trace
 from ..nca import NCA
+
+
+@runtime_checkable
+class Sharing(Protocol):
+    """A model that can compute what the maze adds to an iteration apart from the rest."""
+
+    @property
+    def same_share(self) -> bool:
+        """Whether that is the same at every step."""
+
+    def share(self, maze: Tensor, step: int = 0) -> Any:
+        """What the maze adds."""
+
+    def advance(self, share: Any, state: Tensor, step: int = 0) -> Tensor:
+        """The next state."""
 
 
 def unroll(
@@ -109,11 +125,12 @@ def _fused(
 
 def _trace(model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:
     """Every state of a rollout in PyTorch, the first as given; what the maze adds is computed once, where it stays."""
-    if type(model) is not NCA or not (model.shared_weights and model.skip_connections):
+    if not isinstance(model, Sharing) or not model.same_share:
         yield from trace(model, maze, n_steps, state, start_step=start_step)
         return
-    state = state.contiguous(memory_format=torch.channels_last)
-    share = model.share(maze.contiguous(memory_format=torch.channels_last))
+    if isinstance(model, NCA):  # PyTorch's convolutions are fastest so
+        maze, state = (tensor.contiguous(memory_format=torch.channels_last) for tensor in (maze, state))
+    share = model.share(maze)
     yield state
     for step in range(start_step, start_step + n_steps):
         state = model.advance(share, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
