@@ -13,6 +13,7 @@ import numpy as np
 import pygame
 import pytest
 import torch
+from gymnasium.error import DependencyNotInstalled
 from oracles import canonical_diameter, canonical_shortest_path, place_of
 from PIL import Image
 
@@ -447,8 +448,20 @@ class TestPolicies:
         assert main(["policies", "list"]) == 0
         out = capsys.readouterr().out
         for name, info in list_policies().items():
-            cells = (name, info.task, str(load(name).n_channels), info.description)
+            score = info.scores.get("complete, random-16")
+            shown = "exact" if info.exact else "" if score is None else f"{int(10_000 * score) / 100:.2f} %"
+            cells = (name, str(load(name).n_channels), shown, info.description)
             assert re.search("│ +" + " +│ +".join(map(re.escape, cells)) + " +│", out)
+
+    def test_without_the_extra_for_graphs(self, monkeypatch, capsys):
+        def refuse(name):
+            raise DependencyNotInstalled('run `pip install "maze-nca-gym[gnn]"`')
+
+        monkeypatch.setattr("maze_nca_gym.cli.policies.load", refuse)
+        assert main(["policies", "list"]) == 0
+        assert re.search(r"diameter +│ +\? +│ +exact", capsys.readouterr().out)
+        assert main(["policies", "show", "diameter"]) == 1
+        assert capsys.readouterr().err == 'maze-nca-gym: error: run `pip install "maze-nca-gym[gnn]"`\n'
 
     @pytest.mark.parametrize("name", list_policies())
     def test_show(self, name, capsys):

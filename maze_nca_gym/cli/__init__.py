@@ -10,6 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from gymnasium.error import DependencyNotInstalled
+
 from maze_nca_gym import __version__
 from maze_nca_gym.cli.messages import JobError, complain
 
@@ -48,6 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         complain(f"error: {error}")
         return WRONG_USAGE
-    except (JobError, OSError, MemoryError) as error:
+    except (JobError, OSError, MemoryError, DependencyNotInstalled) as error:
         complain(f"error: {str(error) or 'out of memory'}")
         return FAILED

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents import find_policy, list_policies, load
-from maze_nca_gym.cli.output import print_facts, print_table
+from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.cli.output import percent, print_facts, print_table
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,16 +18,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListPolicies:
-    """All policies: name, task, number of state channels, description."""
+    """All policies by task: name, state channels, 16x16 test levels that it completes, description."""
 
     def run(self) -> int:
-        """Print the table."""
-        print_table(
-            ("name", "task", "channels", "description"),
-            [(name, info.task, str(load(name).n_channels), info.description) for name, info in list_policies().items()],
-            numbers=("channels",),
-        )
+        """Print a table for each task."""
+        policies = list_policies()
+        for task in dict.fromkeys(info.task for info in policies.values()):
+            print_table(
+                ("name", "channels", "16x16", "description"),
+                [
+                    (name, _n_channels(name), _complete(info), info.description)
+                    for name, info in policies.items()
+                    if info.task == task
+                ],
+                numbers=("channels", "16x16"),
+                title=task,
+                unbroken=("name", "channels", "16x16"),
+            )
         return 0
+
+
+def _n_channels(name: str) -> str:
+    try:
+        return str(load(name).n_channels)
+    except DependencyNotInstalled:
+        return "?"
+
+
+def _complete(info: PolicyInfo) -> str:
+    """Of the levels of the test set random-16 or, for what promises to solve all, that promise."""
+    score = info.scores.get("complete, random-16")
+    return "exact" if info.exact else "" if score is None else percent(score)
 
 
 @dataclass(frozen=True)
