@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -170,9 +171,11 @@ class CountedStream(LevelStream):
 
     asked = 0
     fails_at = -1
+    seconds = 0.0
 
     def batch(self, update: int) -> Batch:
         self.asked += 1
+        time.sleep(self.seconds)
         if update == self.fails_at:
             raise MemoryError("no room")
         return super().batch(update)
@@ -204,6 +207,14 @@ def test_a_consumer_may_stop_early():
     with pytest.raises(ZeroDivisionError), made_ahead(stream, 0) as batches:
         1 / len(next(batches).tiles[:0])
     assert not n_producers()
+
+
+def test_who_stops_does_not_wait_for_batches_that_nobody_takes():
+    stream = CountedStream(tiny(n_updates=1000, batch_size=1))
+    stream.seconds = 0.1
+    with made_ahead(stream, 0) as batches:
+        next(batches)
+    assert stream.asked <= 4
 
 
 def test_a_producer_that_fails():
