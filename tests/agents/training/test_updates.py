@@ -224,6 +224,21 @@ def test_noise_is_added_to_the_states_and_drawn_from_the_seed(tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=0.3)
 
 
+def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
+    starts, plain = [], updates._backward
+
+    def noted(state, batch, start, *rest):
+        starts.append(start)
+        return plain(state, batch, start, *rest)
+
+    monkeypatch.setattr(updates, "_backward", noted)
+    make_updates(started(n_layers=None, pool_size=8, pool_steps=(3, 6), pool_fresh=1.0, state_noise=0.05), 2)
+    for start in starts:
+        assert float(start.std()) == pytest.approx(0.05, rel=0.1)
+        assert abs(float(start.mean())) < 0.005
+    assert abs(float((starts[0] * starts[1]).mean())) < 0.1 * 0.05**2
+
+
 def test_every_size_has_a_pool_of_its_own():
     state = started(**POOL)
     make_updates(state, 12)
