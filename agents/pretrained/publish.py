@@ -3,7 +3,7 @@
     maze-nca-gym train fast --out runs/train/fast
     maze-nca-gym evaluate runs/train/fast/model.safetensors --families random,perfect --sizes 16,32 --out runs/evaluate
     python -m maze_nca_gym.agents.pretrained.publish nca-shortest-path-small runs/train/fast \
-        runs/evaluate/results.json --description "..." --made-by "maze-nca-gym train fast"
+        runs/evaluate/results.json --description "..." --measured "..."
 """
 
 from __future__ import annotations
@@ -15,30 +15,36 @@ from typing import Any
 
 from maze_nca_gym.atomic import replacing
 
+from ..training.metrics_file import read_metrics
 from ..weights import load_model, save_model
 
 FOLDER = Path(__file__).parent
 METRICS = ("accuracy", "complete", "optimal")
 
 
-def card(config: dict[str, Any], results: dict[str, Any], **texts: str) -> dict[str, Any]:
+def card(run: dict[str, Any], seconds: float, results: dict[str, Any], **texts: str) -> dict[str, Any]:
     """What a card says.
 
     Args:
-        config: `config.json` of the run, with its configuration and time.
+        run: its `config.json`.
+        seconds: that it took.
         results: `results.json` of an evaluation of its model alone.
-        texts: `description`, `made_by` and `measured`.
+        texts: `description` and `measured`.
 
     Raises:
         ValueError: the evaluation is of several policies.
     """
     if len(results["configuration"]["policies"]) != 1:
         raise ValueError(f"the evaluation must be of one policy, got {results['configuration']['policies']}")
+    config = run["configuration"]
     return {
         "task": config["task"],
         **texts,
         "exact": False,
         "iterations": config["n_layers"],
+        "made_by": run["command"],
+        "made_in": {"seconds": round(seconds), **{key: run[key] for key in ("device", "processes", "threads")}},
+        "versions": run["versions"],
         "data": _data(config),
         "metrics": _metrics(results),
         "configuration": config,
@@ -82,15 +88,15 @@ def main() -> None:
     parser.add_argument("name", help="of the policy")
     parser.add_argument("run", type=Path, help="folder of the training run")
     parser.add_argument("results", type=Path, help="results.json of an evaluation of its model")
-    for text in ("description", "made-by", "measured"):
+    for text in ("description", "measured"):
         parser.add_argument(f"--{text}", required=True, help="see the cards that are there")
     arguments = parser.parse_args()
     model = load_model(arguments.run / "model.safetensors")
     content = card(
-        json.loads((arguments.run / "config.json").read_text())["configuration"],
+        json.loads((arguments.run / "config.json").read_text()),
+        read_metrics(arguments.run / "metrics.jsonl")[-1]["seconds"],
         json.loads(arguments.results.read_text()),
         description=arguments.description,
-        made_by=arguments.made_by,
         measured=arguments.measured,
     )
     save_model(model, FOLDER / arguments.name)
