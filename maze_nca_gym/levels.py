@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.atomic import replacing
+from maze_nca_gym.splitmix import GAMMA, scramble
 
 Tiles: TypeAlias = NDArray[np.uint8]
 """(H, W) or (N, H, W) uint8, values of `Tile`."""
@@ -132,8 +133,6 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
 
 _WORD = np.dtype("<u8")
 """Eight tiles as a number, the same one on every machine."""
-_GAMMA, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-_30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
 def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
@@ -159,28 +158,18 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
     padded = np.zeros((n, keys.nbytes), np.uint8)
     padded[:, : height * width] = levels.reshape(n, height * width)
     words = padded.view(_WORD) + keys
-    return _scramble(words).sum(axis=1, dtype=np.uint64)
+    return scramble(words).sum(axis=1, dtype=np.uint64)
 
 
 @cache
 def _place_keys(height: int, width: int) -> NDArray[np.uint64]:
     """A key for every eight tiles of levels of this shape."""
     n_words = -(-height * width // _WORD.itemsize)
-    shape = _scramble(np.array([height << 32 | width], np.uint64))
-    return _scramble(np.arange(n_words, dtype=np.uint64) * _GAMMA + shape)
+    shape = scramble(np.array([height << 32 | width], np.uint64))
+    return scramble(np.arange(n_words, dtype=np.uint64) * GAMMA + shape)
 
 
-def _scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser, in place: a bijection in which a change of any bit changes about half of all."""
-    numbers ^= numbers >> _30
-    numbers *= _FIRST
-    numbers ^= numbers >> _27
-    numbers *= _SECOND
-    numbers ^= numbers >> _31
-    return numbers
-
-
-_UNREADABLE = (
+UNREADABLE = (
     KeyError,
     EOFError,
     AttributeError,
@@ -191,7 +180,7 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What reading another file raises, depending on where it stops being a level set."""
+"""What reading a file of arrays raises if it is another kind of file, depending on where it stops being one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +230,7 @@ class LevelSet:
                 if not isinstance(config, dict):
                     raise ValueError(f"config is a JSON {type(config).__name__}, not an object")
                 return cls(arrays["tiles"], config)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise ValueError(f"{path} is not a level-set file (.npz with `tiles` and `config`): {error}") from error
 
 

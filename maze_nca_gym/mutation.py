@@ -1,0 +1,329 @@
+"""Mutations: offspring of levels (paper, section "Adversarial data generation").
+
+An offspring is a level of its parent's task and solvable, whatever the parent was. What happens to it follows from the
+parent and one seed alone, not from the rest of the batch: the seed replays it. The outermost ring of a parent stays as
+it is where it is all walls, the border; the tiles that may change are called inner below, and are all of them in a
+level without one. Nothing wraps around an edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym._jit import kernels
+from maze_nca_gym.generation import check_fraction
+from maze_nca_gym.levels import Tile, Tiles, as_tiles, behaved
+from maze_nca_gym.splitmix import words
+
+PATIENCE = 32
+"""Draws of an offspring, of which the first that is solvable and unlike its parent is taken."""
+MAX_SEED = 1 << 63
+"""Seeds are below."""
+
+Words = NDArray[np.uint64]
+"""Random numbers, a row a level."""
+Mask = NDArray[np.bool_]
+
+
+class Parents(NamedTuple):
+    """N levels of one task and what may change in them.
+
+    Attributes:
+        tiles: (N, H, W) uint8.
+        margins: (N,) int64, 1 where a wall border surrounds the level, else 0.
+        has_endpoints: whether all have one source and one target; else none has any.
+    """
+
+    tiles: Tiles
+    margins: NDArray[np.int64]
+    has_endpoints: bool
+
+    def take(self, which: NDArray[np.int64]) -> Parents:
+        """Some of them."""
+        return Parents(self.tiles[which], self.margins[which], self.has_endpoints)
+
+
+class Mutation(Protocol):
+    """A way to draw one offspring of each parent."""
+
+    @property
+    def moves_target(self) -> bool:
+        """Whether a target that is out of reach moves; a level without one is drawn again otherwise."""
+
+    def n_words(self, area: int) -> int:
+        """How many random numbers it takes to change a level of that many tiles."""
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """(N, H, W) offspring, solvable or not, with exactly one source and at most one target if parents have both."""
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The paper's noise.
+
+    Every inner tile turns from wall to empty or back, but for source and target. The source may move to another inner
+    tile, overwriting it, and leaves an empty one. A target that is overwritten or out of reach moves to a tile drawn
+    evenly from those that the source reaches.
+
+    Attributes:
+        tile_rate: probability that a tile flips, in [0, 1], to the nearest 1/65,536.
+        source_rate: probability that the source moves, in [0, 1].
+
+    Raises:
+        ValueError: no fractions, or both 0: nothing would ever change.
+    """
+
+    tile_rate: float = 0.1
+    source_rate: float = 0.05
+
+    moves_target: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fraction("tile_rate", self.tile_rate)
+        check_fraction("source_rate", self.source_rate)
+        if not self.tile_rate and not self.source_rate:
+            raise ValueError("tile_rate and source_rate are both 0: no offspring would differ from its parent")
+
+    def n_words(self, area: int) -> int:
+        """Two for the source, and one for every four tiles."""
+        return 2 + -(-area // 4)
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Offspring, the target not yet moved."""
+        levels = parents.tiles.copy()
+        run = kernels(levels.size)
+        per_tile = behaved(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
+        run.flip_tiles(levels, parents.margins, per_tile, round(self.tile_rate * (1 << 16)))
+        if parents.has_endpoints:
+            run.move_sources(levels, parents.margins, _uniforms(noise[:, :2]), float(self.source_rate))
+        return levels
+
+
+@dataclass(frozen=True)
+class Edits:
+    """A number of edits one after another, as in ACCEL (Parker-Holder et al., 2022).
+
+    Each puts a wall, nothing, the source or the target, equally likely, on an inner tile. Source and target exchange
+    their places where one is put on the other, leave an empty tile elsewhere, and are not built over: such an edit is
+    lost. Levels without them get walls and empty tiles alone.
+
+    Attributes:
+        n_edits: how many, >= 1.
+
+    Raises:
+        ValueError: fewer than one.
+    """
+
+    n_edits: int = 5
+
+    moves_target: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.n_edits, (int, np.integer)) or isinstance(self.n_edits, bool) or self.n_edits < 1:
+            raise ValueError(f"n_edits must be an integer >= 1, got {self.n_edits!r}")
+
+    def n_words(self, area: int) -> int:
+        """What and where, for each edit."""
+        return 2 * self.n_edits
+
+    def draw(self, parents: Parents, noise: Words) -> Tiles:
+        """Offspring, whose target may be out of reach."""
+        levels = parents.tiles.copy()
+        what, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
+        kinds = (what * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
+        kernels(levels.size).edit_tiles(levels, parents.margins, kinds, where)
+        return levels
+
+
+MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits}
+"""Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
+
+
+def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
+    """The mutation of that name with these options.
+
+    Raises:
+        ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
+    """
+    if kind not in MUTATIONS:
+        raise ValueError(f"unknown mutation {kind!r}; known: {', '.join(MUTATIONS)}")
+    known = [field.name for field in fields(MUTATIONS[kind])]  # type: ignore[arg-type] # a protocol is no dataclass
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise ValueError(f"mutation {kind!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
+    return MUTATIONS[kind](**options)
+
+
+def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
+    """One offspring of each level: `offspring` with seeds drawn by `draw_seeds`.
+
+    Returns:
+        (N, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: as of `offspring`.
+    """
+    parents = as_tiles(tiles, ndim=(3,))
+    return offspring(draw_seeds(rng, len(parents)), parents, kind, **options)
+
+
+def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """(n,) int64 seeds of offspring, in [0, 2**63)."""
+    return rng.integers(MAX_SEED, size=n)
+
+
+def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
+    """One solvable offspring of each level, which follows from that level and its seed alone.
+
+    It is drawn up to 32 times, until it is solvable and unlike its parent. After that the target of an unsolvable one
+    moves to where the source reaches, onto a wall beside it if need be, or an inner tile becomes empty; and one like
+    its parent stays so, which happens where hardly another level exists or hardly anything is to change.
+
+    Args:
+        seeds: (N,) integers in [0, 2**63).
+        tiles: (N, H, W) levels, all with exactly one source and one target (the shortest path's), or all without any
+            but with a free tile (the diameter's).
+        kind: a name in `MUTATIONS`.
+        options: the attributes of that mutation.
+
+    Returns:
+        (N, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: an unknown mutation or option, a bad value, bad seeds, or a level that is neither task's.
+    """
+    mutation = find_mutation(kind, options)
+    parents = _as_parents(tiles)
+    keys = _as_seeds(seeds, len(parents.tiles))
+    levels = parents.tiles.copy()
+    pending = np.arange(len(levels))
+    n_words = mutation.n_words(levels.shape[1] * levels.shape[2]) + 1
+    for attempt in range(PATIENCE):
+        if not len(pending):
+            break
+        noise = words(keys[pending], attempt * n_words, n_words)
+        chosen, uniforms = parents.take(pending), _uniforms(noise[:, 0])
+        drawn = mutation.draw(chosen, noise[:, 1:])
+        last = attempt == PATIENCE - 1
+        solvable = _solvable(drawn, parents.has_endpoints, uniforms, mutation.moves_target or last)
+        if last:
+            for i in np.flatnonzero(~solvable):
+                _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
+        levels[pending] = drawn
+        pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
+    return levels
+
+
+def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
+    """What turns each level into another one.
+
+    Args:
+        parents, children: (N, H, W).
+
+    Returns:
+        For each of the N levels (k, 3) int16, row by row: row, col, new tile.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    before, after = as_tiles(parents, ndim=(3,)), as_tiles(children, ndim=(3,))
+    if before.shape != after.shape:
+        raise ValueError(f"parents and children must have one shape, got {before.shape} and {after.shape}")
+    level, row, col = np.nonzero(before != after)
+    edits = np.stack([row, col, after[level, row, col]], axis=1).astype(np.int16)
+    ends = np.searchsorted(level, np.arange(len(before)), side="right").tolist()
+    return [edits[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
+    """The level that one becomes by edits as of `differences`.
+
+    Args:
+        tiles: (H, W).
+        edits: (k, 3) integers: row, col, new tile.
+
+    Returns:
+        (H, W) uint8, a new array.
+
+    Raises:
+        ValueError: another shape, a place outside the level, or no `Tile`.
+    """
+    level, changes = as_tiles(tiles, ndim=(2,)).copy(), np.asarray(edits)
+    if changes.dtype.kind not in "iu" or changes.ndim != 2 or changes.shape[1] != 3:
+        raise ValueError(f"edits must be (k, 3) integers, got {changes.dtype} of shape {changes.shape}")
+    limits = (*level.shape, len(Tile))
+    if (changes < 0).any() or (changes >= limits).any():
+        raise ValueError(f"edits (row, col, tile) must lie below {limits}, got {changes.tolist()}")
+    level[changes[:, 0], changes[:, 1]] = changes[:, 2]
+    return level
+
+
+def _as_parents(tiles: ArrayLike) -> Parents:
+    levels = as_tiles(tiles, ndim=(3,))
+    n, height, width = levels.shape
+    places = np.flatnonzero(levels >= Tile.SOURCE)
+    has_endpoints = bool(len(places))
+    kinds, which = levels.reshape(-1)[places], places // (height * width)
+    n_sources, n_targets = (np.bincount(which[kinds == kind], minlength=n) for kind in (Tile.SOURCE, Tile.TARGET))
+    wrong = (n_sources != has_endpoints) | (n_targets != has_endpoints)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(
+            "the levels of a batch must have exactly one source and one target each, or none of them any; "
+            f"level {i} has {n_sources[i]} and {n_targets[i]}"
+        )
+    if not has_endpoints and not _has_free(levels).all():
+        raise ValueError(f"level {int(np.argmin(_has_free(levels)))} has no free tile")
+    edges = (levels[:, 0], levels[:, -1], levels[:, :, 0], levels[:, :, -1])
+    walled = np.logical_and.reduce([(edge == Tile.WALL).all(axis=1) for edge in edges])
+    return Parents(levels, walled.astype(np.int64), has_endpoints)
+
+
+def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
+    keys = np.asarray(seeds)
+    if keys.shape != (n,) or (n and (keys.dtype.kind not in "iu" or keys.min() < 0 or keys.max() >= MAX_SEED)):
+        raise ValueError(f"seeds must be {n} integers in [0, 2**63), got {keys.dtype} of shape {keys.shape}")
+    return keys.astype(np.int64)
+
+
+def _uniforms(noise: Words) -> NDArray[np.float64]:
+    """Numbers in [0, 1)."""
+    return (noise >> np.uint64(11)) * np.float64(2.0**-53)
+
+
+def _solvable(levels: Tiles, has_endpoints: bool, uniforms: NDArray[np.float64], moves_target: bool) -> Mask:
+    """Whether each level is, after its target has moved if it may and must."""
+    if not has_endpoints:
+        return _has_free(levels)
+    joined = np.empty(len(levels), np.bool_)
+    kernels(levels.size).join_endpoints(levels, uniforms, moves_target, joined)
+    return joined
+
+
+def _has_free(levels: Tiles) -> Mask:
+    return _any_tile(levels != Tile.WALL)
+
+
+def _any_tile(mask: Mask) -> Mask:
+    """`mask.any(axis=(1, 2))`, several times faster."""
+    flat: Mask = mask.reshape(len(mask), mask.shape[1] * mask.shape[2])
+    return np.logical_or.reduce(flat, axis=1)
+
+
+def _repair(level: Tiles, margin: int, has_endpoints: bool, uniform: float) -> None:
+    """Make solvable what no draw did: an inner tile becomes empty, or one beside an enclosed source the target."""
+    height, width = level.shape
+    inner = level[margin : height - margin, margin : width - margin]
+    if not has_endpoints:
+        inner.flat[int(uniform * inner.size)] = Tile.EMPTY
+        return
+    ((row, col),) = np.argwhere(inner == Tile.SOURCE)
+    beside = [(row - 1, col), (row, col - 1), (row + 1, col), (row, col + 1)]
+    beside = [(row, col) for row, col in beside if 0 <= row < inner.shape[0] and 0 <= col < inner.shape[1]]
+    inner[inner == Tile.TARGET] = Tile.EMPTY
+    inner[beside[int(uniform * len(beside))]] = Tile.TARGET

@@ -1,0 +1,33 @@
+"""SplitMix64 on arrays: numbers that follow from a seed and a place alone, the same on every platform.
+
+Steele, Lea, Flood, *Fast Splittable Pseudorandom Number Generators* (2014).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+"""The step from one state of the generator to the next."""
+_FIRST, _SECOND = (np.uint64(c) for c in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
+
+
+def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The generator's finaliser, in place: a bijection in which a change of any bit changes about half of all."""
+    numbers ^= numbers >> _30
+    numbers *= _FIRST
+    numbers ^= numbers >> _27
+    numbers *= _SECOND
+    numbers ^= numbers >> _31
+    return numbers
+
+
+def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
+    """The `start`-th to `start + n - 1`-th random numbers of every seed: (S,) seeds give (S, n) uint64.
+
+    A seed is scrambled before it is where a generator starts, or neighbouring seeds would share most of their numbers.
+    """
+    states = scramble(seeds.astype(np.uint64))[:, None] + np.arange(start + 1, start + n + 1, dtype=np.uint64) * GAMMA
+    return scramble(states)

@@ -1,0 +1,302 @@
+"""Offspring: always solvable, within the border, at the promised rates, and the same again from their seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from oracles import grid_graph, levels_with_endpoints, mazes, place_of
+
+from maze_nca_gym import _jit
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, clear_endpoints, parse
+from maze_nca_gym.mutation import MUTATIONS, apply_edits, differences, draw_seeds, mutate, offspring
+
+Level = NDArray[np.uint8]
+EVERY = [
+    ("flip", {}),
+    ("flip", {"tile_rate": 0.5, "source_rate": 1.0}),
+    ("flip", {"tile_rate": 1.0}),
+    ("edits", {}),
+    ("edits", {"n_edits": 60}),
+]
+"""Mild and wild mutations."""
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def is_walled(level: Level) -> bool:
+    height, width = level.shape
+    ring = [level[r, c] for r in range(height) for c in range(width) if r in (0, height - 1) or c in (0, width - 1)]
+    return all(tile == Tile.WALL for tile in ring)
+
+
+def assert_is_offspring(parent: Level, child: Level, with_endpoints: bool) -> None:
+    assert child.shape == parent.shape
+    assert child.dtype == np.uint8
+    if with_endpoints:
+        assert nx.has_path(grid_graph(child), place_of(child, Tile.SOURCE), place_of(child, Tile.TARGET))
+    else:
+        assert child.max() <= Tile.WALL
+        assert len(grid_graph(child)) > 0
+    if is_walled(parent):
+        assert is_walled(child)
+
+
+@pytest.mark.parametrize(("kind", "options"), EVERY)
+@settings(max_examples=30)
+@given(parent=levels_with_endpoints(7), seed=st.integers(0, 2**63 - 1))
+def test_offspring_of_any_level_with_endpoints(kind: str, options: dict[str, Any], parent: Level, seed: int) -> None:
+    """Solvable or not."""
+    (child,) = offspring([seed], parent[None], kind, **options)
+    assert_is_offspring(parent, child, with_endpoints=True)
+
+
+@pytest.mark.parametrize(("kind", "options"), EVERY)
+@settings(max_examples=30)
+@given(parent=mazes(7).filter(lambda maze: (maze == 0).any()), seed=st.integers(0, 2**63 - 1))
+def test_offspring_of_any_maze(kind: str, options: dict[str, Any], parent: Level, seed: int) -> None:
+    (child,) = offspring([seed], parent[None], kind, **options)
+    assert_is_offspring(parent, child, with_endpoints=False)
+
+
+@pytest.mark.parametrize("endpoints", [True, False])
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_offspring_differ_from_their_parents_and_leave_them_alone(kind: str, endpoints: bool) -> None:
+    parents = generate(rng(), 300, (3, 5), endpoints=endpoints)
+    before = parents.copy()
+    children = mutate(rng(), parents, kind)
+    assert (children != parents).any(axis=(1, 2)).all()
+    np.testing.assert_array_equal(parents, before)
+
+
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_a_level_like_no_other_stays_as_it_is(kind: str) -> None:
+    only = parse("###\n#.#\n###")
+    np.testing.assert_array_equal(mutate(rng(), only[None], kind)[0], only)
+
+
+@pytest.mark.parametrize("kind", MUTATIONS)
+def test_the_smallest_level_turns_round(kind: str) -> None:
+    (child,) = mutate(rng(), parse("ST")[None], kind)
+    np.testing.assert_array_equal(child, parse("TS"))
+
+
+def test_a_target_moves_to_where_an_enclosed_source_can_reach_it() -> None:
+    """Every tile flips and the source stays: it is walled in, however often it is tried."""
+    (child,) = mutate(rng(), parse("...\n.S.\n..T")[None], tile_rate=1.0, source_rate=0.0)
+    assert place_of(child, Tile.SOURCE) == (1, 1)
+    assert place_of(child, Tile.TARGET) in {(0, 1), (1, 0), (1, 2), (2, 1)}
+    assert child[2, 2] == Tile.EMPTY
+    assert (child == Tile.WALL).sum() == 6
+
+
+class TestSeeds:
+    @pytest.mark.parametrize("endpoints", [True, False])
+    @pytest.mark.parametrize("kind", MUTATIONS)
+    def test_one_level_and_its_seed_give_what_the_batch_gave(self, kind: str, endpoints: bool) -> None:
+        parents = generate(rng(), 50, 6, endpoints=endpoints)
+        seeds = draw_seeds(rng(), 50)
+        children = offspring(seeds, parents, kind)
+        np.testing.assert_array_equal(mutate(rng(), parents, kind), children)
+        for i in (0, 17, 49):
+            np.testing.assert_array_equal(offspring(seeds[i : i + 1], parents[i : i + 1], kind)[0], children[i])
+
+    @pytest.mark.parametrize("kind", MUTATIONS)
+    def test_neighbouring_seeds_have_nothing_in_common(self, kind: str) -> None:
+        parent = generate(rng(), 1, 16)
+        children = offspring(np.arange(200), np.repeat(parent, 200, axis=0), kind)
+        assert len(np.unique(children, axis=0)) == 200
+
+    @pytest.mark.parametrize("endpoints", [True, False])
+    @pytest.mark.parametrize(("kind", "options"), EVERY)
+    def test_interpreted_and_compiled_agree(
+        self, kind: str, options: dict[str, Any], endpoints: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        batches = [generate(rng(), 8, (5, 7), border=border, endpoints=endpoints) for border in (True, False)]
+        compiled = [mutate(rng(), batch, kind, **options) for batch in batches]
+        monkeypatch.setattr(_jit, "_compiled", _jit._interpreted)
+        for batch, expected in zip(batches, compiled, strict=True):
+            np.testing.assert_array_equal(mutate(rng(), batch, kind, **options), expected)
+
+    @pytest.mark.parametrize("kind", MUTATIONS)
+    def test_golden_offspring(self, kind: str) -> None:
+        """Populations replay from seeds: what they give must never change."""
+        golden = {"flip": GOLDEN_FLIP, "edits": GOLDEN_EDITS}[kind]
+        (child,) = offspring([42], parse(GOLDEN_PARENT)[None], kind)
+        np.testing.assert_array_equal(child, parse(golden))
+
+
+GOLDEN_PARENT = """
+#######
+#S..#.#
+#.#.#.#
+#.#...#
+#...#.#
+#.#..T#
+#######"""
+GOLDEN_FLIP = """
+#######
+#S..#.#
+#.#...#
+#.#.#.#
+#...#.#
+#.#..T#
+#######"""
+GOLDEN_EDITS = """
+#######
+#S....#
+#.T.#.#
+#.#...#
+#...#.#
+#.#...#
+#######"""
+
+
+class TestFlip:
+    @pytest.mark.parametrize("tile_rate", [0.1, 0.3])
+    def test_tiles_flip_at_the_rate_evenly_and_independently(self, tile_rate: float) -> None:
+        parents = np.repeat(generate(rng(), 1, 12, endpoints=False), 20_000, axis=0)
+        flipped = (mutate(rng(), parents, tile_rate=tile_rate) != parents)[:, 1:-1, 1:-1].reshape(20_000, -1)
+        sigma = np.sqrt(tile_rate * (1 - tile_rate) / 20_000)
+        assert np.abs(flipped.mean(axis=0) - tile_rate).max() < 5 * sigma
+        assert np.abs(flipped.mean(axis=0) - tile_rate).max() > sigma
+        assert flipped.sum(axis=1).var() == pytest.approx(144 * tile_rate * (1 - tile_rate), rel=0.05)
+
+    def test_sources_move_evenly_to_any_other_tile(self) -> None:
+        parent = parse("#####\n#...#\n#.S.#\n#..T#\n#####")
+        children = mutate(rng(), np.repeat(parent[None], 8000, axis=0), tile_rate=0.0, source_rate=0.5)
+        places = (children.reshape(8000, -1) == Tile.SOURCE).argmax(axis=1)
+        _, counts = np.unique(places, return_counts=True)
+        assert len(counts) == 8  # nothing else can make an offspring differ: all sources move
+        assert np.abs(counts - 1000).max() < 5 * np.sqrt(1000)
+        assert ((children == Tile.EMPTY).sum(axis=(1, 2)) == 7).all()
+
+    def test_how_many_sources_move(self) -> None:
+        parents = np.repeat(generate(rng(), 1, 14, wall_probability=0.1), 20_000, axis=0)
+        children = mutate(rng(), parents)
+        moved = (children[parents == Tile.SOURCE] != Tile.SOURCE).mean()
+        assert moved == pytest.approx(0.05, abs=5 * np.sqrt(0.05 * 0.95 / 20_000))
+
+    def test_a_lost_target_moves_evenly_over_what_the_source_reaches(self) -> None:
+        """In three tiles in a row with the source in the middle, whose target an isolated fourth one holds."""
+        parent = parse("#######\n#.S.#T#\n#######")
+        children = mutate(rng(), np.repeat(parent[None], 30_000, axis=0), tile_rate=1e-4, source_rate=0.0)
+        flips = differences(np.repeat(parent[None], 30_000, axis=0), children)
+        only_moved = [child for child, edits in zip(children, flips, strict=True) if len(edits) == 2]
+        left = np.mean([child[1, 1] == Tile.TARGET for child in only_moved])
+        assert len(only_moved) > 29_000
+        assert left == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(len(only_moved)))
+
+    def test_a_target_in_reach_stays(self) -> None:
+        parents = np.repeat(parse("#####\n#S..#\n#...#\n#..T#\n#####")[None], 5000, axis=0)
+        children = mutate(rng(), parents, source_rate=0.0)
+        stays = children[:, 3, 3] == Tile.TARGET
+        cut_off = ((children[:, 1, 2] == Tile.WALL) & (children[:, 2, 1] == Tile.WALL)).mean()
+        assert 0.9 < stays.mean() < 1 - cut_off * 0.1
+
+
+class TestEdits:
+    def test_one_edit_changes_one_tile_or_moves_one_endpoint(self) -> None:
+        parents = np.repeat(parse("######\n#S.#.#\n#....#\n#.#.T#\n######")[None], 3000, axis=0)
+        children = mutate(rng(), parents, "edits", n_edits=1)
+        kinds = set()
+        for edits in differences(parents, children):
+            new = sorted(edits[:, 2].tolist())
+            kinds.add(tuple(new))
+            assert len(edits) == len(new)
+        assert kinds == {(Tile.EMPTY,), (Tile.WALL,), (0, Tile.SOURCE), (0, Tile.TARGET), (Tile.SOURCE, Tile.TARGET)}
+
+    def test_edits_are_as_many_as_asked_at_most_and_evenly_placed(self) -> None:
+        parents = np.zeros((20_000, 8, 8), np.uint8)
+        counts = np.array([len(edits) for edits in differences(parents, mutate(rng(), parents, "edits", n_edits=3))])
+        assert set(counts.tolist()) == {1, 2, 3}
+        where = (mutate(rng(), parents, "edits", n_edits=1) != 0).sum(axis=0)
+        assert np.abs(where - 20_000 / 64).max() < 5 * np.sqrt(20_000 / 64)
+
+
+class TestEditLists:
+    @settings(max_examples=30)
+    @given(parent=levels_with_endpoints(8), seed=st.integers(0, 2**63 - 1))
+    def test_they_lead_from_parent_to_child(self, parent: Level, seed: int) -> None:
+        child = offspring([seed], parent[None])
+        (edits,) = differences(parent[None], child)
+        assert edits.dtype == np.int16
+        assert edits.shape == ((parent != child[0]).sum(), 3)
+        np.testing.assert_array_equal(apply_edits(parent, edits), child[0])
+
+    def test_of_a_batch(self) -> None:
+        before = np.stack([parse("S.T"), parse("S#T"), parse(".ST")])
+        after = np.stack([parse("S.T"), parse("S.T"), parse("T#S")])
+        assert [e.tolist() for e in differences(before, after)] == [[], [[0, 1, 0]], [[0, 0, 3], [0, 1, 1], [0, 2, 2]]]
+        assert differences(before[:0], after[:0]) == []
+
+    def test_unequal_shapes(self) -> None:
+        with pytest.raises(ValueError, match=r"one shape, got \(1, 2, 2\) and \(1, 2, 3\)"):
+            differences(np.zeros((1, 2, 2), int), np.zeros((1, 2, 3), int))
+
+    @pytest.mark.parametrize(
+        "edits", [[[0, 3, 0]], [[2, 0, 0]], [[0, 0, 4]], [[-1, 0, 0]], [[0.0, 0.0, 0.0]], [0, 0, 0], [[0, 0]]]
+    )
+    def test_bad_edits(self, edits: Any) -> None:
+        with pytest.raises(ValueError, match="edits"):
+            apply_edits(np.zeros((2, 3), np.uint8), edits)
+
+
+class TestBadArguments:
+    def test_unknown_kind(self) -> None:
+        with pytest.raises(ValueError, match="unknown mutation 'swap'; known: flip, edits"):
+            mutate(rng(), parse("ST")[None], "swap")
+
+    def test_unknown_option(self) -> None:
+        with pytest.raises(ValueError, match="mutation 'flip' has no option n_edits, rate; it takes tile_rate, source"):
+            mutate(rng(), parse("ST")[None], rate=1, n_edits=2)
+
+    @pytest.mark.parametrize("option", ["tile_rate", "source_rate"])
+    @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), "0.5", None, True])
+    def test_rates(self, option: str, value: Any) -> None:
+        with pytest.raises(ValueError, match=rf"{option} must be a number in \[0, 1\]"):
+            mutate(rng(), parse("ST")[None], **{option: value})
+
+    def test_no_rate_at_all(self) -> None:
+        with pytest.raises(ValueError, match="both 0: no offspring would differ"):
+            mutate(rng(), parse("ST")[None], tile_rate=0, source_rate=0)
+
+    @pytest.mark.parametrize("value", [0, -1, 2.5, "5", None, True])
+    def test_n_edits(self, value: Any) -> None:
+        with pytest.raises(ValueError, match="n_edits must be an integer >= 1"):
+            mutate(rng(), parse("ST")[None], "edits", n_edits=value)
+
+    @pytest.mark.parametrize("text", ["S..", "T..", "SST", "STT", "SSTT"])
+    def test_malformed_levels(self, text: str) -> None:
+        with pytest.raises(ValueError, match="exactly one source and one target each, or none of them any; level 1"):
+            mutate(rng(), np.stack([parse("S.T."[: len(text)]), parse(text)]))
+
+    def test_levels_of_both_tasks(self) -> None:
+        levels = np.stack([parse("S.T"), clear_endpoints(parse("S.T"))])
+        with pytest.raises(ValueError, match="level 1 has 0 and 0"):
+            mutate(rng(), levels)
+
+    def test_walls_alone(self) -> None:
+        with pytest.raises(ValueError, match="level 0 has no free tile"):
+            mutate(rng(), parse("##\n##")[None])
+
+    @pytest.mark.parametrize("seeds", [[], [1, 2], [-1], [2**63], [0.5], [[1]], 1])
+    def test_seeds(self, seeds: Any) -> None:
+        with pytest.raises(ValueError, match=r"seeds must be 1 integers in \[0, 2\*\*63\)"):
+            offspring(seeds, parse("ST")[None])
+
+    def test_single_level(self) -> None:
+        with pytest.raises(ValueError, match=r"tiles must have shape \(N, H, W\)"):
+            mutate(rng(), parse("ST"))
+
+    @pytest.mark.parametrize("kind", MUTATIONS)
+    def test_no_level_has_no_offspring(self, kind: str) -> None:
+        assert mutate(rng(), np.zeros((0, 3, 4), np.uint8), kind).shape == (0, 3, 4)
