@@ -1,0 +1,20 @@
+"""Reinforcement learning with Stable-Baselines3: a cellular automaton as actor and critic, and mazes in batches.
+
+Needs stable_baselines3, the optional extra `sb3`.
+"""
+
+from __future__ import annotations
+
+from gymnasium.error import DependencyNotInstalled
+
+try:
+    import stable_baselines3  # noqa: F401
+except ImportError as error:
+    raise DependencyNotInstalled(
+        'reinforcement learning needs stable_baselines3: run `pip install "maze-nca-gym[sb3]"`'
+    ) from error
+
+from .actor_critic import NCAActorCriticPolicy
+from .vec_env import PathVecEnv, make_path_vec
+
+__all__ = ["NCAActorCriticPolicy", "PathVecEnv", "make_path_vec"]

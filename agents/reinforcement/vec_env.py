@@ -1,0 +1,157 @@
+"""Many mazes stepped by one call, as Stable-Baselines3 wants them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Dict
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from maze_nca_gym.levels import parse
+from maze_nca_gym.wrappers import PathAction
+
+Observation: TypeAlias = dict[str, NDArray[np.float32]]
+Infos: TypeAlias = list[dict[str, Any]]
+
+
+def make_path_vec(id: str, num_envs: int, **options: Any) -> VecMonitor:
+    """N mazes for Stable-Baselines3, with its records of episodes: `info["episode"]` at their ends.
+
+    Args:
+        id: "MazeShortestPath-v0" or "MazeDiameter-v0".
+        num_envs: N.
+        options: others of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.
+
+    Raises:
+        ValueError: as `MazeVectorEnv`.
+    """
+    env = gym.make_vec(id, num_envs=num_envs, n_channels=1, autoreset_mode="SameStep", **options)
+    return VecMonitor(PathVecEnv(env))
+
+
+class PathVecEnv(VecEnv):
+    """The batched environment as N of `PathAction`: one state channel, the path, written by actions in [-1, 1].
+
+    Equal, bit for bit, to `DummyVecEnv` over N single ones, without its loop over them. As in all of
+    Stable-Baselines3, seeds given by `seed(s)`, s + i for environment i, take effect at the next `reset`, an episode
+    that has ended begins anew at once, and its last observation is `info["terminal_observation"]`.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        """Wrap what `gym.make_vec` made, or a wrapper around it.
+
+        Args:
+            env: made with `n_channels=1, autoreset_mode="SameStep"`, and NumPy output.
+
+        Raises:
+            ValueError: it was made otherwise, or is no maze.
+        """
+        space = env.single_observation_space
+        if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
+            raise ValueError(f"PathVecEnv wraps the batched environments of maze_nca_gym, not {env}")
+        shape = space["state"].shape
+        if shape is None or shape[0] != 1:
+            raise ValueError(f"PathVecEnv needs an environment made with n_channels=1, this one has state {shape}")
+        if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
+            raise ValueError('PathVecEnv needs an environment made with autoreset_mode="SameStep"')
+        self.env = env
+        self._actions = np.empty(0, np.float32)
+        observed = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
+        super().__init__(env.num_envs, observed, Box(-1.0, 1.0, shape, np.float32))
+
+    def reset(self) -> Observation:
+        """Begin all episodes, with the seeds of the last `seed` and the options of the last `set_options`.
+
+        Raises:
+            ValueError: options other than a `level` for every environment, or a bad level.
+        """
+        seeds: Any = list(self._seeds)  # one each, which Gymnasium's type of the argument leaves out
+        observation, infos = self.env.reset(seed=seeds, options=self._shared_options())
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [_of_one(infos, i) for i in range(self.num_envs)]
+        return observation
+
+    def _shared_options(self) -> dict[str, Any] | None:
+        if not any(self._options):
+            return None
+        if any(set(options) != {"level"} for options in self._options):
+            raise ValueError(f"options must give every environment a level and nothing else, got {self._options[0]}")
+        levels = [options["level"] for options in self._options]
+        return {"level": np.stack([parse(level) if isinstance(level, str) else np.asarray(level) for level in levels])}
+
+    def step_async(self, actions: NDArray[np.float32]) -> None:
+        """Keep the (N, 1, H, W) actions for `step_wait`."""
+        self._actions = np.asarray(actions)
+
+    def step_wait(self) -> tuple[Observation, NDArray[np.float32], NDArray[np.bool_], Infos]:
+        """One step with the paths that the actions mean.
+
+        Returns:
+            observations, (N,) float32 rewards, (N,) bool whether the episodes have ended, N infos.
+
+        Raises:
+            ValueError: actions of another shape, or not finite; nothing has changed then.
+        """
+        observation, rewards, terminated, truncated, infos = self.env.step(_paths(self._actions))
+        ended = terminated | truncated
+        of_each = [_of_one(infos, i) for i in range(self.num_envs)]
+        for i in np.flatnonzero(ended).tolist():
+            self.reset_infos[i] = of_each[i]
+            of_each[i] = _of_one(infos["final_info"], i) | {"terminal_observation": infos["final_obs"][i]}
+        for info, late in zip(of_each, truncated & ~terminated, strict=True):
+            info["TimeLimit.truncated"] = bool(late)
+        return observation, rewards.astype(np.float32), ended, of_each
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def get_images(self) -> list[NDArray[np.uint8] | None]:
+        """The (h, w, 3) pictures, of environments made with `render_mode="rgb_array"`."""
+        pictures: Any = self.env.render()
+        return list(pictures)
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the batched environment, which all have in common, once for each."""
+        return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Not offered: the environments have no attributes of their own.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("environments in a batch have no attributes of their own")
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """Not offered: the environments have no methods of their own.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("environments in a batch have no methods of their own")
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """Whether each behaves as if in this wrapper: they do as in `PathAction`."""
+        return [wrapper_class is PathAction] * len(list(self._get_indices(indices)))
+
+
+def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
+    """Environment i's part of infos as Gymnasium batches them, without what is kept of ended episodes."""
+    kept = {"final_obs", "final_info"}
+    names = [name for name in infos if not name.startswith("_") and name not in kept and infos[f"_{name}"][i]]
+    return {name: infos[name][i] for name in names}
+
+
+def _paths(actions: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[-1, 1] to [0, 1], as `PathAction` does it; what is not finite stays so, for the environment to refuse."""
+    paths = (np.clip(actions, -1.0, 1.0) + 1.0) / 2.0
+    return np.where(np.isfinite(actions), paths, actions).astype(np.float32)

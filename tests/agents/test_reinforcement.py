@@ -1,0 +1,253 @@
+"""Stable-Baselines3 with an automaton as actor and critic, on mazes in batches."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import VectorWrapper
+
+pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
+
+from stable_baselines3 import A2C
+from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from maze_nca_gym.agents import reinforcement
+from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, PathVecEnv, make_path_vec
+from maze_nca_gym.levels import Tile, parse
+from maze_nca_gym.wrappers import PathAction
+
+SHORTEST_PATH = "MazeShortestPath-v0"
+ids = pytest.mark.parametrize("id", [SHORTEST_PATH, "MazeDiameter-v0"])
+LEVEL = """
+    #####
+    #S.T#
+    #.#.#
+    #...#
+    #####
+"""
+
+
+def make_one(id: str = SHORTEST_PATH, **options: Any) -> Monitor:
+    return Monitor(PathAction(gym.make(id, n_channels=1, **options)))
+
+
+def policy_for(env: Any, **options: Any) -> NCAActorCriticPolicy:
+    torch.manual_seed(0)
+    policy = NCAActorCriticPolicy(
+        env.observation_space, env.action_space, lambda _: 1e-3, **{"n_channels": 4, "n_iterations": 3, **options}
+    )
+    torch.nn.init.normal_(policy.action_net.mean.weight)  # which is 0 at first
+    return policy
+
+
+def assert_same_infos(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> None:
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.keys() == other.keys()
+        for name, value in mine.items():
+            if name == "terminal_observation":
+                for key in ("maze", "state"):
+                    np.testing.assert_array_equal(value[key], other[name][key])
+            elif name == "episode":
+                assert (value["l"], value.keys()) == (other[name]["l"], other[name].keys())
+                assert value["r"] == pytest.approx(other[name]["r"], abs=1e-5)
+            else:
+                np.testing.assert_array_equal(value, other[name])
+
+
+class TestPathVecEnv:
+    @ids
+    def test_equals_single_environments(self, id: str) -> None:
+        options = {"size": 3, "max_episode_steps": 4}
+        ours = make_path_vec(id, 5, **options)
+        theirs = DummyVecEnv([lambda: make_one(id, **options)] * 5)
+        assert (ours.observation_space, ours.action_space) == (theirs.observation_space, theirs.action_space)
+        for env in (ours, theirs):
+            env.seed(7)
+        rng, targets = np.random.default_rng(0), None
+        observation, expected = ours.reset(), theirs.reset()
+        ended = []
+        for step in range(30):
+            assert_same_infos(ours.venv.reset_infos, theirs.reset_infos)
+            for key in ("maze", "state"):
+                np.testing.assert_array_equal(observation[key], expected[key])
+            actions = rng.uniform(-1.5, 1.5, (5, 1, 5, 5)).astype(np.float32)
+            targets = np.stack([info["target"] for info in theirs.reset_infos])
+            actions[step % 5] = 2.0 * targets[step % 5] - 1  # so that some are solved
+            observation, rewards, dones, infos = ours.step(actions)
+            expected, their_rewards, their_dones, their_infos = theirs.step(actions)
+            np.testing.assert_array_equal(rewards, their_rewards)
+            assert rewards.dtype == np.float32
+            np.testing.assert_array_equal(dones, their_dones)
+            assert_same_infos(infos, their_infos)
+            ended += [info["TimeLimit.truncated"] for info, done in zip(infos, dones, strict=True) if done]
+        assert set(ended) == {True, False}
+
+    def test_records_of_an_episode(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 1, size=3)
+        env.seed(0)
+        env.reset()
+        target = env.venv.reset_infos[0]["target"]
+        env.step(np.full((1, 1, 5, 5), -1.0, np.float32))
+        *_, dones, infos = env.step((2.0 * target - 1)[None, None].astype(np.float32))
+        assert dones[0]
+        assert infos[0]["episode"]["r"] == pytest.approx(1)
+        assert infos[0]["episode"]["l"] == 2
+
+    @pytest.mark.parametrize("level", [LEVEL, parse(LEVEL)], ids=["text", "tiles"])
+    def test_level_to_play(self, level: Any) -> None:
+        env = make_path_vec(SHORTEST_PATH, 2, size=3)
+        env.set_options({"level": level})
+        maze = env.reset()["maze"]
+        for one in maze:
+            np.testing.assert_array_equal(one.argmax(axis=0), parse(LEVEL))
+
+    def test_options_that_are_unknown(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 2, size=3)
+        env.set_options([{"level": LEVEL}, {}])
+        with pytest.raises(ValueError, match="every environment a level and nothing else"):
+            env.reset()
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_action_that_is_not_finite(self, value: float) -> None:
+        env = make_path_vec(SHORTEST_PATH, 2, size=3)
+        env.reset()
+        with pytest.raises(ValueError, match="must be finite"):
+            env.step(np.full((2, 1, 5, 5), value, np.float32))
+
+    def test_what_it_does_not_wrap(self) -> None:
+        for options, message in (({}, "made with n_channels=1"), ({"n_channels": 1}, 'autoreset_mode="SameStep"')):
+            with pytest.raises(ValueError, match=message):
+                PathVecEnv(gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, **options))
+        with pytest.raises(ValueError, match="wraps the batched environments of maze_nca_gym"):
+            PathVecEnv(gym.make_vec("CartPole-v1", num_envs=2))
+
+    def test_wraps_a_wrapper(self) -> None:
+        inner = gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, n_channels=1, autoreset_mode="SameStep")
+        assert PathVecEnv(VectorWrapper(inner)).reset()["maze"].shape == (2, 4, 5, 5)
+
+    def test_pictures(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 4, size=3, render_mode="rgb_array")
+        env.reset()
+        assert env.render_mode == "rgb_array"
+        pictures = env.get_images()
+        assert len(pictures) == 4
+        height, width, _ = pictures[0].shape
+        assert env.render().shape == (2 * height, 2 * width, 3)
+
+    def test_attributes_are_shared(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 3, size=3).venv
+        assert env.get_attr("num_envs", indices=[0, 2]) == [3, 3]
+        assert env.env_is_wrapped(PathAction, indices=0) == [True]
+        assert env.env_is_wrapped(Monitor) == [False] * 3
+        with pytest.raises(NotImplementedError, match="attributes of their own"):
+            env.set_attr("size", 4)
+        with pytest.raises(NotImplementedError, match="methods of their own"):
+            env.env_method("step")
+
+
+class TestPolicy:
+    def test_checker_accepts_the_environment(self) -> None:
+        with pytest.warns(UserWarning, match="image"):
+            check_env(make_one(size=3))
+
+    def test_mean_is_a_local_function_of_the_tiles(self) -> None:
+        """A change of a tile shows as many tiles away as iterations see, and no farther."""
+        env = make_path_vec(SHORTEST_PATH, 1, size=14)
+        policy = policy_for(env, n_iterations=3)
+        maze = np.zeros((1, 4, 16, 16), np.float32)
+        maze[:, Tile.EMPTY] = 1
+        changed = maze.copy()
+        changed[0, :, 8, 8] = (0, 0, 1, 0)
+        path = np.zeros((1, 1, 16, 16), np.float32)
+        first, second = (
+            policy.predict({"maze": each, "state": path}, deterministic=True)[0] for each in (maze, changed)
+        )
+        rows, cols = np.nonzero(first[0, 0] != second[0, 0])
+        assert np.maximum(abs(rows - 8), abs(cols - 8)).max() == 4
+
+    def test_walls_are_no_path(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 4, size=5)
+        observation = env.reset()
+        actions, _ = policy_for(env).predict(observation, deterministic=True)
+        walls = observation["maze"][:, Tile.WALL : Tile.WALL + 1] == 1
+        assert (actions[walls] == -1).all()
+        assert (actions[~walls] != -1).any()
+
+    def test_one_standard_deviation_for_all_tiles(self) -> None:
+        env = make_path_vec(SHORTEST_PATH, 8, size=8)
+        policy = policy_for(env, log_std_init=-2.0)
+        tensors, _ = policy.obs_to_tensor(env.reset())
+        distribution = policy.get_distribution(tensors)
+        assert policy.log_std.shape == (1,)
+        torch.testing.assert_close(distribution.distribution.stddev, torch.full((8, 100), np.exp(-2.0)))
+        actions, values, log_prob = policy(tensors)
+        assert (actions.shape, values.shape, log_prob.shape) == ((8, 1, 10, 10), (8, 1), (8,))
+        flat = actions.flatten(1)
+        again, same, entropy = policy.evaluate_actions(tensors, flat)
+        torch.testing.assert_close(again, values)
+        torch.testing.assert_close(same, log_prob)
+        noise = ((flat - distribution.distribution.mean) / np.exp(-2.0)).detach()
+        expected = -0.5 * (noise**2).sum(1) + 100 * (2.0 - 0.5 * np.log(2 * np.pi))
+        torch.testing.assert_close(log_prob, expected, rtol=1e-4, atol=1e-3)
+        assert entropy is not None
+
+    def test_saved_and_loaded(self, tmp_path: Path) -> None:
+        env = make_path_vec(SHORTEST_PATH, 3, size=4)
+        policy, observation = policy_for(env, n_channels=5, log_std_init=-1.0), env.reset()
+        policy.save(str(tmp_path / "policy.pt"))
+        loaded = NCAActorCriticPolicy.load(str(tmp_path / "policy.pt"), device="cpu")
+        for deterministic in (True, False):
+            actions = []
+            for each in (policy, loaded):
+                torch.manual_seed(1)
+                actions.append(each.predict(observation, deterministic=deterministic)[0])
+            np.testing.assert_array_equal(*actions)
+
+    def test_another_size(self) -> None:
+        policy = policy_for(make_path_vec(SHORTEST_PATH, 1, size=4))
+        small, large = (make_one(size=size) for size in (4, (7, 12)))
+        other = policy.resized(large)
+        action, _ = other.predict(large.reset(seed=0)[0])
+        assert action.shape == (1, 9, 14)
+        mean, _ = evaluate_policy(other, large, n_eval_episodes=1)
+        assert np.isfinite(mean)
+        observation, _ = small.reset(seed=0)
+        back = other.resized(small)
+        np.testing.assert_array_equal(*(each.predict(observation, deterministic=True)[0] for each in (policy, back)))
+        with pytest.raises(ValueError, match="this policy reads mazes like"):
+            policy.resized(make_one("MazeDiameter-v0", size=4))
+
+    def test_what_it_does_not_read(self) -> None:
+        plain = gym.make(SHORTEST_PATH, size=3, n_channels=2)
+        with pytest.raises(ValueError, match="needs one state channel"):
+            policy_for(plain)
+        with pytest.raises(ValueError, match="reads maze and state"):
+            policy_for(gym.make("CartPole-v1"))
+
+    @pytest.mark.parametrize("options", [{"n_channels": 0}, {"n_iterations": -1}, {"use_sde": True}])
+    def test_bad_arguments(self, options: dict[str, Any]) -> None:
+        (name,) = options
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            policy_for(make_path_vec(SHORTEST_PATH, 1, size=3), **options)
+
+    def test_other_algorithms(self) -> None:
+        model = A2C(NCAActorCriticPolicy, make_path_vec("MazeDiameter-v0", 4, size=3), seed=0, device="cpu")
+        model.learn(40)
+        assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
+
+
+def test_a_missing_stable_baselines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "stable_baselines3", None)
+    with pytest.raises(DependencyNotInstalled, match=r'pip install "maze-nca-gym\[sb3\]"'):
+        importlib.reload(reinforcement)
