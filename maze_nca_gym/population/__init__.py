@@ -1,0 +1,22 @@
+"""Populations of levels that evolve against an agent (paper, section "Adversarial data generation").
+
+    population = LevelPopulation(PopulationConfig("shortest-path"))
+    fresh = population.fresh(generate(rng, 1000))
+    population.insert(fresh, regret_on(fresh), complete_on(fresh))
+    candidates = population.offspring(rng, 64)
+    population.insert(candidates, regret_on(candidates), complete_on(candidates))
+    levels = population.tiles[population.sample(rng, 32)]
+
+A population never measures anything itself: whoever uses it tells the regret, an agent's loss against the exact
+solution, that levels induce. Every draw is from the generator that is passed.
+"""
+
+from __future__ import annotations
+
+from maze_nca_gym.population.candidates import Candidates
+from maze_nca_gym.population.config import PopulationConfig
+from maze_nca_gym.population.lineage import Lineage, Record
+from maze_nca_gym.population.members import MEMBER
+from maze_nca_gym.population.population import LevelPopulation
+
+__all__ = ["MEMBER", "Candidates", "LevelPopulation", "Lineage", "PopulationConfig", "Record"]

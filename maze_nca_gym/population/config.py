@@ -1,0 +1,105 @@
+"""How a population of levels behaves, and the checks of its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.generation import check_fraction
+from maze_nca_gym.mutation import find_mutation
+from maze_nca_gym.population.replay import PRIORITISATIONS
+
+EVICTIONS = ("fitness", "replay weight")
+SCORES = ("regret", "learnability")
+
+
+@dataclass(frozen=True)
+class PopulationConfig:
+    """How a population chooses levels to replay, to mutate and to drop.
+
+    Attributes:
+        task: "shortest-path" or "diameter".
+        capacity: most levels, >= 1.
+        prioritisation: "rank", "top-k", "proportional" or "uniform": how scores become replay weights.
+        temperature: > 0; the lower, the more of the replay goes to the highest scores ("rank", "proportional").
+        top_k: how many levels "top-k" replays, >= 1.
+        staleness_weight: share of the replay that goes by how long ago levels were measured, in [0, 1].
+        eviction: whom a fitter candidate replaces in a full population: the level of lowest score ("fitness"), or of
+            lowest replay probability ("replay weight").
+        score: "regret", or "learnability": p (1 - p) with the probability p that the agent completes the level.
+        mutation: a name in `mutation.MUTATIONS`.
+        mutation_options: of that mutation.
+
+    Raises:
+        ValueError: any value is none of these.
+    """
+
+    task: str = "shortest-path"
+    capacity: int = 4000
+    prioritisation: str = "rank"
+    temperature: float = 0.3
+    top_k: int = 4
+    staleness_weight: float = 0.3
+    eviction: str = "fitness"
+    score: str = "regret"
+    mutation: str = "flip"
+    mutation_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        find_task(self.task)
+        for name, known in (("prioritisation", PRIORITISATIONS), ("eviction", EVICTIONS), ("score", SCORES)):
+            check_name(name, getattr(self, name), known)
+        for name in ("capacity", "top_k"):
+            check_count(name, getattr(self, name), 1)
+        if not isinstance(self.temperature, Real) or not 0 < self.temperature < float("inf"):
+            raise ValueError(f"temperature must be a finite number > 0, got {self.temperature!r}")
+        check_fraction("staleness_weight", self.staleness_weight)
+        if not isinstance(self.mutation_options, Mapping):
+            raise ValueError(f"mutation_options must map names to values, got {self.mutation_options!r}")
+        find_mutation(self.mutation, self.mutation_options)
+        self._make_plain()
+
+    def _make_plain(self) -> None:
+        """Let no NumPy number be among the values, which go into files as JSON."""
+        options = {name: v.item() if isinstance(v, np.generic) else v for name, v in self.mutation_options.items()}
+        plain = {"capacity": int(self.capacity), "top_k": int(self.top_k), "mutation_options": options}
+        plain |= {name: float(getattr(self, name)) for name in ("temperature", "staleness_weight")}
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_json(cls, values: Any) -> PopulationConfig:
+        """The configuration that `dataclasses.asdict` turned into JSON.
+
+        Raises:
+            ValueError: no object, unknown or missing names, or bad values.
+        """
+        names = {f.name for f in fields(cls)}
+        if not isinstance(values, dict) or set(values) != names:
+            raise ValueError(f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}")
+        return cls(**values)
+
+
+def check_name(name: str, value: Any, known: Iterable[str]) -> None:
+    """Check a choice.
+
+    Raises:
+        ValueError: none of the known ones.
+    """
+    if not isinstance(value, str) or value not in tuple(known):
+        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+
+
+def check_count(name: str, value: Any, least: int) -> None:
+    """Check a number of things.
+
+    Raises:
+        ValueError: no integer, or too few.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")

@@ -1,0 +1,91 @@
+"""What a population taken apart must look like to be put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.population.config import PopulationConfig, check_count
+
+KIND = "level population"
+"""What the state of a population says that it is."""
+FORMAT = 1
+"""Version of the arrays and the state."""
+
+_INTEGERS, _FLOATS = np.dtype(np.int64), np.dtype(np.float64)
+_PER_MEMBER = {
+    "id": _INTEGERS,
+    "last_seen": _INTEGERS,
+    "n_seen": _INTEGERS,
+    "completed": _FLOATS,
+    "fitness": _FLOATS,
+}
+ARRAYS: Mapping[str, tuple[np.dtype[Any], int]] = {
+    "tiles": (np.dtype(np.uint8), 3),
+    **{name: (dtype, 1) for name, dtype in _PER_MEMBER.items()},
+    **{f"record_{name}": (_INTEGERS, 1) for name in ("id", "parent", "generation", "seed", "born", "n_edits")},
+    "record_fitness": (_FLOATS, 1),
+    "record_is_root": (np.dtype(np.bool_), 1),
+    "record_edits": (np.dtype(np.int16), 2),
+    "record_root_tiles": (np.dtype(np.uint8), 3),
+}
+"""Name -> data type and number of dimensions of every array."""
+
+
+def check_state(state: Any) -> PopulationConfig:
+    """Check everything but the arrays; returns the configuration.
+
+    Raises:
+        ValueError: no state of a population, or of another version.
+    """
+    if not isinstance(state, dict) or state.get("kind") != KIND:
+        raise ValueError("it is no population of levels")
+    if state.get("format") != FORMAT:
+        raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
+    for name in ("clock", "next_id", "n_replacements"):
+        check_count(name, state.get(name), 0)
+    return PopulationConfig.from_json(state.get("config"))
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, state: Mapping[str, Any]) -> None:
+    """Check the arrays' types and lengths and the values of those that no lineage has.
+
+    Raises:
+        ValueError: they belong to no population with that configuration and state.
+    """
+    missing, surplus = sorted(ARRAYS.keys() - arrays.keys()), sorted(arrays.keys() - ARRAYS.keys())
+    if missing or surplus:
+        raise ValueError(f"arrays are missing: {missing}, or unknown: {surplus}")
+    for name, (dtype, ndim) in ARRAYS.items():
+        if arrays[name].dtype != dtype or arrays[name].ndim != ndim:
+            raise ValueError(
+                f"{name} must be {dtype} of {ndim} dimensions, got {arrays[name].dtype} of {arrays[name].ndim}"
+            )
+    lengths = {name: len(arrays[name]) for name in ("tiles", *_PER_MEMBER)}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the arrays of the levels differ in length: {lengths}")
+    if arrays["record_edits"].shape[1] != 3:
+        raise ValueError(f"record_edits must have 3 columns, got {arrays['record_edits'].shape[1]}")
+    if len(arrays["tiles"]) > config.capacity:
+        raise ValueError(f"{len(arrays['tiles'])} levels exceed the capacity of {config.capacity}")
+    _check_values(arrays, state["clock"], state["next_id"])
+
+
+def _check_values(arrays: Mapping[str, NDArray[Any]], clock: int, next_id: int) -> None:
+    completed, n_seen, last_seen = (arrays[name] for name in ("completed", "n_seen", "last_seen"))
+    wrong = {
+        "fitness is not finite": ~np.isfinite(arrays["fitness"]),
+        "n_seen is below 1": n_seen < 1,
+        "completed is not within 0 and n_seen": ~((completed >= 0) & (completed <= n_seen)),
+        "last_seen is not within 0 and the clock": (last_seen < 0) | (last_seen > clock),
+        "record_born is not within 0 and the clock": (arrays["record_born"] < 0) | (arrays["record_born"] > clock),
+        "record_id is not below next_id": arrays["record_id"] >= next_id,
+    }
+    for what, where in wrong.items():
+        if where.any():
+            raise ValueError(f"{what} at index {int(np.argmax(where))}")
+    if len(np.unique(arrays["id"])) < len(arrays["id"]):
+        raise ValueError("two levels have the same id")

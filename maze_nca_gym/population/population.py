@@ -1,0 +1,375 @@
+"""The population: levels, how hard they are for an agent, whom they come from, and who replaces them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.atomic import replacing
+from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.levels import UNREADABLE, LevelSet, Tile, Tiles, as_tiles, level_hashes
+from maze_nca_gym.mutation import differences, draw_seeds, offspring
+from maze_nca_gym.population.candidates import Candidates, Measurements, as_measurements
+from maze_nca_gym.population.config import PopulationConfig, check_count, check_name
+from maze_nca_gym.population.files import FORMAT, KIND, check_arrays, check_state
+from maze_nca_gym.population.lineage import FRESH, Lineage, Record
+from maze_nca_gym.population.members import MEMBER, Members, learnability, statistics
+from maze_nca_gym.population.replacement import Outcome, compete, first_dropped, unknown
+from maze_nca_gym.population.replay import PRIORITISATIONS, by_staleness
+
+PARENTS = ("random", "fittest", "replay")
+"""Rules by which parents of offspring are chosen."""
+
+
+class LevelPopulation:
+    """Levels of one size, how hard each was for the agent, and where it comes from.
+
+    Members lie at indices 0 .. len - 1. A level keeps its index while it lives, and its `id` for ever: what must
+    outlast an `insert` is kept as ids.
+
+    Attributes:
+        config: as it was made.
+        clock: ticks so far.
+        n_replacements: members dropped for fitter candidates so far.
+        lineage: records of all members and their ancestors.
+    """
+
+    def __init__(self, config: PopulationConfig | None = None) -> None:
+        self.config = config if config is not None else PopulationConfig()
+        self.clock = 0
+        self.n_replacements = 0
+        self.lineage = Lineage()
+        self._task = find_task(self.config.task)
+        self._next_id = 0
+        self._members = Members()
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    @property
+    def tiles(self) -> Tiles:
+        """(n, H, W) uint8, read-only."""
+        return self._members.tiles
+
+    @property
+    def targets(self) -> NDArray[np.bool_]:
+        """(n, H, W) bool canonical solutions, read-only."""
+        return self._members.targets
+
+    @property
+    def members(self) -> NDArray[Any]:
+        """(n,) records with the fields of `MEMBER`, read-only: `population.members["fitness"]`."""
+        return self._members.table
+
+    @property
+    def complete_rate(self) -> NDArray[np.float64]:
+        """(n,) in [0, 1]: the mean of what all measurements of a level told."""
+        return self.members["completed"] / self.members["n_seen"]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """(n,) what replay and eviction go by: regret or `members.learnability`, as `config.score` says."""
+        measured = Measurements(self.members["fitness"], self.members["completed"])
+        return self._score(measured, self.members["n_seen"])
+
+    def level_set(self) -> LevelSet:
+        """The levels as they are now, with the configuration that led to them.
+
+        Raises:
+            ValueError: the population is empty.
+        """
+        self._require_levels()
+        return LevelSet(self.tiles.copy(), self._state())
+
+    def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """Where the levels of these ids are: (N,) int64, -1 for those that live no more."""
+        return self._members.find(ids)
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """(n,) float64 that sum to 1: how likely `sample` takes each level (Prioritized Level Replay).
+
+        (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness, see `replay`.
+
+        Raises:
+            ValueError: the population is empty.
+        """
+        self._require_levels()
+        by_score = PRIORITISATIONS[self.config.prioritisation]
+        weights = by_score(self.scores, self.config.temperature, self.config.top_k)
+        waits = by_staleness(self.clock - self.members["last_seen"])
+        return (1 - self.config.staleness_weight) * weights + self.config.staleness_weight * waits
+
+    def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        """(n,) indices of levels to replay, drawn with replacement by `probabilities`.
+
+        Raises:
+            ValueError: the population is empty, or n < 0.
+        """
+        check_count("n", n, 0)
+        probabilities = self.probabilities()
+        return rng.choice(len(self), size=n, p=probabilities)
+
+    def tick(self, n: int = 1) -> None:
+        """Let the clock go on by which staleness and age are told.
+
+        Raises:
+            ValueError: n < 0.
+        """
+        check_count("n", n, 0)
+        self.clock += int(n)
+
+    def update(self, indices: ArrayLike, fitness: ArrayLike, complete: ArrayLike) -> None:
+        """Members were measured again.
+
+        Args:
+            indices: (N,), an index as often as its level was measured; the fitness of the last time counts.
+            fitness: (N,) regret, finite.
+            complete: (N,) whether the agent completed them, or the share of times, in [0, 1].
+
+        Raises:
+            ValueError: no such index, another length, or values out of range; nothing has changed then.
+        """
+        which = _as_indices(indices, (np.size(indices),), len(self))
+        regret, completed = as_measurements(fitness, complete, len(which))
+        self._members.update(which, regret, completed, self.clock)
+
+    def fresh(self, tiles: ArrayLike) -> Candidates:
+        """Levels that are nobody's offspring, as candidates of generation 0.
+
+        Args:
+            tiles: (N, H, W), of this population's task and size.
+
+        Raises:
+            ValueError: they are not, or one is unsolvable.
+        """
+        levels = as_tiles(tiles, ndim=(3,)).copy()
+        self._check_levels(levels)
+        n = len(levels)
+        nobody, generations = np.full((2, n), FRESH, np.int64), np.zeros(n, np.int64)
+        edits = tuple(np.zeros((0, 3), np.int16) for _ in range(n))
+        return Candidates(levels, self._solve(levels), nobody[0], generations, nobody[1], edits)
+
+    def offspring(self, rng: np.random.Generator, n: int, parents: str | ArrayLike = "random") -> Candidates:
+        """Mutations of members, as candidates.
+
+        Args:
+            rng: draws the parents and the seed of every mutation.
+            n: how many, >= 0.
+            parents: "random" (the paper's; none twice as long as there are enough), "fittest" (the n of highest score,
+                again from the first if there are too few), "replay" (as `sample`), or their (n,) indices.
+
+        Raises:
+            ValueError: the population is empty, or a bad argument.
+        """
+        check_count("n", n, 0)
+        self._require_levels()
+        chosen = self._choose_parents(rng, n, parents)
+        tiles, parent = self.tiles[chosen], self.members[chosen]
+        seeds = draw_seeds(rng, n)
+        levels = offspring(seeds, tiles, self.config.mutation, **self.config.mutation_options)
+        edits = tuple(differences(tiles, levels))
+        return Candidates(levels, self._solve(levels), parent["id"], parent["generation"] + 1, seeds, edits)
+
+    def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
+        """Let measured candidates in.
+
+        A level that is a member already, or an earlier candidate, is refused. The others enter while there is room, and
+        then by `replacement.compete`: for members that score lower, in the order in which `config.eviction` drops them.
+        With "fitness" the levels of highest score among all stay.
+
+        Args:
+            candidates: of this population's `fresh` or `offspring`.
+            fitness: (N,) their regret, finite.
+            complete: (N,) whether the agent completed them, or the share of times, in [0, 1].
+
+        Returns:
+            (N,) int64, the ids that they got, -1 for those refused.
+
+        Raises:
+            ValueError: another size or task, another length, or values out of range; nothing has changed then.
+        """
+        self._check_levels(candidates.tiles)
+        if (candidates.parents >= self._next_id).any():
+            raise ValueError(
+                f"these are no offspring of this population: it never had a level {candidates.parents.max()}"
+            )
+        measured = as_measurements(fitness, complete, len(candidates))
+        new = unknown(level_hashes(candidates.tiles), self._members.hashes)
+        accepted, evicted = self._compete(new, self._score(measured, 1))
+        ids = np.full(len(candidates), -1, np.int64)
+        ids[accepted] = self._next_id + np.arange(len(accepted))
+        self._exchange(
+            candidates.take(accepted), ids[accepted], Measurements(*(m[accepted] for m in measured)), evicted
+        )
+        return ids
+
+    def statistics(self) -> dict[str, float]:
+        """`members.statistics` of all members, and the number of replacements so far."""
+        return {**statistics(self.members, self.clock), "n_replacements": float(self.n_replacements)}
+
+    def save(self, path: str | Path) -> Path:
+        """Write one `.npz` file without pickles, atomically; returns its path (the suffix is added if missing).
+
+        It is a level-set file too, which any environment takes as `levels=`.
+        """
+        path = Path(path)
+        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        arrays, state = self.to_arrays()
+        named: dict[str, Any] = {"config": np.array(json.dumps(state, sort_keys=True)), **arrays}
+        with replacing(path) as file:
+            np.savez_compressed(file, **named)
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> LevelPopulation:
+        """Read a file that `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no population, or a damaged one; the message says what is wrong.
+        """
+        try:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+                state = json.loads(archive["config"].item())
+                return cls.from_arrays({name: archive[name] for name in archive.files if name != "config"}, state)
+        except UNREADABLE as error:
+            raise ValueError(f"{path} is not a readable population file: {error}") from error
+
+    def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Everything that `from_arrays` needs to go on in the same way.
+
+        Returns:
+            New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64;
+            and the rest, JSON-serialisable. Solutions are left out: they follow from the tiles.
+        """
+        _, height, width = self.tiles.shape
+        stored = {name: self.members[name].copy() for name in _STORED}
+        return {"tiles": self.tiles.copy(), **stored, **self.lineage.to_arrays((height, width))}, self._state()
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], state: Any) -> LevelPopulation:
+        """The population that `to_arrays` took apart.
+
+        Raises:
+            ValueError: an array is missing or of another type or length, a value is out of range, levels are of
+                another task, unsolvable or twice there, or the lineage does not lead to them.
+        """
+        config = check_state(state)
+        check_arrays(arrays, config, state)
+        population = cls(config)
+        population.clock, population.n_replacements = state["clock"], state["n_replacements"]
+        population._next_id = state["next_id"]
+        population.lineage = Lineage.from_arrays(arrays, arrays["id"].tolist())
+        if len(arrays["tiles"]):
+            population._fill(arrays)
+        return population
+
+    def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take in the members of a population taken apart, whose lineage is there already."""
+        tiles, ids = as_tiles(arrays["tiles"]), arrays["id"].tolist()
+        self._check_levels(tiles)
+        replayed = self.lineage.replay()
+        for id, level in zip(ids, tiles, strict=True):
+            if not np.array_equal(replayed[id], level):
+                raise ValueError(f"the lineage of level {id} does not lead to its tiles")
+        table = np.zeros(len(tiles), MEMBER)
+        for name in _STORED:
+            table[name] = arrays[name]
+        for name in ("parent", "generation", "seed", "born"):
+            table[name] = [getattr(self.lineage[id], name) for id in ids]
+        self._members.put(np.arange(len(tiles)), tiles, self._solve(tiles), table)
+        if len(self._members.hashes) < len(tiles):
+            raise ValueError("two levels of the population are the same")
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "kind": KIND,
+            "format": FORMAT,
+            "config": asdict(self.config),
+            "clock": self.clock,
+            "next_id": self._next_id,
+            "n_replacements": self.n_replacements,
+        }
+
+    def _require_levels(self) -> None:
+        if not len(self):
+            raise ValueError("the population is empty: insert levels first")
+
+    def _check_levels(self, levels: Tiles) -> None:
+        """Whether levels are of this population's size and have endpoints as its task has them."""
+        if len(self) and levels.shape[1:] != self.tiles.shape[1:]:
+            raise ValueError(f"this population's levels are {self.tiles.shape[1:]} tiles, got {levels.shape[1:]}")
+        n_endpoints = 2 if self._task.has_endpoints else 0
+        if np.count_nonzero(levels >= Tile.SOURCE) != n_endpoints * len(levels):
+            wanted = "one source and one target each" if n_endpoints else "no source or target (see clear_endpoints)"
+            raise ValueError(f"levels of the task {self._task.name!r} have {wanted}")
+
+    def _solve(self, levels: Tiles) -> NDArray[np.bool_]:
+        return self._task.solve_all(levels) if len(levels) else np.zeros(levels.shape, np.bool_)
+
+    def _score(self, measured: Measurements, n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
+        return measured.regret if self.config.score == "regret" else learnability(measured.complete, n_seen)
+
+    def _choose_parents(self, rng: np.random.Generator, n: int, parents: str | ArrayLike) -> NDArray[np.int64]:
+        if not isinstance(parents, str):
+            return _as_indices(parents, (n,), len(self))
+        check_name("parents", parents, PARENTS)
+        if parents == "replay":
+            return self.sample(rng, n)
+        if parents == "fittest":
+            return np.resize(np.argsort(-self.scores, kind="stable"), n)
+        return rng.choice(len(self), size=n, replace=n > len(self))
+
+    def _compete(self, new: NDArray[np.int64], scores: NDArray[np.float64]) -> Outcome:
+        room = self.config.capacity - len(self)
+        n_challenged = min(len(new) - room, len(self))
+        by_weight = self.config.eviction == "replay weight" and n_challenged > 0
+        keys = self.probabilities() if by_weight else self.scores
+        return compete(new, scores, first_dropped(keys, self.members["id"], n_challenged), self.scores, room)
+
+    def _exchange(
+        self, accepted: Candidates, ids: NDArray[np.int64], measured: Measurements, evicted: NDArray[np.int64]
+    ) -> None:
+        """Put accepted candidates in the places of the evicted members, and behind the others."""
+        table = np.zeros(len(accepted), MEMBER)
+        table["id"], table["parent"], table["generation"] = ids, accepted.parents, accepted.generations
+        table["seed"], table["fitness"], table["completed"] = accepted.seeds, measured.regret, measured.complete
+        table["born"] = table["last_seen"] = self.clock
+        table["n_seen"] = 1
+        dropped = self.members["id"][evicted].tolist()
+        end = len(self) + len(accepted) - len(evicted)
+        places = np.concatenate([evicted, np.arange(len(self), end)])
+        self._members.put(places, accepted.tiles, accepted.targets, table)
+        self._record(accepted, table)
+        for id in dropped:  # only now, for parents of those accepted may be among them
+            self.lineage.remove(id)
+        self._next_id += len(accepted)
+        self.n_replacements += len(evicted)
+
+    def _record(self, accepted: Candidates, table: NDArray[Any]) -> None:
+        """Enter them into the lineage, as roots if their parents are forgotten."""
+        for i, (id, parent, generation, seed, born, fitness) in enumerate(table[_RECORDED].tolist()):
+            known = parent in self.lineage
+            edits, tiles = (accepted.edits[i].copy(), None) if known else (None, accepted.tiles[i].copy())
+            self.lineage.add(Record(id, parent, generation, seed, born, fitness, edits, tiles))
+
+
+_STORED = ("id", "last_seen", "n_seen", "completed", "fitness")
+"""Fields of `MEMBER` that follow from nothing else."""
+_RECORDED = ["id", "parent", "generation", "seed", "born", "fitness"]
+"""Fields of `MEMBER` with which a `Record` begins."""
+
+
+def _as_indices(indices: ArrayLike, shape: tuple[int, ...], n: int) -> NDArray[np.int64]:
+    which = np.asarray(indices)
+    if which.shape != shape or (which.size and which.dtype.kind not in "iu"):
+        raise ValueError(f"indices must be integers of shape {shape}, got {which.dtype} of shape {which.shape}")
+    if which.size and not (which.min() >= 0 and which.max() < n):
+        raise ValueError(f"indices must lie in [0, {n}), got {which.min()} to {which.max()}")
+    return which.astype(np.int64)
