@@ -286,7 +286,9 @@ def _as_parents(tiles: ArrayLike) -> Parents:
 
 def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
     keys = np.asarray(seeds)
-    if keys.shape != (n,) or (n and (keys.dtype.kind not in "iu" or keys.min() < 0 or keys.max() >= MAX_SEED)):
+    if keys.shape != (n,) or (
+        n and (keys.dtype.kind not in "iu" or int(keys.min()) < 0 or int(keys.max()) >= MAX_SEED)
+    ):
         raise ValueError(f"seeds must be {n} integers in [0, 2**63), got {keys.dtype} of shape {keys.shape}")
     return keys.astype(np.int64)
 
