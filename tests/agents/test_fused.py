@@ -17,7 +17,7 @@ from torch import Tensor
 
 from maze_nca_gym.agents import rollout, trace
 from maze_nca_gym.agents.learned import MLP, NCA, LeakyGradient
-from maze_nca_gym.agents.learned.fused import function, supported, unroll, unrolling
+from maze_nca_gym.agents.learned.fused import function, layout, supported, unroll, unrolling
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import one_hot
@@ -109,6 +109,69 @@ def test_states_and_gradients_are_autograds(arguments, start, given):
         check(network(n_channels, **arguments), mazes(3, *size), noise(3, n_channels, *size) if given else None, start)
 
 
+@contextmanager
+def sparse_up_to(share: float) -> Iterator[None]:
+    """Read all maps with no more numbers than that share that are not zero as sparse ones."""
+    layout.layout.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "SPARSE", share)
+        yield
+    layout.layout.cache_clear()
+
+
+NEVER, ALWAYS = -1, 1
+
+
+@pytest.mark.parametrize("share", [NEVER, layout.SPARSE, ALWAYS])
+@pytest.mark.parametrize("arguments", KERNELS, ids=str)
+@pytest.mark.parametrize(("n_channels", "size"), [(32, (6, 5)), (27, (3, 11)), (60, (1, 4)), (64, (4, 1))])
+def test_sparse_states_and_their_gradients_are_autograds(share, arguments, n_channels, size):
+    with sparse_up_to(share):
+        check(network(n_channels, **arguments), mazes(2, *size), None, 0)
+        check(network(n_channels, **arguments), mazes(2, *size), noise(2, n_channels, *size), 2)
+
+
+def results(nca: NCA, maze: Tensor, state: Tensor | None, share: float) -> list[Tensor]:
+    with sparse_up_to(share):
+        states = unroll(nca, maze, 7, [2, 4, 7], state)
+        return [*states, *gradients(nca, states)]
+
+
+@pytest.mark.parametrize("arguments", [*KERNELS, {"kernel_size": 7}], ids=str)
+@pytest.mark.parametrize("bias", [-0.1, 0, 0.4])
+def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias):
+    nca, maze = network(32, **arguments), mazes(5, 14, 15)  # more tiles than a chunk
+    with torch.no_grad():
+        nca.biases[0].fill_(bias)
+    state = noise(5, 32, 14, 15) if bias == 0 else None
+    dense = results(nca, maze, state, NEVER)
+    for share in (0.05, layout.SPARSE, 0.5, ALWAYS):
+        assert all(map(torch.equal, results(nca, maze, state, share), dense))
+    assert dense[0].any()
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.01])
+def test_states_without_any_zeros_or_without_anything_else(value):
+    nca, maze = network(32, gain=1e-3), mazes(2, 6, 6)
+    with torch.no_grad():
+        nca.biases[0].fill_(value)
+    dense, sparse = (results(nca, maze, None, share) for share in (NEVER, ALWAYS))
+    assert dense[0].count_nonzero() == (0 if value < 0 else dense[0].numel())
+    assert all(map(torch.equal, dense, sparse))
+
+
+def test_sparse_states_notice_what_is_not_a_number():
+    nca, maze = network(32), mazes(2, 5, 5)
+    state = torch.zeros(2, 32, 5, 5)
+    state[0, 4, 2, 2] = torch.nan
+    with torch.no_grad(), sparse_up_to(ALWAYS):
+        assert torch.equal(unroll(nca, maze, 2, [2], state)[0].isnan(), rollout(nca, maze, 2, state).isnan())
+        nca.weights[0][3, 4 + 7] = torch.nan
+        states = unroll(nca, maze, 3, [1, 3])
+        assert states[0][:, 7].any(), "or nothing would meet the weight"
+        assert states[1].isnan().any()
+
+
 @settings(max_examples=60)
 @given(data=st.data())
 def test_states_and_gradients_are_autograds_for_any_network(data):
@@ -146,7 +209,7 @@ def test_handwritten_networks_keep_every_bit():
 
 
 @pytest.mark.parametrize("n_mazes", [3, 70, 150])
-@pytest.mark.parametrize("n_channels", [5, 24])
+@pytest.mark.parametrize("n_channels", [5, 24, 32])
 def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels):
     nca, maze = network(n_channels), mazes(n_mazes, 4, 5)
     results = []

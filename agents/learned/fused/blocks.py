@@ -1,7 +1,7 @@
 """The innermost loops, written so that all their sums stay in vector registers; importing this imports numba.
 
 numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
-number in a name is that of the vectors of channels that it writes.
+number in a name is that of the vectors of channels that it writes; what has none is for sparse states, see `sparse`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any, TypeAlias
 from numba import types
 from numba.extending import intrinsic
 
-from maze_nca_gym.dynamics import STATE_LIMIT
-
-from .vectors import LANES, Code, Value, constant
+from . import sparse
+from .vectors import LANES, LIMIT, ZERO, Code, Value
 
 HEIGHT = 6
 """Tiles, or rows of the gradient of the weights, that a block works on."""
@@ -22,7 +21,6 @@ WIDTH = 2
 """Vectors of channels that a block writes, at most: its sums, weights and one input fill the 16 registers of AVX2."""
 UNROLLED = 4
 """Channels read between two jumps: a divisor of every depth."""
-LIMIT, ZERO = constant(STATE_LIMIT), constant(0)
 
 Writer: TypeAlias = Callable[[Code, int, list[Value]], None]
 
@@ -127,3 +125,33 @@ def weigh_1(typing, x, gradient, out, channels, rows, places, n_places):
 def weigh_2(typing, x, gradient, out, channels, rows, places, n_places):
     """Add to a block of rows of the gradient of the weights."""
     return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places))
+
+
+@intrinsic
+def compress(typing, x, place, channels, entries, orders):
+    """List the entries of a tile; gives their number."""
+    return sparse.expansion(sparse.write_compress, (x, place, channels, entries, orders), types.int64)
+
+
+@intrinsic
+def join(typing, entries, starts, tile, taps, n_taps, channels, joined):
+    """List the entries of all tiles that a tile reads, with the rows of weights in place of channels."""
+    return sparse.expansion(sparse.write_join, (entries, starts, tile, taps, n_taps, channels, joined), types.int64)
+
+
+@intrinsic
+def step_sparse(typing, share, out, least, most, weights, channels, x, joined, n):
+    """Write some channels of the next state of a tile."""
+    return sparse.expansion(sparse.write_step, (share, out, least, most, weights, channels, x, joined, n), types.void)
+
+
+@intrinsic
+def step_back_sparse(typing, state, out, weights, channels, gradient, joined, n):
+    """Write some channels of the gradient of a tile from that of the next state."""
+    return sparse.expansion(sparse.write_step_back, (state, out, weights, channels, gradient, joined, n), types.void)
+
+
+@intrinsic
+def weigh_sparse(typing, x, gradient, taps, out, step, places, n):
+    """Add to one row of the gradient of the weights for each of `TAPS` taps, `step` floats apart."""
+    return sparse.expansion(sparse.write_weigh, (x, gradient, taps, out, step, places, n), types.void)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from .compiling import compiled
-from .layout import Floats, Integers, Layout
+from .layout import Floats, Integers, Layout, zeros
 
 GROUPS = 64
 """Mazes form at most so many groups, each with sums of its own, so that no sum depends on the number of threads."""
@@ -87,11 +87,11 @@ def _forward(
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
     dense = weight.detach().numpy()
-    packed = layout.pack_inputs(dense[:, :n_fed], bias.detach().numpy()), layout.pack(dense[:, n_fed:])
+    packed = layout.pack_inputs(dense[:, :n_fed], bias.detach().numpy()), *_packed(layout, dense[:, n_fed:])
     run = compiled().forward
 
     def work(group: range) -> None:
-        maps = np.zeros((1, 2, layout.size), np.float32) if history is None else history
+        maps = zeros((1, 2, layout.size)) if history is None else history
         for maze in group:
             slot = 0 if history is None else maze
             run(maze, slot, maps, mazes, start, *packed, layout.form, *plan.steps, outs)
@@ -105,18 +105,23 @@ def _backward(
 ) -> list[Floats]:
     """The gradients of the weights, by row: of what is fed in, and of the state."""
     layout, groups = plan.layout, _groups(len(mazes))
-    _, _, rows, input_rows, channels, _ = layout.form
-    sums = [np.zeros((len(groups), len(of), channels), np.float32) for of in (input_rows, rows)]
-    packed = layout.pack(weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
+    input_rows, channels = layout.form[3], layout.form[4]
+    sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
+    packed = _packed(layout, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
     given, run = _as_tiles(gradients), compiled().backward
 
     def work(group: range) -> None:
         own = [of_groups[groups.index(group)] for of_groups in sums]
         for maze in group:
-            run(maze, maze, history, given, mazes, has_state, packed, layout.mirrored, *plan.steps, *own)
+            run(maze, maze, history, given, mazes, has_state, *packed, layout.mirrored, *plan.steps, *own)
 
     _on_threads(work, groups)
     return [of_groups.sum(0) for of_groups in sums]
+
+
+def _packed(layout: Layout, weight: Floats) -> tuple[Floats, Floats, int]:
+    """What the kernels take for (C out, C in, taps) weights of the state."""
+    return layout.pack(weight), layout.pack_rows(weight), layout.most_active
 
 
 def _groups(n_mazes: int) -> list[range]:
@@ -162,7 +167,7 @@ class _Histories:
         with self._lock:
             memory = self._free.pop(shape, None)
         if memory is None:
-            memory = np.zeros(shape, np.float32)
+            memory = zeros(shape)
         history = memory.view()
         weakref.finalize(history, self._put_back, memory).atexit = False
         return history

@@ -8,6 +8,8 @@ A map is flat: `channels` floats for each tile, rows of tiles, zeros around them
     input_rows: the same for the first `depth` floats of each of these tiles.
     channels: as above, a multiple of `blocks.LANES`.
     depth: floats of each tile that hold what is fed in, the maze and a 1: a multiple of `blocks.UNROLLED`.
+    distances: the taps in tiles.
+    groups: the taps, and then zeros, for a multiple of `sparse.TAPS`.
 """
 
 from __future__ import annotations
@@ -18,18 +20,26 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 
 from . import blocks
 from .blocks import HEIGHT
+from .sparse import CHANNEL, OCTET, ORDERS, TAPS, WIDTH
 from .vectors import LANES
 
+LAST_PLACE = 2**CHANNEL - 1
 LIMIT = np.float32(STATE_LIMIT)
 INFINITY = np.float32(np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)
 CHUNK = 72
 """Tiles whose states and gradients stay in the innermost cache while the gradients of all weights grow."""
 
-FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8))"
+SPARSE_CHUNK = 160
+"""The same for sparse states, with more of the gradients and less of the states."""
+
+FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
 STEPS = "i8, i8, i8[::1]"
-FORWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,::1], f4[:,:,::1], f4[::1], f4[::1], {FORM}, {STEPS}, f4[:,:,:,::1])"
-BACKWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], f4[:,:,::1], b1, f4[::1], {FORM}, {STEPS}, f4[:,::1], f4[:,::1])"
+WEIGHTS = "f4[::1], f4[::1], i8"
+FORWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
+BACKWARD = (
+    f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {FORM}, {STEPS}, f4[:,::1], f4[:,::1])"
+)
 
 
 def address(array, n_floats):
@@ -126,7 +136,80 @@ def weigh(x, gradient, form, rows, n_tiles, out):
                     blocks.weigh_1(address(x, 0), g, o, channels, r, p, n)
 
 
-def forward(maze, slot, history, mazes, state, input_weights, weights, form, n_seen, unbounded, kept, outs):
+def compress(x, channels, most_active, entries, starts):
+    """List the entries of a map, tile by tile, and where those of each tile start; gives whether there are no more."""
+    n_entries = 0
+    for tile in range(len(starts) - 1):
+        starts[tile] = n_entries
+        here, orders = place(entries, n_entries), np.int64(ORDERS.ctypes.data)
+        n_entries += blocks.compress(address(x, 0), tile * channels, channels, here, orders)
+        if n_entries > most_active:
+            return False
+    starts[-1] = n_entries
+    return True
+
+
+def step_sparse(share, x, entries, starts, weights, form, least, most, out):
+    """`step` from the entries of `x`."""
+    places, channels, taps = form[0], form[4], form[6]
+    joined = np.empty(len(taps) * channels + OCTET, np.int64)
+    e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
+    for index in range(len(places)):
+        p = places[index]
+        n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
+        for first in range(0, channels, WIDTH):
+            a, o, w = address(share, p + first), address(out, p + first), address(weights, first)
+            blocks.step_sparse(a, o, least, most, w, channels, address(x, 0), j, n)
+
+
+def step_back_sparse(x, gradient, entries, starts, weights, form, out):
+    """`step_back` from the entries of the gradient."""
+    places, channels, taps = form[0], form[4], form[6]
+    joined = np.empty(len(taps) * channels + OCTET, np.int64)
+    e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
+    for index in range(len(places)):
+        p = places[index]
+        n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
+        for first in range(0, channels, WIDTH):
+            a, o, w = address(x, p + first), address(out, p + first), address(weights, first)
+            blocks.step_back_sparse(a, o, w, channels, address(gradient, 0), j, n)
+
+
+def weigh_sparse(x, gradient, entries, starts, form, out):
+    """`weigh` from the entries of `x`; the rows of more than all taps receive what means nothing."""
+    channels, groups, n_tiles = form[4], form[7], len(starts) - 1
+    places, counts = np.empty((channels, SPARSE_CHUNK), np.int64), np.empty(channels, np.int64)
+    for chunk in range(0, n_tiles, SPARSE_CHUNK):
+        for channel in range(channels):
+            counts[channel] = 0
+        for index in range(starts[chunk], starts[min(chunk + SPARSE_CHUNK, n_tiles)]):
+            channel = entries[index] >> CHANNEL
+            places[channel, counts[channel]] = (entries[index] & LAST_PLACE) - channel
+            counts[channel] += 1
+        for first in range(0, channels, WIDTH):
+            for tap in range(0, len(groups), TAPS):
+                for channel in range(channels):
+                    o = address(out, (tap * channels + channel) * channels + first)
+                    p, n, t = place(places, channel * SPARSE_CHUNK), counts[channel], place(groups, tap)
+                    blocks.weigh_sparse(address(x, channel), address(gradient, first), t, o, channels * channels, p, n)
+
+
+def forward(
+    maze,
+    slot,
+    history,
+    mazes,
+    state,
+    input_weights,
+    weights,
+    rows_of_weights,
+    most_active,
+    form,
+    n_seen,
+    unbounded,
+    kept,
+    outs,
+):
     """Roll out one maze.
 
     Args:
@@ -138,6 +221,8 @@ def forward(maze, slot, history, mazes, state, input_weights, weights, form, n_s
         state: (B, n_tiles, C), where to start, no negative numbers, or an empty array for zeros.
         input_weights: of what is fed in, as `layout.pack` writes them.
         weights: of the state, likewise.
+        rows_of_weights: the same as `layout.pack_rows` writes them.
+        most_active: how many floats of a state that counts as sparse are not zero, or -1 if none does.
         form: of the maps.
         n_seen: how many steps, the first ones, see the maze.
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
@@ -146,6 +231,10 @@ def forward(maze, slot, history, mazes, state, input_weights, weights, form, n_s
     """
     places, channels, depth = form[0], form[4], form[5]
     n_steps, maps = len(kept) - 1, history[slot]
+    entries, starts = (
+        np.empty(max(most_active, 0) + channels + OCTET, np.int64),
+        np.empty(maps.shape[1] // channels + 1, np.int64),
+    )
     fed, share = np.zeros((2, history.shape[2]), np.float32)
     if len(state):
         put(state[maze], places, maps[0])
@@ -158,6 +247,8 @@ def forward(maze, slot, history, mazes, state, input_weights, weights, form, n_s
         least = -LIMIT if index == unbounded else ZERO
         if index == 0 and not len(state):
             bound(share, least, out)
+        elif compress(x, channels, most_active, entries, starts):
+            step_sparse(share, x, entries, starts, rows_of_weights, form, least, LIMIT, out)
         else:
             step(share, x, weights, form, channels, least, LIMIT, out)
         if kept[index + 1] >= 0:
@@ -167,8 +258,9 @@ def forward(maze, slot, history, mazes, state, input_weights, weights, form, n_s
 
 
 def backward(
-    maze, slot, history, gradients, mazes, has_state, weights, form, n_seen, unbounded, kept, input_sums, sums
-):
+    maze, slot, history, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen, unbounded,
+    kept, input_sums, sums
+):  # fmt: skip
     """Add the gradients of one rollout.
 
     Args:
@@ -179,6 +271,8 @@ def backward(
         mazes: as in `forward`.
         has_state: whether it started at something else than zeros.
         weights: those of the state as `layout.pack` writes them, with inputs and outputs exchanged.
+        rows_of_weights: the same as `layout.pack_rows` writes them.
+        most_active: as in `forward`, of states and of gradients.
         form: of the maps, with taps turned round.
         n_seen: as in `forward`.
         unbounded: as in `forward`.
@@ -186,16 +280,24 @@ def backward(
         input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
         sums: (rows, channels), has that of the weights of the state added.
     """
-    places, rows, input_rows = form[0], form[2], form[3]
+    places, rows, input_rows, channels = form[0], form[2], form[3], form[4]
     n_tiles, maps = mazes.shape[1], history[slot]
+    entries, starts = (
+        np.empty(max(most_active, 0) + channels + OCTET, np.int64),
+        np.empty(maps.shape[1] // channels + 1, np.int64),
+    )
     fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
     for index in range(len(kept) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
-        if index < len(kept) - 2:
+        if index < len(kept) - 2 and compress(there, channels, most_active, entries, starts):
+            step_back_sparse(out, there, entries, starts, rows_of_weights, form, here)
+        elif index < len(kept) - 2:
             step_back(out, there, weights, form, here)
         if kept[index + 1] >= 0:
             add_inside(gradients[kept[index + 1], maze], -LIMIT if index == unbounded else ZERO, out, places, here)
-        if index or has_state:
+        if (index or has_state) and compress(x, channels, most_active, entries, starts):
+            weigh_sparse(x, here, entries, starts, form, sums)
+        elif index or has_state:
             weigh(x, here, form, rows, n_tiles, sums)
         add(here, share)
         if index in (0, n_seen):
@@ -205,7 +307,10 @@ def backward(
         here, there = there, here
 
 
-HELPERS = (address, place, put, take, feed, step, bound, step_back, add_inside, add, weigh)
+HELPERS = (
+    address, place, put, take, feed, step, bound, step_back, add_inside, add, weigh, compress, step_sparse,
+    step_back_sparse, weigh_sparse,
+)  # fmt: skip
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))
 """With their signatures, so that they compile at once."""

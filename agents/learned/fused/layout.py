@@ -6,6 +6,7 @@ every neighbour of a tile is some constant distance away, on the map or not.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import HEIGHT, UNROLLED, WIDTH
+from .sparse import TAPS
+from .sparse import WIDTH as SPARSE_WIDTH
 from .vectors import LANES
 
+SPARSE = 0.25
+"""Maps of which no larger share is not zero have nothing but that read; with more, reading all may be faster.
+
+Networks whose channels `sparse.WIDTH` does not divide always read all.
+"""
+LINE = 64
+"""Bytes of a line of the cache."""
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
-Form = tuple[Integers, Integers, Integers, Integers, int, int]
-"""Places, taps, rows, input_rows, channels and depth, see `kernels`."""
+Form = tuple[Integers, Integers, Integers, Integers, int, int, Integers, Integers]
+"""Places, taps, rows, input_rows, channels, depth, distances and groups, see `kernels`."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,8 @@ class Layout:
         n_fed: channels of the maze.
         n_channels: of the state.
         size: floats in a map.
+        most_active: floats of a map that are not zero, at most, for it to count as sparse, or -1 if none does.
+        n_rows: of the gradient of the weights of the state, some of which may mean nothing.
         centre: which of the live taps is the tile itself.
         form: for the way forward.
         mirrored: for the way back.
@@ -37,6 +49,8 @@ class Layout:
     n_fed: int
     n_channels: int
     size: int
+    most_active: int
+    n_rows: int
     centre: int
     form: Form
     mirrored: Form
@@ -50,6 +64,13 @@ class Layout:
         of_one = np.zeros((self.n_channels, 1, weight.shape[2]), np.float32)
         of_one[:, 0, self.centre] = bias
         return self._pack(np.concatenate([weight, of_one], axis=1), depth=self.form[5])
+
+    def pack_rows(self, weight: Floats) -> Floats:
+        """(C out, C in, taps) weights of the state as the machine code for sparse states reads them."""
+        channels = self.form[4]
+        dense = zeros((weight.shape[2], channels, channels))
+        dense[:, : weight.shape[1], : weight.shape[0]] = weight.transpose(2, 1, 0)
+        return dense.ravel()
 
     def unpack(self, input_sums: Floats, sums: Floats) -> tuple[Floats, Floats]:
         """The gradients of all weights, (C, T + C, taps), and of the (C,) bias, from those by row."""
@@ -71,6 +92,14 @@ class Layout:
         return dense[:, :, : self.n_channels].transpose(2, 1, 0)
 
 
+def zeros(shape: tuple[int, ...]) -> Floats:
+    """An array whose vectors do not straddle two lines of the cache."""
+    size = math.prod(shape) * 4
+    memory = np.zeros(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(np.float32).reshape(shape)
+
+
 @lru_cache(maxsize=64)
 def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]) -> Layout:
     """For (height, width) tiles and a kernel with weights on the taps `live`, counted row by row."""
@@ -80,15 +109,19 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
     tiles = [(row + reach) * stride + col + reach for row in range(height) for col in range(width)]
     distances = [(tap // kernel_size - reach) * stride + tap % kernel_size - reach for tap in live]
     places, taps = (np.array(array, np.int64) * channels for array in (tiles, distances))
+    groups = _filled(taps, 0, TAPS)
     rows, input_rows = ((taps[:, None] + np.arange(n)).ravel() for n in (channels, depth))
     others = (_filled(rows, 0), _filled(input_rows, 0), channels, depth)
+    size = ((height + 2 * reach) * stride + reach) * channels
     return Layout(
         n_fed,
         n_channels,
-        size=((height + 2 * reach) * stride + reach) * channels,
+        size=size,
+        most_active=int(SPARSE * size) if channels % SPARSE_WIDTH == 0 else -1,
+        n_rows=max(len(others[0]), len(groups) * channels),
         centre=live.index(kernel_size**2 // 2),
-        form=(_filled(places, places[-1]), taps, *others),
-        mirrored=(_filled(places, places[-1]), -taps, *others),
+        form=(_filled(places, places[-1]), taps, *others, taps // channels, groups),
+        mirrored=(_filled(places, places[-1]), -taps, *others, -taps // channels, -groups),
     )
 
 
@@ -97,6 +130,6 @@ def _whole(number: int, divisor: int) -> int:
     return -(-number // divisor) * divisor
 
 
-def _filled(array: Integers, filler: int) -> Integers:
+def _filled(array: Integers, filler: int, divisor: int = HEIGHT) -> Integers:
     """With as many more as make whole blocks."""
-    return np.concatenate([array, np.full(-len(array) % HEIGHT, filler, np.int64)])
+    return np.concatenate([array, np.full(-len(array) % divisor, filler, np.int64)])

@@ -13,6 +13,8 @@ import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils
 
+from maze_nca_gym.dynamics import STATE_LIMIT
+
 LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) else 8
 """Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
@@ -25,6 +27,9 @@ _INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 def constant(number: float) -> Value:
     """A vector of one number."""
     return ir.Constant(VECTOR, [float(number)] * LANES)
+
+
+LIMIT, ZERO = constant(STATE_LIMIT), constant(0)
 
 
 class Code:
@@ -64,9 +69,22 @@ class Code:
 
     def spread(self, number: Value) -> Value:
         """A vector of one float."""
-        empty = ir.Constant(VECTOR, ir.Undefined)
+        return self.spread_as(VECTOR, number)
+
+    def spread_as(self, kind: Any, number: Value) -> Value:
+        """Some kind of vector of one number."""
+        empty = ir.Constant(kind, ir.Undefined)
         single = self.builder.insert_element(empty, number, ir.Constant(_INT32, 0))
-        return self.builder.shuffle_vector(single, empty, ir.Constant(ir.VectorType(_INT32, LANES), [0] * LANES))
+        lanes = ir.Constant(ir.VectorType(_INT32, kind.count), [0] * kind.count)
+        return self.builder.shuffle_vector(single, empty, lanes)
+
+    def load_as(self, kind: Any, address: Value) -> Value:
+        """Some kind of vector that begins there."""
+        return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
+
+    def store_as(self, vector: Value, address: Value) -> None:
+        """Write some kind of vector."""
+        self.builder.store(vector, self.builder.inttoptr(address, vector.type.as_pointer()), align=4)
 
     def variables(self, starts: Sequence[Sequence[Value]]) -> list[list[Value]]:
         """Variables with these first values, which the compiler turns into registers."""

@@ -1,0 +1,139 @@
+"""Writes the innermost loops for states that are mostly zeros, which read all else; importing this imports numba.
+
+An entry stands for a float of a map that is not zero: an int64, its place in the map, and from bit `CHANNEL` on its
+channel. Products with zeros change no sum, and all others are added in the same order as in `blocks`, so that results
+are the same to the last bit. Only weights that are not finite go unnoticed where nothing but zeros meets them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from .vectors import LANES, LIMIT, ZERO, Code, Value
+
+WIDTH = 32
+"""Floats that a loop adds up at once."""
+TAPS = 3
+"""Taps whose weights get their gradients at once: their sums fill 12 of the 16 registers of AVX2."""
+OCTET = 8
+"""Floats looked at, or entries copied, at once: what is written may exceed the entries by that much."""
+CHANNEL = 32
+"""The first bit of the channel in an entry."""
+ORDERS = np.array(
+    [sum(lane << 8 * n for n, lane in enumerate(i for i in range(OCTET) if mask >> i & 1)) for mask in range(256)],
+    np.uint64,
+)
+"""For each set of lanes, a bit each: which they are, a byte each, ascending."""
+
+_BYTES, _ENTRIES = ir.VectorType(ir.IntType(8), OCTET), ir.VectorType(ir.IntType(64), OCTET)
+_FLOATS = ir.VectorType(ir.FloatType(), OCTET)
+_FIRSTS = range(0, WIDTH, LANES)
+
+
+def write_compress(code: Code, x: Value, place: Value, channels: Value, entries: Value, orders: Value) -> Value:
+    """List the entries of a tile; gives their number."""
+    build, end = code.builder, code.variable(entries)
+    shift = ir.Constant(_ENTRIES, [CHANNEL] * OCTET)
+    with code.loop(build.sdiv(channels, code.integer(OCTET))) as index:
+        channel = build.mul(index, code.integer(OCTET))
+        first, here = build.add(place, channel), build.load(end)
+        numbers = code.load_as(_FLOATS, code.forward(x, first))
+        active = build.fcmp_unordered("!=", numbers, ir.Constant(_FLOATS, [0.0] * OCTET))
+        mask = build.zext(build.bitcast(active, ir.IntType(8)), ir.IntType(64))
+        lanes = build.zext(build.bitcast(code.load_integer(orders, mask), _BYTES), _ENTRIES)
+        base = build.add(first, build.shl(channel, code.integer(CHANNEL)))
+        found = build.add(build.or_(lanes, build.shl(lanes, shift)), code.spread_as(_ENTRIES, base))
+        code.store_as(found, here)
+        build.store(code.forward(here, build.shl(build.ctpop(mask), code.integer(1))), end)
+    return build.ashr(build.sub(build.load(end), entries), code.integer(3))
+
+
+def write_join(
+    code: Code, entries: Value, starts: Value, tile: Value, taps: Value, n_taps: Value, channels: Value, joined: Value
+) -> Value:
+    """Copy the entries of all tiles that a tile reads, channels counted on from tap to tap; gives their number."""
+    build, end, row = code.builder, code.variable(joined), code.variable(code.integer(0))
+    step = build.shl(channels, code.integer(CHANNEL))
+    with code.loop(n_taps) as tap:
+        other = build.add(tile, code.load_integer(taps, tap))
+        start, stop = code.load_integer(starts, other), code.load_integer(starts, build.add(other, code.integer(1)))
+        source, here = code.forward(entries, build.shl(start, code.integer(1))), build.load(end)
+        n_entries = build.sub(stop, start)
+        base = code.spread_as(_ENTRIES, build.load(row))
+
+        def copy(first: Value, source: Value = source, here: Value = here, base: Value = base) -> None:
+            distance = build.shl(first, code.integer(1))
+            found = code.load_as(_ENTRIES, code.forward(source, distance))
+            code.store_as(build.add(found, base), code.forward(here, distance))
+
+        copy(code.integer(0))
+        with build.if_then(build.icmp_signed(">", n_entries, code.integer(OCTET)), likely=False):
+            n_more = build.sdiv(build.sub(n_entries, code.integer(1)), code.integer(OCTET))
+            with code.loop(n_more) as index:
+                copy(build.mul(build.add(index, code.integer(1)), code.integer(OCTET)))
+        build.store(code.forward(here, build.shl(n_entries, code.integer(1))), end)
+        build.store(build.add(build.load(row), step), row)
+    return build.ashr(build.sub(build.load(end), joined), code.integer(3))
+
+
+def _gather(code: Code, sums: list[Value], weights: Value, channels: Value, x: Value, joined: Value, n: Value) -> None:
+    """Add the products of the entries that a tile reads, and of the rows of the weights that they meet."""
+    build = code.builder
+    with code.loop(n) as index:
+        entry = code.load_integer(joined, index)
+        row = code.forward(weights, build.mul(build.lshr(entry, code.integer(CHANNEL)), channels))
+        number = code.load_spread(code.forward(x, build.and_(entry, code.integer(2**CHANNEL - 1))))
+        code.add_products([sums], [number], [code.load(row, first) for first in _FIRSTS])
+
+
+def write_step(code: Code, share: Value, out: Value, least: Value, most: Value, *others: Value) -> None:
+    """Write `WIDTH` channels of the next state of a tile."""
+    sums = code.variables([[code.load(share, first) for first in _FIRSTS]])[0]
+    _gather(code, sums, *others)
+    bounds = code.spread(least), code.spread(most)
+    for first, total in zip(_FIRSTS, sums, strict=True):
+        code.store(code.between(code.builder.load(total), *bounds), out, first)
+
+
+def write_step_back(code: Code, state: Value, out: Value, *others: Value) -> None:
+    """Write `WIDTH` channels of the gradient of a tile from that of the next state."""
+    sums = code.variables([[ZERO for _ in _FIRSTS]])[0]
+    _gather(code, sums, *others)
+    for first, total in zip(_FIRSTS, sums, strict=True):
+        value = code.load(state, first)
+        code.store(code.where_between(value, ZERO, LIMIT, code.builder.load(total)), out, first)
+
+
+def write_weigh(
+    code: Code, x: Value, gradient: Value, taps: Value, out: Value, step: Value, places: Value, n: Value
+) -> None:
+    """Add to `WIDTH` channels of one row of the gradient of the weights for each of `TAPS` taps."""
+    build, numbers = code.builder, [code.integer(tap) for tap in range(TAPS)]
+    outs = [code.forward(out, build.mul(step, tap)) for tap in numbers]
+    starts = [code.forward(gradient, code.load_integer(taps, tap)) for tap in numbers]
+    sums = code.variables([[code.load(address, first) for first in _FIRSTS] for address in outs])
+    with code.loop(n) as index:
+        place = code.load_integer(places, index)
+        number = code.load_spread(code.forward(x, place))
+        for start, row in zip(starts, sums, strict=True):
+            here = code.forward(start, place)
+            code.add_products([row], [number], [code.load(here, first) for first in _FIRSTS])
+    for address, row in zip(outs, sums, strict=True):
+        for first, total in zip(_FIRSTS, row, strict=True):
+            code.store(build.load(total), address, first)
+
+
+def expansion(write: Callable[..., Value | None], arguments: tuple[Any, ...], returned: Any) -> tuple[Any, Any]:
+    """What an intrinsic of numba's returns: its types, and what writes its code."""
+
+    def expand(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
+        result = write(Code(builder), *values)
+        return context.get_dummy_value() if result is None else result
+
+    kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
+    return returned(*kinds), expand
