@@ -22,9 +22,10 @@ EXPECTED = {
     "08_accuracy_curve": r"loops-15 after +\d+ steps: 1\.000 complete, 0\.98\d to 1\.000 .*\nfigure: runs/accuracy",
     "09_train_your_own": r"5,760 weights: \d+\.\d% of 2,048 levels complete, not more than .* 41\.1%\n",
     "10_new_architecture": r"12,544 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
+    "11_ppo": r"picture: runs/ppo\.png\nthe same weights on mazes of 8 x 8 tiles: mean return -?\d\.\d{3}\n",
 }
 """Example -> what it prints, as a regular expression."""
-ARGUMENTS = {"09_train_your_own": ["10"], "10_new_architecture": ["3"]}
+ARGUMENTS = {"09_train_your_own": ["10"], "10_new_architecture": ["3"], "11_ppo": ["1024", "4"]}
 """Of examples that take minutes without."""
 WRITTEN = {
     "04_record_video": ["runs/video/four-rooms-episode-0.mp4"],
@@ -35,6 +36,7 @@ WRITTEN = {
         for name in ("checkpoint.safetensors", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png")
     ],
     "10_new_architecture": ["runs/two-layer/checkpoint.safetensors", "runs/two-layer/model.safetensors"],
+    "11_ppo": ["runs/ppo.png"],
 }
 """Files that an example leaves behind."""
 

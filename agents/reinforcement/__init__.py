@@ -15,6 +15,7 @@ except ImportError as error:
     ) from error
 
 from .actor_critic import NCAActorCriticPolicy
+from .learning_curve import LearningCurve
 from .vec_env import PathVecEnv, make_path_vec
 
-__all__ = ["NCAActorCriticPolicy", "PathVecEnv", "make_path_vec"]
+__all__ = ["LearningCurve", "NCAActorCriticPolicy", "PathVecEnv", "make_path_vec"]

@@ -16,8 +16,10 @@ from maze_nca_gym.levels import Tile
 
 from ..learned.arguments import check_count
 
-MEAN_AT_WALLS = -1.5
-"""Beyond -1, which already means no path, so that noise seldom reaches a path on a wall."""
+LARGEST_MEAN = 1.5
+"""Of an action. Beyond 1, which already means a path, so that noise seldom changes what the policy is sure of."""
+FIRST_BIAS = -0.3
+"""Most tiles are no path."""
 N_HIDDEN = 64
 """Width of the critic's hidden layer."""
 
@@ -48,13 +50,12 @@ class NCAFeatures(BaseFeaturesExtractor):
         self.n_iterations = n_iterations
         self.read = nn.Conv2d(n_read, n_channels, 3, padding=1)
         self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False)
-        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload] # faster on the CPU
 
     def forward(self, observation: dict[str, Tensor]) -> Tensor:
         """Features of `maze`, (B, T, H, W), and `state`, (B, 1, H, W)."""
         maze, path = observation["maze"], observation["state"]
         seen = torch.cat([maze, 2 * path - 1], dim=1)
-        read = self.read(seen.contiguous(memory_format=torch.channels_last))
+        read = self.read(seen.contiguous(memory_format=torch.channels_last))  # faster on the CPU
         x = torch.relu(read)
         for _ in range(self.n_iterations):
             x = x + torch.relu(read + self.spread(x)) / 2
@@ -78,22 +79,23 @@ class Undivided(nn.Module):
 
 
 class Actor(nn.Module):
-    """(B, C + 1, H, W) features -> (B, H W) means of the actions: linear at every tile, constant at walls.
+    """(B, C + 1, H, W) features -> (B, H W) means of the actions, 1.5 tanh(w x(p) + b), and -1.5 at walls.
 
     A path never leads over a wall. Saying so here, and not by rewards, keeps the noise at walls, which are most tiles,
-    out of the gradient. All other means are 0, undecided, at first.
+    out of the gradient, as the hyperbolic tangent does at tiles of which the policy is sure. All tiles but walls have
+    the same mean at first.
     """
 
     def __init__(self, n_features: int) -> None:
         super().__init__()
-        self.mean = nn.Conv2d(n_features - 1, 1, 1)
-        nn.init.zeros_(self.mean.weight)
-        nn.init.zeros_(self.mean.bias)  # type: ignore[arg-type] # there is one
+        self.linear = nn.Conv2d(n_features - 1, 1, 1)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
 
     def forward(self, features: Tensor) -> Tensor:
         """The means, row by row."""
-        mean, wall = self.mean(features[:, :-1]), features[:, -1:]
-        return mean.masked_fill(wall > 0.5, MEAN_AT_WALLS).flatten(1)
+        mean, wall = LARGEST_MEAN * torch.tanh(self.linear(features[:, :-1])), features[:, -1:]
+        return mean.masked_fill(wall > 0.5, -LARGEST_MEAN).flatten(1)
 
 
 class Critic(nn.Module):
@@ -137,9 +139,9 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         observation_space: Space[Any],
         action_space: Space[Any],
         lr_schedule: Schedule,
-        n_channels: int = 24,
-        n_iterations: int = 8,
-        log_std_init: float = -0.7,
+        n_channels: int = 16,
+        n_iterations: int = 5,
+        log_std_init: float = -1.0,
         optimizer_class: type[torch.optim.Optimizer] = torch.optim.Adam,
         optimizer_kwargs: dict[str, Any] | None = None,
         use_sde: bool = False,

@@ -16,14 +16,14 @@ from gymnasium.vector import VectorWrapper
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
-from stable_baselines3 import A2C
+from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from maze_nca_gym.agents import reinforcement
-from maze_nca_gym.agents.reinforcement import NCAActorCriticPolicy, PathVecEnv, make_path_vec
+from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, PathVecEnv, make_path_vec
 from maze_nca_gym.levels import Tile, parse
 from maze_nca_gym.wrappers import PathAction
 
@@ -47,7 +47,7 @@ def policy_for(env: Any, **options: Any) -> NCAActorCriticPolicy:
     policy = NCAActorCriticPolicy(
         env.observation_space, env.action_space, lambda _: 1e-3, **{"n_channels": 4, "n_iterations": 3, **options}
     )
-    torch.nn.init.normal_(policy.action_net.mean.weight)  # which is 0 at first
+    torch.nn.init.normal_(policy.action_net.linear.weight)  # which is 0 at first
     return policy
 
 
@@ -245,6 +245,44 @@ class TestPolicy:
         model = A2C(NCAActorCriticPolicy, make_path_vec("MazeDiameter-v0", 4, size=3), seed=0, device="cpu")
         model.learn(40)
         assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
+
+
+def learn(n_steps: int) -> tuple[PPO, LearningCurve]:
+    """Proximal policy optimisation on mazes of 4 x 4 tiles."""
+    env, held_out = (make_path_vec(SHORTEST_PATH, n, size=4, max_episode_steps=8) for n in (128, 100))
+    model = PPO(
+        NCAActorCriticPolicy,
+        env,
+        learning_rate=3e-3,
+        n_steps=4,
+        batch_size=256,
+        n_epochs=1,
+        gamma=0.0,
+        clip_range=0.5,
+        max_grad_norm=0.05,
+        vf_coef=0.1,
+        policy_kwargs={"n_channels": 8, "n_iterations": 4},
+        seed=0,
+        device="cpu",
+    )
+    curve = LearningCurve(held_out, seed=10**6, every=n_steps, n_episodes=200)
+    model.learn(n_steps, callback=curve)
+    return model, curve
+
+
+class TestLearning:
+    def test_beats_itself_untrained(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        _, curve = learn(25_600)
+        untrained, trained = curve.points
+        assert (untrained.n_steps, trained.n_steps) == (0, 25_600)
+        assert untrained.held_out < 0.4
+        assert trained.held_out > 0.7
+        assert f"{trained.held_out:6.3f} on held-out mazes" in capsys.readouterr().out.splitlines()[-1]
+        assert curve.draw(tmp_path / "curve.png", "4 x 4", 0.9).stat().st_size > 10_000
+
+    def test_same_seed_same_weights(self) -> None:
+        first, second = (learn(1024)[0].policy.parameters_to_vector() for _ in range(2))
+        np.testing.assert_array_equal(first, second)
 
 
 def test_a_missing_stable_baselines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
