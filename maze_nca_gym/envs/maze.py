@@ -21,7 +21,7 @@ from maze_nca_gym.envs.spaces import (
     observation_space,
     state_space,
 )
-from maze_nca_gym.envs.tasks import LevelSource, find_task
+from maze_nca_gym.envs.tasks import Choose, LevelSource, as_drawn, find_task
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tile, Tiles
@@ -85,6 +85,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """
         self._task = find_task(task)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
+        self._choose: Choose = as_drawn
         self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
         shape = self._source.shape
         self._shape = (self._n_channels, *shape)
@@ -108,12 +109,19 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """
         super().reset(seed=seed)
         level = check_options(options).get("level")
-        self._begin(self._source.draw(self.np_random)[None] if level is None else self._source.given(level))
+        self._begin(self._next_level() if level is None else self._source.given(level))
         while self._view.show(self.state, 0, self._edit):
-            self._begin(self._source.draw(self.np_random)[None])
+            self._begin(self._next_level())
         start = self._require_start()
         info = {"target": start.target[0].copy(), "solution_length": int(start.length[0])}
         return {"maze": start.maze[0].copy(), "state": self._outcome.channels}, info
+
+    def _next_level(self) -> Tiles:
+        return self._choose(np.zeros(1, np.intp), self._draw)
+
+    def _draw(self, rows: NDArray[np.intp]) -> Tiles:
+        """One new level from the environment's own generator, (1, H, W)."""
+        return self._source.draw(self.np_random)[None]
 
     def _begin(self, tiles: Tiles) -> None:
         target = self._task.solve_all(tiles)
@@ -155,6 +163,18 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def render(self) -> NDArray[np.uint8] | str | None:
         """The picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows it."""
         return self._view.render(self.state, 0, self._n_steps)
+
+    @property
+    def source(self) -> LevelSource:
+        """Where its own levels come from."""
+        return self._source
+
+    def serve(self, choose: Choose) -> None:
+        """Let `choose` say on which levels episodes begin from now on, where a reset is not given one.
+
+        It is called within `reset`, when nothing can fail any more and the last episode is still to be seen in `state`.
+        """
+        self._choose = choose
 
     @property
     def window_closed(self) -> bool:

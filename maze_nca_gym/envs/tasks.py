@@ -70,10 +70,22 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
+Draw = Callable[[NDArray[np.intp]], Tiles]
+"""(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""
+Choose = Callable[[NDArray[np.intp], Draw], Tiles]
+"""(n,) indices of sub-environments whose episodes begin, and that drawing -> the (n, H, W) levels to begin on."""
+
+
+def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
+    """The levels of an environment's own source: how levels are chosen unless `serve` says otherwise."""
+    return draw(rows)
+
+
 class LevelSource:
     """Where the levels of one environment come from: a generator, or a set from which they are drawn evenly.
 
     Attributes:
+        task: whose levels they are.
         shape: (H, W) of every level, borders included.
     """
 
@@ -90,7 +102,7 @@ class LevelSource:
         Raises:
             ValueError: an unknown generator, option, file or name, a bad value, or a level that is unsolvable.
         """
-        self._task = task
+        self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels).tiles)
         if self._set is None:
             if "endpoints" in options:
@@ -127,6 +139,6 @@ class LevelSource:
                 f"this environment's levels are {height} x {width} tiles (border included), the one given has shape "
                 f"{tiles.shape}; make the environment with size={(height - 2, width - 2)} or levels=…"
             )
-        levels = self._task.prepare(np.broadcast_to(tiles, (n, *self.shape)).copy())
-        self._task.solve_all(levels)
+        levels = self.task.prepare(np.broadcast_to(tiles, (n, *self.shape)).copy())
+        self.task.solve_all(levels)
         return levels

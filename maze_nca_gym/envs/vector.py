@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import make_backend
 from maze_nca_gym.envs.spaces import check_n_channels, check_options, observation_space, state_space
-from maze_nca_gym.envs.tasks import LevelSource, find_task
+from maze_nca_gym.envs.tasks import Choose, LevelSource, as_drawn, find_task
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
@@ -76,6 +76,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._max_episode_steps = max_episode_steps
         self._task = find_task(task)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
+        self._choose: Choose = as_drawn
         self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
         self._backend = make_backend(device, output)
         self._autoreset = AutoresetMode(autoreset_mode)
@@ -108,7 +109,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         given = None if level is None else self._source.given(level, self.num_envs)
         self._seed(seeds, mask)
         rows = np.flatnonzero(mask)
-        self._begin(rows, self._draw(rows) if given is None else given[rows])
+        self._begin(rows, self._choose(rows, self._draw) if given is None else given[rows])
         return self._observation(), self._reset_info(mask)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
@@ -130,7 +131,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         infos = self._step_info(~restarting)
         if restarting.any():
             rows = np.flatnonzero(restarting)
-            self._begin(rows, self._draw(rows))
+            self._begin(rows, self._choose(rows, self._draw))
             infos.update(self._reset_info(restarting))
         terminated = self._state.scores.optimal
         truncated = self._past_limit()
@@ -153,7 +154,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         for i in rows:
             final_obs[i] = {key: array[i] for key, array in observation.items()}
         infos = self._step_info(~ended)
-        self._begin(rows, self._draw(rows))
+        self._begin(rows, self._choose(rows, self._draw))
         for key, value in (("final_obs", final_obs), ("final_info", final_info)):
             infos[key], infos[f"_{key}"] = value, self._backend.out(ended.copy())
         return {**infos, **self._reset_info(ended)}
@@ -177,7 +178,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _reset_info(self, mask: NDArray[np.bool_]) -> Infos:
         target, length = self._state.target, self._state.length
-        return self._masked({"target": target, "solution_length": length}, mask)
+        return self.masked({"target": target, "solution_length": length}, mask)
 
     def _step_info(self, mask: NDArray[np.bool_]) -> Infos:
         scores = self._state.scores
@@ -187,9 +188,9 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             "complete": scores.complete,
             "optimal": scores.optimal,
         }
-        return self._masked(values, mask) if mask.any() else {}
+        return self.masked(values, mask) if mask.any() else {}
 
-    def _masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
+    def masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
         """Infos as Gymnasium batches them: zero where they do not apply, and a `_key` mask of where they do."""
         infos: Infos = {}
         for key, array in values.items():
@@ -247,6 +248,24 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         state = self._require_state()
         state = state._replace(channels=self._backend.host(state.channels))
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))
+
+    @property
+    def source(self) -> LevelSource:
+        """Where its own levels come from."""
+        return self._source
+
+    def serve(self, choose: Choose) -> None:
+        """Let `choose` say on which levels episodes begin from now on, where a reset is not given any.
+
+        It is called within `reset` or `step`, when nothing can fail any more. Within the very step that ends episodes,
+        autoreset mode SAME_STEP, these are still to be seen in `state` and `ended`.
+        """
+        self._choose = choose
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """(N,) which episodes have ended and not begun anew."""
+        return self._done
 
     @property
     def state(self) -> Any:
