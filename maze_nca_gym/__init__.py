@@ -1,6 +1,7 @@
 """Gymnasium mazes in which each step is one iteration of a neural cellular automaton.
 
-Importing this package registers `MazeShortestPath-v0` and `MazeDiameter-v0`; it loads neither torch, numba nor pygame.
+Importing this package registers `MazeShortestPath-v0` and `MazeDiameter-v0`, and both with levels that evolve against
+the agent, `MazeShortestPathEvolving-v0` and `MazeDiameterEvolving-v0`. It loads neither torch, numba nor pygame.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ ENVIRONMENTS = {
     "MazeDiameter-v0": ("diameter", 8 * 256),
 }
 """Registered ids -> (task, max_episode_steps)."""
+EVOLVING_ENVIRONMENTS = {
+    "MazeShortestPathEvolving-v0": ENVIRONMENTS["MazeShortestPath-v0"],
+    "MazeDiameterEvolving-v0": ENVIRONMENTS["MazeDiameter-v0"],
+}
+"""Registered ids of the same with evolving levels -> (task, time_limit)."""
 
 for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
     registry.pop(_id, None)  # a second import would warn
@@ -27,4 +33,13 @@ for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
         vector_entry_point="maze_nca_gym.envs.vector:MazeVectorEnv",
         max_episode_steps=_max_episode_steps,
         kwargs={"task": _task},
+    )
+
+for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
+    registry.pop(_id, None)
+    register(
+        _id,
+        entry_point="maze_nca_gym.wrappers.adversarial_evolution:make",
+        vector_entry_point="maze_nca_gym.wrappers.vector_adversarial_evolution:make",
+        kwargs={"task": _task, "time_limit": _time_limit},  # Gymnasium's own limit would lie outside the evolution
     )

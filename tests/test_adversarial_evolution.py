@@ -1,0 +1,501 @@
+"""Levels that evolve against whoever plays them, one environment at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils.env_checker import check_env, data_equivalence
+from gymnasium.utils.env_match import check_environments_match
+from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+
+import maze_nca_gym
+from maze_nca_gym.envs.maze import MazeEnv
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, to_text
+from maze_nca_gym.mutation import mutate
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.wrappers import AdversarialEvolution, PathAction
+from maze_nca_gym.wrappers.evolution import Evolution, Schedule
+
+IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
+SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "batch_size": 4, "interval": 0, "threshold": None}
+"""A small population that evolves all the time."""
+
+every_id = pytest.mark.parametrize("id", IDS)
+
+
+def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
+    env: Any = MazeEnv(**{"size": 5, "n_channels": 1, **options})
+    return TimeLimit(env, max_episode_steps)
+
+
+def evolving(population: Any = None, env: Any = None, **options: Any) -> AdversarialEvolution:
+    """Episodes of one step."""
+    return AdversarialEvolution(
+        bare() if env is None else env, population, **(options if population else SMALL | options)
+    )
+
+
+def tiles_of(env: Any) -> Any:
+    return env.unwrapped.state.tiles[0].copy()
+
+
+def finish(env: Any, regret: float) -> dict[str, Any]:
+    """Play the episode so that its regret is this one, in [0, 1]: a path of strength s has accuracy 1 - (1 - s)^2."""
+    strength = 1 - np.sqrt(regret)
+    ended = False
+    while not ended:
+        *_, terminated, truncated, info = env.step(env.unwrapped.state.target.astype(np.float32) * np.float32(strength))
+        ended = terminated or truncated
+    return dict(info)
+
+
+def kind(info: dict[str, Any]) -> str:
+    if info["level_id"] >= 0:
+        return "replay"
+    return {-1: "given", 0: "fresh"}.get(info["generation"], "candidate")
+
+
+def play(env: Any, n: int, regret: Any = 0.25, seed: int | None = 0) -> list[dict[str, Any]]:
+    """The infos of n resets; a regret may be a function of them."""
+    infos = []
+    for episode in range(n):
+        _, info = env.reset(seed=seed if episode == 0 else None)
+        info["kind"], info["tiles"] = kind(info), tiles_of(env)
+        infos.append(info)
+        finish(env, regret(info) if callable(regret) else regret)
+    return infos
+
+
+def arrays_of(population: LevelPopulation) -> tuple[dict[str, Any], Any]:
+    arrays, state = population.to_arrays()
+    return {name: array.tolist() for name, array in arrays.items()}, state
+
+
+def measured(fitness: list[float], task: str = "shortest-path", size: int = 5, **config: Any) -> LevelPopulation:
+    """A population of random levels with those regrets."""
+    population = LevelPopulation(PopulationConfig(task, **{"capacity": len(fitness), **config}))
+    levels = generate(np.random.default_rng(9), len(fitness), size, endpoints=task == "shortest-path")
+    population.insert(population.fresh(levels), fitness, np.zeros(len(fitness)))
+    return population
+
+
+class TestContract:
+    @every_id
+    @pytest.mark.parametrize("render_mode", [None, *MazeEnv.metadata["render_modes"]])
+    def test_gymnasiums_checker_is_silent(self, id: str, render_mode: str | None) -> None:
+        env = gym.make(id, render_mode=render_mode)
+        check_env(env.unwrapped)
+        with pytest.warns(UserWarning, match="is different from the unwrapped version"):
+            check_env(env, skip_render_check=True)
+        env.close()
+
+    @every_id
+    def test_stable_baselines_checker_only_asks_whether_the_grids_are_images(self, id: str) -> None:
+        checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="install the extra `sb3`")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            checker.check_env(PathAction(gym.make(id, n_channels=1)), warn=True)
+        assert [str(warning.message) for warning in caught if "image" not in str(warning.message)] == []
+
+    @every_id
+    def test_spec_survives_json(self, id: str) -> None:
+        options = {"size": 3, "n_channels": 1, "mutation": "edits", "mutation_options": {"n_edits": 2}, **SMALL}
+        for env in (gym.make(id), gym.make(id, **options), gym.make(id, max_episode_steps=5, **options)):
+            assert env.spec is not None
+            spec = EnvSpec.from_json(env.spec.to_json())
+            assert spec == env.spec == gym.make(spec).spec
+            check_environments_match(env, gym.make(spec), num_steps=40)
+
+    def test_spec_of_a_wrapped_environment(self, tmp_path: Path) -> None:
+        path = measured([0.5] * 3).save(tmp_path / "levels")
+        env = AdversarialEvolution(
+            gym.make("MazeShortestPath-v0", size=5), path, batch_size=2, replay_probability=1, n_initial=3
+        )
+        assert env.spec is not None
+        same = gym.make(EnvSpec.from_json(env.spec.to_json()))
+        assert isinstance(same, AdversarialEvolution)
+        assert arrays_of(same.population) == arrays_of(env.population)
+        assert data_equivalence(env.reset(seed=0), same.reset(seed=0), exact=True)
+
+    @every_id
+    def test_limits_are_those_of_the_environments_without_evolution(self, id: str) -> None:
+        limit = maze_nca_gym.ENVIRONMENTS[id.replace("Evolving", "")][1]
+        env = gym.make(id)
+        assert env.spec is not None
+        assert env.spec.max_episode_steps == limit
+        assert isinstance(env.get_wrapper_attr("population"), LevelPopulation)
+
+    def test_pickled_environment_goes_on(self) -> None:
+        env = evolving()
+        play(env, 30)
+        copy = cloudpickle.loads(cloudpickle.dumps(env))
+        assert data_equivalence(play(env, 30, seed=None), play(copy, 30, seed=None), exact=True)
+        assert arrays_of(env.population) == arrays_of(copy.population)
+
+    def test_statistics_own_the_key_episode(self) -> None:
+        env = RecordEpisodeStatistics(evolving())
+        _, info = env.reset(seed=0)
+        assert "episode" not in info
+        info = finish(env, 0.25)
+        assert info["episode"]["r"] == pytest.approx(1 - info["regret"], abs=1e-6)
+
+    def test_modules_load_no_heavy_library(self) -> None:
+        code = "import sys, maze_nca_gym.wrappers; print(*{name.partition('.')[0] for name in sys.modules})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert {"torch", "numba", "pygame", "stable_baselines3"}.isdisjoint(done.stdout.split())
+
+
+class TestInfo:
+    def test_regret_is_what_is_missing_to_the_accuracy(self) -> None:
+        env = evolving(env=bare(max_episode_steps=3))
+        _, info = env.reset(seed=0)
+        assert (info["level_id"], info["generation"]) == (-1, 0)
+        action = np.random.default_rng(0).random(env.action_space.shape, np.float32)
+        for _ in range(2):
+            assert "regret" not in env.step(action)[4]
+        *_, truncated, info = env.step(action)
+        assert truncated
+        assert info["regret"] == pytest.approx(1 - info["accuracy"])
+        assert type(info["regret"]) is float
+        np.testing.assert_allclose(env.population.members["fitness"], [info["regret"]])
+        assert "regret" not in env.step(action)[4]
+        assert env.population.clock == 1
+
+    def test_loss(self) -> None:
+        env = evolving(regret="loss")
+        env.reset(seed=0)
+        info = finish(env, 0.25)
+        assert info["regret"] == info["loss"] == env.population.members["fitness"][0] > 0
+
+    def test_completed_is_what_is_optimal(self) -> None:
+        env = evolving(n_initial=1, replay_probability=1.0, staleness_weight=0.0)
+        env.reset(seed=0)
+        assert finish(env, 0.0)["optimal"]
+        _, info = env.reset()
+        assert kind(info) == "replay"
+        assert not finish(env, 1.0)["optimal"]
+        assert env.population.complete_rate.tolist() == [0.5]
+        assert env.population.members["fitness"].tolist() == [1.0]
+
+    def test_id_and_generation_are_those_of_the_level_served(self) -> None:
+        env = evolving(env=bare(size=6))
+        kinds = Counter[str]()
+        for _ in range(200):
+            _, info = env.reset()
+            kinds[kind(info)] += 1
+            at = env.population.indices_of([info["level_id"]])
+            if info["level_id"] >= 0:
+                np.testing.assert_array_equal(tiles_of(env), env.population.tiles[at[0]])
+                assert info["generation"] == env.population.members["generation"][at[0]]
+            finish(env, min(info["solution_length"] / 30, 1))
+        assert kinds.keys() == {"fresh", "replay", "candidate"}
+        assert kinds["fresh"] >= 8
+
+
+class TestSeeds:
+    def test_same_seed_same_evolution(self) -> None:
+        first, second, other = evolving(), evolving(), evolving()
+        a, b = (play(env, 100, lambda info: info["solution_length"] / 30) for env in (first, second))
+        assert data_equivalence(a, b, exact=True)
+        assert arrays_of(first.population) == arrays_of(second.population)
+        assert {info["kind"] for info in a} == {"fresh", "replay", "candidate"}
+        c = play(other, 100, lambda info: info["solution_length"] / 30, seed=1)
+        assert not data_equivalence(a, c, exact=True)
+
+    def test_seed_decides_about_replay_too(self) -> None:
+        env = evolving(measured([0.1, 0.2, 0.3, 0.4, 0.5], temperature=10), n_initial=1, batch_size=1, interval=10**6)
+        levels = [[env.reset(seed=seed if i == 0 else None)[1]["level_id"] for i in range(20)] for seed in (3, 3, 4)]
+        assert levels[0] == levels[1] != levels[2]
+
+    def test_environments_own_stream_is_left_alone(self) -> None:
+        plain, env = bare(), evolving(n_initial=3, replay_probability=0.5, batch_size=2, interval=10)
+        fresh = [info["tiles"] for info in play(env, 100) if info["kind"] == "fresh"]
+        assert len(fresh) > 3
+        expected = [(plain.reset(seed=0 if i == 0 else None), tiles_of(plain))[1] for i in range(len(fresh))]
+        np.testing.assert_array_equal(fresh, expected)
+
+    def test_unseeded_environments_differ(self) -> None:
+        population = measured([0.5] * 50)
+        options: dict[str, Any] = {"n_initial": 1, "replay_probability": 1, "batch_size": 1}
+        drawn = {tuple(info["level_id"] for info in play(evolving(population, **options), 5, seed=None)) for _ in "abc"}
+        assert len(drawn) == 3
+
+    @pytest.mark.parametrize("arguments", [{"seed": -1}, {"options": {"level": "?"}}, {"options": {"maze": 1}}])
+    def test_reset_that_fails_changes_nothing(self, arguments: dict[str, Any]) -> None:
+        env, untouched = evolving(), evolving()
+        for each in (env, untouched):
+            play(each, 30)
+            each.reset()
+        with pytest.raises(ValueError, match=r"non-negative|unknown"):
+            env.reset(**arguments)
+        finish(env, 0.04)
+        finish(untouched, 0.04)
+        assert data_equivalence(play(env, 20, seed=None), play(untouched, 20, seed=None), exact=True)
+        assert arrays_of(env.population) == arrays_of(untouched.population)
+
+    def test_seed_of_a_failure_is_forgotten(self) -> None:
+        population = measured([0.5] * 50)
+        options = Schedule(replay_probability=1, n_initial=1)
+        first, second = (Evolution(population, options, (7, 7), 1) for _ in "ab")
+        for evolution in (first, second):
+            with evolution.seeded([3]):
+                pass
+        with pytest.raises(KeyError), first.seeded([4]):
+            raise KeyError
+        ids = []
+        for evolution in (first, second):
+            for _ in range(10):
+                evolution.choose(np.zeros(1, np.intp), lambda rows: np.zeros((len(rows), 7, 7), np.uint8))
+                ids.append(int(evolution.ids[0]))
+        assert ids[:10] == ids[10:]
+
+
+class TestSchedule:
+    def test_fresh_levels_come_first(self) -> None:
+        env = evolving(capacity=20, n_initial=12)
+        kinds = [info["kind"] for info in play(env, 60)]
+        assert kinds[:12] == ["fresh"] * 12
+        assert len(set(kinds[12:])) > 1
+
+    def test_half_the_capacity_by_default(self) -> None:
+        env = evolving(capacity=20, n_initial=None, replay_probability=1.0)
+        assert [info["kind"] for info in play(env, 20)] == ["fresh"] * 10 + ["replay"] * 10
+
+    def test_without_replay_there_are_offspring_and_fresh_levels_where_none_wait(self) -> None:
+        env = evolving(replay_probability=0.0, interval=6)
+        kinds = "".join(info["kind"][0] for info in play(env, 30))
+        assert kinds == "f" * 8 + "ccccff" * 3 + "cccc"
+
+    def test_replay_goes_by_its_probabilities(self) -> None:
+        population = measured([0.1, 0.4, 0.3, 0.2, 0.9], prioritisation="proportional", temperature=1, capacity=10)
+        env = evolving(population, n_initial=5, batch_size=1, interval=10**6, replay_probability=0.75)
+        n = 4000
+        served = [env.reset(seed=2 if i == 0 else None)[1]["level_id"] for i in range(n)]
+        assert served.count(-1) / n == pytest.approx(0.25, abs=0.03)
+        counts = np.bincount([id for id in served if id >= 0], minlength=5)
+        share = 0.7 * np.array([0.1, 0.4, 0.3, 0.2, 0.9]) / 1.9 + 0.3 / 5
+        np.testing.assert_allclose(counts / counts.sum(), share, atol=0.03)
+        assert len(population) == 5
+
+    def test_threshold_keeps_offspring_from_an_agent_that_is_not_good_enough(self) -> None:
+        for regret, kinds in ((0.64, {"fresh", "replay"}), (0.36, {"fresh", "replay", "candidate"})):
+            env = evolving(threshold=0.5, window=5)
+            assert {info["kind"] for info in play(env, 100, regret)} == kinds
+
+    def test_threshold_goes_by_the_last_episodes_that_were_on_no_offspring(self) -> None:
+        env = evolving(threshold=0.5, window=10, replay_probability=0.0, n_initial=1, batch_size=2)
+        regrets = iter([0.81] * 5 + [0.25] * 30)
+        kinds = "".join(info["kind"][0] for info in play(env, 17, lambda info: next(regrets)))
+        # 5 x 0.81 and 5 x 0.25 are 0.53 on average; one more 0.25 makes it 0.474
+        assert kinds == "f" * 11 + "cc" * 3
+
+    def test_offspring_do_not_count_for_the_threshold(self) -> None:
+        env = evolving(threshold=0.5, window=2, n_initial=2, replay_probability=0.0)
+        regret = {"fresh": 0.25, "candidate": 1.0}
+        kinds = [info["kind"] for info in play(env, 18, lambda info: regret[kind(info)])]
+        assert kinds == ["fresh"] * 2 + ["candidate"] * 16
+
+    def test_interval_counts_all_episodes_since_the_last_round(self) -> None:
+        env = evolving(interval=50, batch_size=2, n_initial=2, replay_probability=0.0)
+        at = [i for i, info in enumerate(play(env, 160)) if info["kind"] == "candidate"]
+        assert at == [50, 51, 100, 101, 150, 151]
+
+    def test_offspring_are_members_with_the_noise_of_the_population(self) -> None:
+        env = evolving(n_initial=8, parents="fittest", replay_probability=0.0, mutation_options={"source_rate": 0.0})
+        for _ in range(8):
+            env.reset(seed=len(env.population))
+            finish(env, 0.04 * (1 + len(env.population)))
+        fittest = env.population.members["id"][-4:]
+        _, info = env.reset()
+        parent = env.population.tiles[env.population.indices_of(fittest)[-1]]
+        assert info["generation"] == 1
+        np.testing.assert_array_equal(tiles_of(env) == Tile.SOURCE, parent == Tile.SOURCE)
+
+    def test_a_single_level_can_be_where_evolution_starts(self) -> None:
+        level = mutate(np.random.default_rng(0), generate(np.random.default_rng(1), 1, 4))
+        env = evolving(env=bare(levels=level), n_initial=5)
+        infos = play(env, 60)
+        assert [info["kind"] for info in infos[:5]] == ["fresh"] * 5
+        assert len(env.population) > 1
+        assert {env.population.lineage.ancestors(int(id))[0].parent for id in env.population.members["id"]} == {-1}
+
+
+class TestCompetition:
+    def candidates(self, env: AdversarialEvolution) -> dict[str, Any]:
+        """Go to the next reset that serves an offspring."""
+        while kind(info := env.reset()[1]) != "candidate":
+            finish(env, 0.25)
+        return info
+
+    def full(self) -> AdversarialEvolution:
+        env = evolving(measured([0.25] * 6 + [0.09]), n_initial=7, batch_size=2, interval=0, threshold=None)
+        env.reset(seed=0)
+        return env
+
+    def test_offspring_that_are_no_fitter_stay_out(self) -> None:
+        env = self.full()
+        ids = env.population.members["id"].tolist()
+        for regret in (0.04, 0.0):
+            self.candidates(env)
+            finish(env, regret)
+        assert env.population.members["id"].tolist() == ids
+        assert env.population.n_replacements == 0
+
+    def test_the_fitter_replace_the_least_fit(self) -> None:
+        env = self.full()
+        info = self.candidates(env)
+        level, worst = tiles_of(env), int(np.argmin(env.population.members["fitness"]))
+        dropped = env.population.members["id"][worst]
+        finish(env, 0.64)
+        assert env.population.n_replacements == 1
+        np.testing.assert_array_equal(env.population.tiles[worst], level)
+        member = env.population.members[worst]
+        assert (member["id"], member["generation"]) == (7, info["generation"])
+        assert member["fitness"] == pytest.approx(0.64)
+        assert env.population.indices_of([dropped]).tolist() == [-1]
+
+    def test_fresh_levels_compete_too(self) -> None:
+        env = evolving(measured([0.25] * 3), n_initial=3, interval=10**6, batch_size=1, replay_probability=0.0)
+        for regret, n_replacements in ((0.04, 0), (0.64, 1)):
+            assert kind(env.reset()[1]) == "fresh"
+            finish(env, regret)
+            assert env.population.n_replacements == n_replacements
+
+    def test_a_member_that_was_dropped_meanwhile_is_forgotten(self) -> None:
+        population = measured([0.25])
+        options: dict[str, Any] = {"n_initial": 1, "batch_size": 1, "interval": 10**6}
+        replaying = evolving(population, replay_probability=1, **options)
+        other = evolving(population, replay_probability=0, **options)
+        assert replaying.reset(seed=0)[1]["level_id"] == 0
+        other.reset(seed=0)
+        finish(other, 0.36)
+        finish(replaying, 1.0)
+        assert population.members["id"].tolist() == [1]
+        assert population.members["fitness"] == pytest.approx([0.36])
+        assert population.clock == 2
+
+
+class TestWhatCountsForNothing:
+    def test_an_episode_cut_short(self) -> None:
+        env = evolving(env=bare(max_episode_steps=5))
+        for _ in range(20):
+            env.reset()
+            env.step(env.action_space.sample())
+        assert (len(env.population), env.population.clock) == (0, 0)
+
+    def test_unless_it_is_asked_for(self) -> None:
+        env = evolving(env=bare(max_episode_steps=5), measure_unfinished=True)
+        env.reset()
+        env.reset()
+        assert env.population.clock == 0
+        level = tiles_of(env)
+        env.step(env.unwrapped.state.target.astype(np.float32) / 2)  # type: ignore[attr-defined]
+        env.reset()
+        np.testing.assert_array_equal(env.population.tiles, level[None])
+        np.testing.assert_allclose(env.population.members["fitness"], 0.25)
+
+    def test_a_time_limit_given_to_make_is_outside_and_counts(self) -> None:
+        env = gym.make("MazeShortestPathEvolving-v0", max_episode_steps=2, size=5, n_channels=1, **SMALL)
+        play(env, 50)
+        assert env.get_wrapper_attr("population").clock == 49
+
+    def test_a_level_that_the_user_gives(self) -> None:
+        env = evolving()
+        play(env, 20)
+        before = arrays_of(env.population)
+        given = generate(np.random.default_rng(5), 1, 5)[0]
+        for level in (given, to_text(given)):
+            _, info = env.reset(options={"level": level})
+            np.testing.assert_array_equal(tiles_of(env), given)
+            assert (info["level_id"], info["generation"]) == (-1, -1)
+            assert finish(env, 0.81)["regret"] == pytest.approx(0.81)
+        assert arrays_of(env.population) == before
+        assert kind(env.reset()[1]) != "given"
+
+    def test_a_level_edited_in_the_window(self) -> None:
+        env = evolving(env=bare(max_episode_steps=2))
+        env.reset(seed=0)
+        maze: Any = env.unwrapped
+        row, col = np.argwhere(maze.state.tiles[0, 1:-1, 1:-1] == Tile.WALL)[0] + 1
+        env.step(np.zeros(env.action_space.shape, np.float32))  # type: ignore[arg-type]
+        maze._edit([(row, col)])
+        assert "regret" in finish(env, 0.25)
+        assert (len(env.population), env.population.clock) == (0, 0)
+
+
+class TestPopulations:
+    def test_goes_on_with_a_saved_one(self, tmp_path: Path) -> None:
+        env = evolving()
+        play(env, 60)
+        path = env.population.save(tmp_path / "levels")
+        for given in (path, str(path), LevelPopulation.load(path)):
+            again = evolving(given, env=bare(), n_initial=8, batch_size=2)
+            assert arrays_of(again.population) == arrays_of(env.population)
+            assert kind(again.reset(seed=4)[1]) == "replay"
+
+    def test_is_used_and_not_copied(self) -> None:
+        population = measured([0.5], capacity=10)
+        env = evolving(population, batch_size=2, n_initial=4)
+        assert env.population is population
+        play(env, 3)
+        assert len(population) == 4
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"capacity": 3}, "batch_size=64 exceeds the capacity of 3"),
+            ({"capacity": 3, "batch_size": 3, "n_initial": 4}, "n_initial=4 exceeds the capacity of 3"),
+            ({"replay_probability": -0.1}, r"replay_probability must be a number in \[0, 1\]"),
+            ({"parents": "best"}, "unknown parents 'best'; known: random, fittest, replay"),
+            ({"regret": "value loss"}, "unknown regret 'value loss'; known: accuracy, loss"),
+            ({"batch_size": 0}, "batch_size must be an integer >= 1"),
+            ({"window": 0}, "window must be an integer >= 1"),
+            ({"interval": -1}, "interval must be an integer >= 0"),
+            ({"n_initial": 0}, "n_initial must be an integer >= 1"),
+            ({"threshold": -1.0}, "threshold must be a number > 0 or None"),
+            ({"threshold": float("nan")}, "threshold must be a number > 0 or None"),
+            ({"mutation_options": {"tile_rate": -0.5}}, "tile_rate must be a number"),
+            ({"temperature": 0}, "temperature must be"),
+            ({"task": "diameter", "size": 3}, "unknown options size, task; known: batch_size, capacity,"),
+            ({"population": measured([0.5] * 70, task="diameter")}, "is of the task 'diameter', the environment"),
+            ({"population": measured([0.5] * 70, size=6)}, r"levels are \(8, 8\) tiles, the environment's \(7, 7\)"),
+            ({"population": measured([0.5] * 70), "capacity": 80}, "has its own capacity: leave them out"),
+        ],
+    )
+    def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
+        env, untouched = bare(), bare()
+        with pytest.raises(ValueError, match=message):
+            AdversarialEvolution(env, **options)
+        assert data_equivalence(env.reset(seed=0), untouched.reset(seed=0), exact=True)
+
+    def test_files_that_are_none(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            AdversarialEvolution(bare(), tmp_path / "none.npz")
+        (tmp_path / "bad.npz").write_bytes(b"bad")
+        with pytest.raises(ValueError, match="not a readable population file"):
+            AdversarialEvolution(bare(), tmp_path / "bad.npz")
+
+    def test_environments_that_are_none_of_ours(self) -> None:
+        with pytest.raises(ValueError, match="AdversarialEvolution wraps the environments of maze_nca_gym, not"):
+            AdversarialEvolution(gym.make("CartPole-v1"))
+
+
+@pytest.mark.parametrize(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])
+def test_paths_grow_beyond_what_the_agent_can_do(task: str, longest: int) -> None:
+    env = evolving(env=bare(task=task, size=6), capacity=60, n_initial=60, batch_size=10)
+    infos = play(env, 1500, lambda info: 0.0 if info["solution_length"] <= longest else 1.0)
+    first = np.mean([info["solution_length"] for info in infos[:60]])
+    assert env.population.members["length"].mean() > 1.15 * first
+    assert (env.population.members["length"] > longest).all()
+    assert env.population.members["generation"].max() >= 2

@@ -1,0 +1,297 @@
+"""Levels that evolve in many environments at once, against single ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from numpy.typing import NDArray
+
+import maze_nca_gym
+from maze_nca_gym.agents import load
+from maze_nca_gym.envs.maze import MazeEnv
+from maze_nca_gym.envs.vector import MazeVectorEnv
+from maze_nca_gym.generation import generate
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.wrappers import VectorAdversarialEvolution
+
+IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
+ID = IDS[0]
+OPTIONS: dict[str, Any] = {"size": 4, "n_channels": 1, "time_limit": 4}
+SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "batch_size": 4, "interval": 0, "threshold": None}
+"""A small population that evolves all the time."""
+
+every_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
+
+
+def make(num_envs: int, mode: AutoresetMode = AutoresetMode.NEXT_STEP, id: str = ID, **options: Any) -> Any:
+    env = gym.make_vec(id, num_envs, autoreset_mode=mode.value, **{**OPTIONS, **SMALL, **options})
+    assert isinstance(env, VectorAdversarialEvolution)
+    return env
+
+
+def make_sync(num_envs: int, mode: AutoresetMode, **options: Any) -> SyncVectorEnv:
+    return SyncVectorEnv([lambda: gym.make(ID, **{**OPTIONS, **SMALL, **options})] * num_envs, autoreset_mode=mode)
+
+
+def act(maze: NDArray[np.float32], state: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A path that follows from the observation: some levels are solved at some step, others not, by various regrets."""
+    free = 1 - maze[:, 1]
+    return (0.9 * state + 0.5 * free[:, None] - 0.1 * free.sum(axis=(1, 2))[:, None, None, None] / 4).astype(np.float32)
+
+
+def to_numpy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: to_numpy(item) for key, item in value.items()}
+    return value.numpy() if isinstance(value, torch.Tensor) else value
+
+
+def play(env: Any, n_steps: int, seed: Any = 0, tensors: bool = False) -> Iterator[Any]:
+    """Results of resets and steps; with autoreset disabled, what has ended is reset at once."""
+    observation, infos = env.reset(seed=seed)
+    yield deepcopy(to_numpy(observation)), deepcopy(to_numpy(infos))
+    for _ in range(n_steps):
+        actions: Any = act(to_numpy(observation["maze"]), to_numpy(observation["state"]))
+        result = env.step(torch.from_numpy(actions) if tensors else actions)
+        yield tuple(deepcopy(to_numpy(each)) for each in result)
+        observation, _, terminated, truncated, _ = result
+        if env.metadata["autoreset_mode"] == AutoresetMode.DISABLED and (ended := terminated | truncated).any():
+            observation, infos = env.reset(options={"reset_mask": ended})
+            yield deepcopy(to_numpy(observation)), deepcopy(to_numpy(infos))
+
+
+def assert_equal(a: Any, b: Any, where: str = "") -> None:
+    assert type(a) is type(b), where
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), where
+        for key in a:
+            assert_equal(a[key], b[key], f"{where}/{key}")
+    elif isinstance(a, tuple) or (isinstance(a, np.ndarray) and a.dtype == object):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            assert_equal(x, y, f"{where}[{i}]")
+    elif a is not None:
+        assert a.dtype == b.dtype, where
+        np.testing.assert_array_equal(a, b, err_msg=where)
+
+
+def levels_of(results: Iterator[Any]) -> list[Any]:
+    """Level ids, generations and mazes, where episodes begin."""
+    found = []
+    for observation, *_, infos in results:
+        rows = np.flatnonzero(infos.get("_level_id", []))
+        found += [(infos["level_id"][i], infos["generation"][i], observation["maze"][i].tobytes()) for i in rows]
+    return found
+
+
+def arrays_of(population: LevelPopulation) -> tuple[dict[str, Any], Any]:
+    arrays, state = population.to_arrays()
+    return {name: array.tolist() for name, array in arrays.items()}, state
+
+
+class TestAgainstSingleEnvironments:
+    @every_mode
+    def test_one_is_one(self, mode: AutoresetMode) -> None:
+        env, single = make(1, mode), make_sync(1, mode)
+        results = list(play(env, 400))
+        for i, (a, b) in enumerate(zip(results, play(single, 400), strict=True)):
+            assert_equal(a, b, f"result {i}")
+        assert arrays_of(env.population) == arrays_of(single.envs[0].get_wrapper_attr("population"))
+        assert env.population.n_replacements > 0
+        ids, generations, _ = zip(*levels_of(iter(results)), strict=True)
+        assert max(ids) >= 8
+        assert {(id < 0, generation > 0) for id, generation in zip(ids, generations, strict=True)} >= {
+            (True, False),
+            (True, True),
+            (False, True),
+        }
+
+    @every_mode
+    def test_many_are_many_while_levels_are_fresh(self, mode: AutoresetMode) -> None:
+        options: dict[str, Any] = {"capacity": 1000, "n_initial": 1000}
+        env, single = make(5, mode, **options), make_sync(5, mode, **options)
+        for i, (a, b) in enumerate(zip(play(env, 60, seed=3), play(single, 60, seed=3), strict=True)):
+            assert_equal(a, b, f"result {i}")
+        together = {level.tobytes() for level in env.population.tiles}
+        assert together == {level.tobytes() for e in single.envs for level in e.get_wrapper_attr("population").tiles}
+
+
+class TestModes:
+    def test_same_step_is_disabled_and_reset_at_once(self) -> None:
+        same, disabled = make(6, AutoresetMode.SAME_STEP), make(6, AutoresetMode.DISABLED)
+        assert levels_of(play(same, 200)) == levels_of(play(disabled, 200))
+        assert arrays_of(same.population) == arrays_of(disabled.population)
+        assert same.population.n_replacements > 0
+
+    def test_next_step_is_the_same_where_episodes_end_together(self) -> None:
+        same = make(6, AutoresetMode.SAME_STEP, time_limit=1)
+        following = make(6, AutoresetMode.NEXT_STEP, time_limit=1)
+        assert levels_of(play(same, 100))[:-6] == levels_of(play(following, 199))
+        assert same.population.n_replacements > 0
+
+    @every_mode
+    def test_regret_is_told_where_episodes_end(self, mode: AutoresetMode) -> None:
+        n_ended = 0
+        for result in play(make(4, mode, id="MazeDiameterEvolving-v0"), 100):
+            infos = result[-1]
+            assert "episode" not in infos
+            if len(result) == 2:
+                assert "regret" not in infos
+                continue
+            ended = result[2] | result[3]
+            final = infos.get("final_info", {}) if mode == AutoresetMode.SAME_STEP else infos
+            assert ("regret" in final) == ended.any()
+            if ended.any():
+                np.testing.assert_array_equal(final["_regret"], ended)
+                np.testing.assert_allclose(final["regret"][ended], 1 - final["accuracy"][ended])
+                assert not final["regret"][~ended].any()
+                n_ended += int(ended.sum())
+        assert n_ended >= 50
+
+    @every_mode
+    def test_tensors(self, mode: AutoresetMode) -> None:
+        arrays, tensors = make(3, mode), make(3, mode, output="torch")
+        assert isinstance(tensors.reset()[1]["level_id"], torch.Tensor)
+        for a, b in zip(play(arrays, 100), play(tensors, 100, tensors=True), strict=True):
+            for x, y in zip(a, b, strict=True):
+                if isinstance(x, dict):
+                    x, y = ({k: v for k, v in each.items() if not k.startswith("final")} for each in (x, y))
+                assert_equal(x, y)
+        assert arrays_of(arrays.population) == arrays_of(tensors.population)
+
+
+class TestResets:
+    def test_same_seed_same_evolution(self) -> None:
+        first, second = make(4), make(4)
+        for seed in (0, [1, None, 2, 3]):
+            for a, b in zip(play(first, 80, seed=seed), play(second, 80, seed=seed), strict=True):
+                if seed == 0:
+                    assert_equal(a, b)
+        assert arrays_of(make(4).population) != arrays_of(first.population)
+
+    def test_levels_that_the_user_gives_stay_out(self) -> None:
+        env = make(4, AutoresetMode.DISABLED, time_limit=1)
+        list(play(env, 20))
+        before, clock = env.population.members["id"].tolist(), env.population.clock
+        mask = np.array([True, False, True, False])
+        level = generate(np.random.default_rng(0), 1, 4)[0]
+        _, infos = env.reset(options={"reset_mask": mask, "level": level})
+        np.testing.assert_array_equal(infos["level_id"], np.where(mask, -1, 0))
+        np.testing.assert_array_equal(infos["generation"], np.where(mask, -1, 0))
+        np.testing.assert_array_equal(infos["_generation"], mask)
+        *_, infos = env.step(np.ones(env.action_space.shape, np.float32))
+        assert infos["_regret"].all()
+        assert env.population.clock == clock + 2
+        assert (env.population.tiles != level).any(axis=(1, 2)).all()
+        assert len(set(before) - set(env.population.members["id"].tolist())) <= 2
+
+    def test_episodes_cut_short_count_for_nothing(self) -> None:
+        env = make(3, AutoresetMode.DISABLED)
+        for mask in (None, np.array([True, False, True])):
+            env.reset(options={"reset_mask": mask})
+            env.step(np.zeros(env.action_space.shape, np.float32))
+        assert env.population.clock == 0
+
+    @pytest.mark.parametrize("arguments", [{"seed": -1}, {"seed": [1, 2]}, {"options": {"level": "?"}}])
+    def test_reset_that_fails_changes_nothing(self, arguments: dict[str, Any]) -> None:
+        env, untouched = make(3), make(3)
+        for each in (env, untouched):
+            list(play(each, 30))
+        with pytest.raises((ValueError, gym.error.Error)):
+            env.reset(**arguments)
+        for a, b in zip(play(env, 60, seed=None), play(untouched, 60, seed=None), strict=True):
+            assert_equal(a, b)
+
+
+class TestContract:
+    @pytest.mark.parametrize("id", IDS)
+    def test_spec_survives_json(self, id: str) -> None:
+        env = make(3, id=id)
+        assert env.spec is not None
+        spec = EnvSpec.from_json(env.spec.to_json())
+        for a, b in zip(play(env, 30), play(gym.make_vec(spec), 30), strict=True):
+            assert_equal(a, b)
+
+    @pytest.mark.parametrize("id", IDS)
+    def test_limits_are_those_of_the_environments_without_evolution(self, id: str) -> None:
+        env = gym.make_vec(id, 2)
+        assert env.spec is not None
+        assert env.spec.kwargs["time_limit"] == maze_nca_gym.ENVIRONMENTS[id.replace("Evolving", "")][1]
+
+    def test_wraps_what_make_vec_makes(self) -> None:
+        vector = gym.make_vec("MazeShortestPath-v0", 3, size=4, n_channels=1, max_episode_steps=4)
+        env = VectorAdversarialEvolution(vector, **SMALL)
+        assert isinstance(env.unwrapped, MazeVectorEnv)
+        assert (env.num_envs, env.metadata) == (3, vector.metadata)
+        for a, b in zip(play(env, 40), play(make(3), 40), strict=True):
+            assert_equal(a, b)
+
+    def test_worker_processes_evolve_populations_of_their_own(self) -> None:
+        envs = gym.make_vec(ID, 2, vectorization_mode="sync", **OPTIONS, **SMALL)
+        list(play(envs, 30))
+        first, second = (e.get_wrapper_attr("population") for e in envs.envs)  # type: ignore[attr-defined]
+        assert arrays_of(first) != arrays_of(second)
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"capacity": 3}, "batch_size=4 exceeds the capacity of 3"),
+            ({"measure_unfinished": True}, "measure_unfinished"),
+            ({"interval": -1}, "interval must be an integer >= 0"),
+            ({"population": LevelPopulation(), "threshold": None}, "has its own capacity: leave them out"),
+        ],
+    )
+    def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            make(2, **options)
+
+    def test_environments_that_are_none_of_ours(self) -> None:
+        for env in (SyncVectorEnv([lambda: MazeEnv(size=3)]), gym.make_vec("CartPole-v1", 2)):
+            with pytest.raises(ValueError, match="wraps the batched environments of maze_nca_gym, not"):
+                VectorAdversarialEvolution(env)
+
+    def test_stable_baselines_trains_on_it(self) -> None:
+        pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
+        from maze_nca_gym.agents.reinforcement.vec_env import make_path_vec
+
+        env = make_path_vec(ID, 4, size=4, max_episode_steps=3, **SMALL)
+        env.seed(0)
+        env.reset()
+        regrets = []
+        for step in range(30):
+            actions = np.random.default_rng(step).uniform(-1, 1, (4, 1, 6, 6)).astype(np.float32)
+            _, _, dones, infos = env.step(actions)
+            for done, info in zip(dones, infos, strict=True):
+                assert ("regret" in info) == done
+                regrets += [(info["regret"], info["episode"]["r"]) for _ in range(int(done))]
+        assert len(regrets) >= 40
+        for regret, total in regrets:
+            assert regret == pytest.approx(1 - total, abs=1e-5)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.name)
+def test_paths_grow_beyond_what_the_agent_can_do(mode: AutoresetMode) -> None:
+    policy = load("shortest-path-bfs")  # which takes 2 (tiles - 1) + 2 steps
+    options: dict[str, Any] = {"size": 8, "n_channels": None, "time_limit": 14, "capacity": 100, "n_initial": 100}
+    env = make(32, mode, **options, batch_size=32)
+    observation, infos = env.reset(seed=0)
+    first = infos["solution_length"].mean()
+    state = None
+    ended = np.ones(32, np.bool_)
+    n_episodes = 0
+    while n_episodes < 2500:
+        actions, state = policy.predict(observation, state, ended)
+        observation, _, terminated, truncated, _ = env.step(actions)
+        ended = terminated | truncated
+        n_episodes += int(ended.sum())
+    lengths = env.population.members["length"]
+    print(f"{first:.1f} tiles at first, {lengths.mean():.1f} after {n_episodes} episodes")
+    assert (lengths > 7).mean() > 0.9
+    assert lengths.mean() > 1.5 * first
