@@ -2,6 +2,7 @@
 
     python examples/11_ppo.py [steps] [size] [picture]
 
+Seven minutes on one core: a mean return of about 0.9 on mazes of 8 x 8 tiles that it has not seen (docs/ppo.png).
 Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
