@@ -23,6 +23,7 @@ EXPECTED = {
     "09_train_your_own": r"5,760 weights: \d+\.\d% of 2,048 levels complete, not more than .* 41\.1%\n",
     "10_new_architecture": r"12,544 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
     "11_ppo": r"picture: runs/ppo\.png\nthe same weights on mazes of 8 x 8 tiles: mean return -?\d\.\d{3}\n",
+    "12_adversarial_evolution": r"4,0\d\d episodes: solutions of 1[6-9]\.\d tiles, .*\npicture .*: runs/evolution\.png",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {"09_train_your_own": ["10"], "10_new_architecture": ["3"], "11_ppo": ["1024", "4"]}
@@ -37,6 +38,7 @@ WRITTEN = {
     ],
     "10_new_architecture": ["runs/two-layer/checkpoint.safetensors", "runs/two-layer/model.safetensors"],
     "11_ppo": ["runs/ppo.png"],
+    "12_adversarial_evolution": ["runs/evolution.png"],
 }
 """Files that an example leaves behind."""
 
