@@ -18,7 +18,7 @@ from .sparse import TAPS
 from .sparse import WIDTH as SPARSE_WIDTH
 from .vectors import LANES
 
-SPARSE = 0.25
+SPARSE = 0.3
 """Maps of which no larger share is not zero have nothing but that read; with more, reading all may be faster.
 
 Networks whose channels `sparse.WIDTH` does not divide always read all.
