@@ -112,6 +112,18 @@ class TestARun:
         assert main(TINY) == 0
         assert "\npictures: runs/train/fast/curves.png, runs/train/fast/rollouts.png\n" in capsys.readouterr().out
 
+    def test_levels_that_evolve_are_kept_and_named(self, capsys):
+        evolving = ["--evolve", "--population-size", "30", "--evolve-every", "5", "--evolve-below", "100"]
+        assert main([*TINY, *OFTEN, *evolving, "--mutation", "edits"]) == 0
+        assert "\nlevels: runs/train/fast/population.npz\nmodel: " in capsys.readouterr().out
+        assert metrics()[-1]["n_rounds"] == 4
+        assert metrics()[-1]["mean_solution_length"] > 2
+        levels = str(FOLDER / "population.npz")
+        assert main(["solve", "shortest-path-bfs", "--levels", levels, "--n", "4", "--picture", "none"]) == 0
+        assert " --evolve True " in json.loads((FOLDER / "config.json").read_text())["command"]
+        assert main([*TINY, "--overwrite"]) == 0
+        assert "population.npz" not in files(FOLDER)
+
     def test_events_for_tensorboard(self):
         assert main([*TINY, "--tensorboard"]) == 0
         assert re.match(r"tb/events\.out\.tfevents\.", files(FOLDER)[-1])
@@ -294,6 +306,9 @@ WRONG = {
     "--n-channels 0": "n_channels must be from 1",
     "--kernel-size 4": "kernel_size must be odd, got 4",
     "--n-layers None": "n_layers must be a number unless there is a pool",
+    "--n-offspring 5": "without levels that evolve there is no n_offspring: set evolve",
+    "--evolve --parents all": "unknown parents 'all'; known: random, fittest, replay",
+    "--evolve maybe": "unknown preset 'maybe'",
     "--task chess": "unknown task 'chess'; known: shortest-path, diameter",
     "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
     "--device quantum": "unknown device 'quantum'",
@@ -335,6 +350,13 @@ class TestOptions:
         command = parse(["train", *words.split()])
         assert TrainingConfig(**vars(command.configuration)) == replace(preset("paper-diameter"), seed=3)
         assert command.folder == Path("runs/train/paper-diameter")
+
+    def test_a_switch_alone_switches_on(self):
+        words = "--evolve paper-diameter --compile --normalise-gradients False --max_pool --overwrite"
+        command = parse(["train", *words.split()])
+        changed = {"evolve": True, "compile": True, "normalise_gradients": False, "max_pool": True}
+        assert TrainingConfig(**vars(command.configuration)) == replace(preset("paper-diameter"), **changed)
+        assert (command.preset, command.overwrite) == ("paper-diameter", True)
 
     def test_a_command_line_says_all_that_differs(self):
         config = replace(preset("extrapolate"), families=("caves",), pool_steps=(3, 5), cut_corners=None, compile=True)

@@ -1,7 +1,7 @@
 """Training policies by supervised rollouts (paper, section "Experimental setup")."""
 
 from .config import PRESETS, TrainingConfig, changed, preset
-from .loop import CHECKPOINT, MODEL, Rhythm, train
+from .loop import CHECKPOINT, LEVELS, MODEL, Rhythm, train
 from .report import Line, Report, Silence
 from .run_report import RunReport
 from .state import TrainingState
@@ -10,6 +10,7 @@ from .workers import Workers, find_workers
 
 __all__ = [
     "CHECKPOINT",
+    "LEVELS",
     "MODEL",
     "PRESETS",
     "Diverged",

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, cast
 
-from ..evaluation.level_sets import FAMILIES
+from maze_nca_gym.population import PopulationConfig
+
 from ..learned.arguments import TASK_OF_TILES
-from ..policy import TASKS, Policy
+from ..policy import Policy
 from ..weights import MODELS, model_class, shapes_of
+from .checks import check, check_values
 from .draws import torch_draws
-from .losses import LOSSES
-from .schedules import SCHEDULES
 
 TILES_OF_TASK = {task: n_tiles for n_tiles, task in TASK_OF_TILES.items()}
-PRECISIONS = ("float32", "bfloat16")
-LEAST_SIZE = 4
-"""Smaller levels of some families do not exist, hence no sets that are held out."""
 OPTIONS = (
     "kernel_size",
     "cut_corners",
@@ -70,7 +66,8 @@ class TrainingConfig:
     """Inner sizes of the levels. With several, one is drawn for each update, and they join one after the other:
     of k sizes, the i-th after (i - 1) / k of the updates."""
     n_levels: int | None = None
-    """Levels of a fixed training set; None for fresh ones at every update."""
+    """Levels of a fixed training set; None for fresh ones at every update. With `evolve`: of the first population,
+    None for a full one."""
     long_fraction: float = 0.0
     """Part of every batch that are long levels: each has the longest solution of `long_of` candidates."""
     long_of: int = 4
@@ -102,6 +99,43 @@ class TrainingConfig:
     state_noise: float = 0.0
     """With a pool: standard deviation of what is added to the states before a rollout."""
 
+    evolve: bool = False
+    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
+    Regret is the squared error of the path, clipped to [0, 1], over that of an empty path: 1 - accuracy."""
+    population_size: int = 10_000
+    """Most levels of the population."""
+    population_fresh: float = 0.0
+    """Part of every batch that are fresh levels, which may enter the population; the others are replayed from it."""
+    evolve_every: int = 200
+    """Updates from one chance of a round of offspring to the next."""
+    evolve_below: float = 0.5
+    """The chance is taken if the mean regret of the batches since the last one is below this."""
+    n_offspring: int = 64
+    """Mutated levels of a round, which enter in the place of members of lower score."""
+    parents: str = "random"
+    """Who gets offspring: random (the paper's), fittest (those of highest score) or replay (drawn as for a batch)."""
+    mutation: str = "flip"
+    """flip (the paper's) or edits (ACCEL's)."""
+    tile_rate: float = 0.1
+    """flip: probability that an inner tile turns from wall to empty or back."""
+    source_rate: float = 0.05
+    """flip: probability that the source moves."""
+    n_edits: int = 5
+    """edits: how many."""
+    prioritisation: str = "uniform"
+    """How scores become replay weights: uniform (the paper's), rank, proportional or top-k."""
+    temperature: float = 0.3
+    """rank, proportional: the lower, the more of the replay goes to the highest scores."""
+    top_k: int = 64
+    """top-k: how many levels are replayed."""
+    staleness_weight: float = 0.0
+    """Part of the replay that goes by how long ago levels were seen."""
+    eviction: str = "fitness"
+    """Whom a fitter level replaces: the one of lowest score (fitness), or of lowest replay probability
+    ("replay weight")."""
+    score: str = "regret"
+    """regret, or learnability: p (1 - p) with the probability p that the model completes the level."""
+
     precision: str = "float32"
     """float32, or bfloat16 (autocast): faster on GPUs and CPUs that have it in hardware, much slower elsewhere."""
     compile: bool = False
@@ -110,18 +144,38 @@ class TrainingConfig:
     """Of all that is drawn: initial weights, levels, pool."""
 
     def __post_init__(self) -> None:
-        _check_types(self)
-        _check_choices(self)
-        _check_ranges(self)
-        for family in self.families:
-            _check(family in FAMILIES, f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+        check_values(self)
+        self.population_config  # noqa: B018 - raises ValueError where it refuses an option
         one_layer = self.model_options | ({} if self.n_layers is None else {"n_layers": 1})
         shapes_of(model_class(self.model), one_layer)  # raises ValueError where the model refuses an option
 
     @property
     def n_fresh(self) -> int:
-        """Levels that are drawn for an update: all of its batch, or with a pool the newcomers alone."""
+        """Levels that are drawn for an update: all of its batch, or with a pool or population the newcomers alone."""
+        if self.evolve:
+            return round(self.population_fresh * self.batch_size)
         return round(self.pool_fresh * self.batch_size) if self.pool_size else self.batch_size
+
+    @property
+    def population_config(self) -> PopulationConfig:
+        """How the population of a run that evolves chooses levels.
+
+        Raises:
+            ValueError: unknown names, or a bad value.
+        """
+        flip = {"tile_rate": self.tile_rate, "source_rate": self.source_rate}
+        return PopulationConfig(
+            task=self.task,
+            capacity=self.population_size,
+            prioritisation=self.prioritisation,
+            temperature=self.temperature,
+            top_k=self.top_k,
+            staleness_weight=self.staleness_weight,
+            eviction=self.eviction,
+            score=self.score,
+            mutation=self.mutation,
+            mutation_options=flip if self.mutation == "flip" else {"n_edits": self.n_edits},
+        )
 
     @property
     def model_options(self) -> dict[str, Any]:
@@ -159,123 +213,10 @@ class TrainingConfig:
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
         unknown, missing = sorted(set(values) - names), sorted(names - set(values))
-        _check(not unknown, f"a configuration has no field {', '.join(unknown)}")
-        _check(not missing, f"the configuration lacks {', '.join(missing)}")
+        check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+        check(not missing, f"the configuration lacks {', '.join(missing)}")
         fixed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
         return cls(**fixed)
-
-
-def _check_types(config: TrainingConfig) -> None:
-    hints = get_type_hints(TrainingConfig)
-    for field in fields(config):
-        value = getattr(config, field.name)
-        _check(_is_of(value, hints[field.name]), f"{field.name} must be of type {field.type}, got {value!r}")
-
-
-def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of a simple type, a union or a tuple of them; an integer is a float, a bool no number."""
-    arguments = get_args(hint)
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if not arguments:
-        return isinstance(value, hint)
-    if getattr(hint, "__origin__", None) is tuple:
-        if not isinstance(value, tuple):
-            return False
-        items = arguments[:1] * len(value) if Ellipsis in arguments else arguments
-        return len(items) == len(value) and all(map(_is_of, value, items))
-    return any(_is_of(value, argument) for argument in arguments)
-
-
-def _check_choices(config: TrainingConfig) -> None:
-    choices: dict[str, Any] = {
-        "task": TASKS,
-        "model": MODELS,
-        "loss": LOSSES,
-        "schedule": SCHEDULES,
-        "precision": PRECISIONS,
-    }
-    for name, allowed in choices.items():
-        if getattr(config, name) not in allowed:
-            raise ValueError(f"unknown {name} {getattr(config, name)!r}; known: {', '.join(allowed)}")
-
-
-def _check_ranges(config: TrainingConfig) -> None:
-    ranges: dict[str, tuple[float, float]] = {
-        "n_channels": (1, 2**16),
-        "long_fraction": (0, 1),
-        "long_of": (1, 1024),
-        "batch_size": (1, 2**20),
-        "n_updates": (1, 10**9),
-        "ema_decay": (0, 0.999999),
-        "pool_size": (0, 2**20),
-        "pool_fresh": (0, 1),
-        "state_noise": (0, 10),
-        "learning_rate": (1e-8, 10),
-        "seed": (0, 2**63 - 1),
-    }
-    for name, (least, most) in ranges.items():
-        if not least <= getattr(config, name) <= most:
-            raise ValueError(f"{name} must be from {least:,} to {most:,}, got {getattr(config, name):,}")
-    _check(
-        config.n_levels is None or 1 <= config.n_levels <= 2**24,
-        f"n_levels must be None or from 1 to {2**24:,}, got {config.n_levels}",
-    )
-    _check(bool(config.families), f"families must name at least one of {', '.join(FAMILIES)}")
-    _check(
-        bool(config.sizes) and all(LEAST_SIZE <= size <= 1024 for size in config.sizes),
-        f"sizes must be from {LEAST_SIZE} to 1,024, at least one, got {config.sizes}",
-    )
-    at = config.loss_at
-    _check(
-        bool(at) and at[-1] == 1 and at[0] > 0 and all(a < b for a, b in itertools.pairwise(at)),
-        f"loss_at must ascend within (0, 1] and end with 1, got {at}",
-    )
-    _check_lengths(config)
-    _check_pool(config)
-    _check(
-        config.n_fresh >= len(config.families) or bool(config.pool_size and not config.pool_fresh),
-        f"an update needs a fresh level of each of {len(config.families)} families, it has {config.n_fresh}: "
-        f"raise batch_size{' or pool_fresh' if config.pool_size else ''}",
-    )
-
-
-def _check_lengths(config: TrainingConfig) -> None:
-    if config.n_layers is None:
-        _check(config.model == "NCA", f"n_layers must be a number for a model of class {config.model}")
-        _check(config.pool_size > 0, "n_layers must be a number unless there is a pool, which draws the iterations")
-    else:
-        _check(1 <= config.n_layers <= 4096, f"n_layers must be from 1 to 4,096, got {config.n_layers}")
-    fixed_size = config.model == "MLP"
-    _check(not fixed_size or len(config.sizes) == 1, f"an MLP is built for one size, got sizes {config.sizes}")
-    _check(
-        config.n_levels is None or len(config.sizes) == 1,
-        f"a fixed training set has levels of one size, got sizes {config.sizes}",
-    )
-
-
-def _check_pool(config: TrainingConfig) -> None:
-    if not config.pool_size:
-        _check(config.state_noise == 0, "state_noise needs a pool: set pool_size")
-        return
-    _check(
-        config.pool_size >= config.batch_size,
-        f"pool_size must be 0 or at least batch_size {config.batch_size}, got {config.pool_size}",
-    )
-    _check(config.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
-    _check(
-        config.model == "NCA" and config.shared_weights is not False and config.skip_connections is not False,
-        "a pool needs an NCA with shared weights and skip connections: other models depend on the step",
-    )
-    least, most = config.pool_steps
-    _check(1 <= least <= most <= 4096, f"pool_steps must be two numbers from 1 to 4,096, ascending, got {least, most}")
-
-
-def _check(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
 
 
 _PAPER = TrainingConfig(
@@ -289,9 +230,13 @@ _PAPER = TrainingConfig(
     schedule="constant",
 )
 
+_PAPER_DIAMETER = replace(_PAPER, task="diameter", cut_corners=False, max_pool=True)
+
 PRESETS: dict[str, TrainingConfig] = {
     "paper-shortest-path": _PAPER,
-    "paper-diameter": replace(_PAPER, task="diameter", cut_corners=False, max_pool=True),
+    "paper-diameter": _PAPER_DIAMETER,
+    "paper-shortest-path-evolved": replace(_PAPER, evolve=True),
+    "paper-diameter-evolved": replace(_PAPER_DIAMETER, evolve=True),
     "fast": TrainingConfig(
         n_channels=32,
         n_layers=40,
@@ -318,8 +263,8 @@ PRESETS: dict[str, TrainingConfig] = {
         state_noise=0.02,
     ),
 }
-"""Name -> configuration. `paper-...` are the paper's best on a fixed training set, `fast` is ours for one size and
-`extrapolate` for every size and family."""
+"""Name -> configuration. `paper-...` are the paper's best on a fixed training set, `...-evolved` on one that evolves,
+`fast` is ours for one size and `extrapolate` for every size and family."""
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -329,7 +274,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
         ValueError: bad values, or unknown fields.
     """
     unknown = sorted(set(changes) - {field.name for field in fields(config)})
-    _check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+    check(not unknown, f"a configuration has no field {', '.join(unknown)}")
     if changes.get("model", config.model) in MODELS:
         known = inspect.signature(model_class(changes.get("model", config.model))).parameters
         changes = {name: None for name in OPTIONS if name not in known} | changes

@@ -34,6 +34,7 @@ STYLE: dict[Any, Any] = {
     "legend.borderaxespad": 0.2,
 }
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
+LENGTH = "mean_solution_length"
 UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
 """Of time, in seconds; one is used from so many of them on."""
 MANY = 40
@@ -45,18 +46,25 @@ SMOOTHED = 0.04
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
     """Write loss, validation and learning rate against updates and time as a PNG file; returns its path.
 
+    Where levels evolve a panel shows how long their solutions are.
+
     Args:
         lines: at least one, in the order of updates.
         title: above them.
         path: the file.
     """
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 9), dpi=120, layout="constrained")
+        evolving = any(LENGTH in line for line in lines)
+        heights = (3, 3, 1.7, 1.4) if evolving else (3, 3, 1.4)
+        figure = Figure(figsize=(9, 11 if evolving else 9), dpi=120, layout="constrained")
         FigureCanvasAgg(figure)
-        loss, validation, rate = figure.subplots(3, 1, sharex=True, height_ratios=(3, 3, 1.4))
+        loss, validation, *lengths, rate = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         figure.suptitle(title, color=INK, fontsize=14)
         _draw_loss(loss, lines)
         _draw_validation(validation, lines)
+        for axes in lengths:
+            _plot(axes, *_column(lines, LENGTH), BLUE, "")
+            axes.set_ylabel("solution length\n(training)")
         _draw_rate(rate, lines)
         rate.set(xlabel="updates", xlim=(0, lines[-1]["update"]))
         rate.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles
+from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.solvers import diameter, shortest_path
 
 from ..evaluation.level_sets import (
@@ -51,6 +53,10 @@ class Batch:
     def __getitem__(self, index: slice | NDArray[np.int64]) -> Batch:
         return Batch(self.tiles[index], self.target[index])
 
+    def one_hot(self, n_tiles: int, device: torch.device) -> Tensor:
+        """(N, n_tiles, H, W) float32 on a device: what models get."""
+        return torch.from_numpy(one_hot(self.tiles, n_tiles)).to(device, non_blocking=True)
+
 
 def concatenate(batches: list[Batch]) -> Batch:
     """One batch of many of one size."""
@@ -71,11 +77,11 @@ class LevelStream:
         return sizes[int(draws(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
-        """The levels that an update needs: `batch_size`, or with a pool its newcomers alone."""
+        """The levels that an update needs: `batch_size`, or with a pool or a population its newcomers alone."""
         config = self.config
-        if config.n_levels is None:
+        if config.n_levels is None or config.evolve:
             return self.draw(draws(config.seed, "levels", update), config.n_fresh, self.size(update))
-        return self._fixed[self._of_epochs(update)]
+        return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
         """Fresh levels: the families in turn, a `long_fraction` of each long, shuffled; none that is held out.
@@ -106,9 +112,9 @@ class LevelStream:
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
         """Levels of a family, those held out drawn anew."""
-        tiles, held_out = self._draw(rng, family, n, size), _held_out(size, self.config.task)
+        tiles = self._draw(rng, family, n, size)
         for _ in range(PATIENCE):
-            refused = np.flatnonzero(is_reserved(tiles, held_out))
+            refused = np.flatnonzero(is_held_out(tiles, self.config.task))
             if not len(refused):
                 return tiles
             tiles[refused] = self._draw(rng, family, len(refused), size)
@@ -126,13 +132,18 @@ class LevelStream:
         return tiles
 
     @cached_property
-    def _fixed(self) -> Batch:
-        assert self.config.n_levels is not None
-        return self.draw(draws(self.config.seed, "fixed levels"), self.config.n_levels, self.config.sizes[0])
+    def fixed(self) -> Batch:
+        """The `n_levels` of a fixed training set, and what a population begins with.
+
+        Raises:
+            ValueError: nearly all levels of this size are held out.
+        """
+        n_levels = self.config.n_levels or self.config.population_size
+        return self.draw(draws(self.config.seed, "fixed levels"), n_levels, self.config.sizes[0])
 
     def _of_epochs(self, update: int) -> NDArray[np.int64]:
         """Which levels of the fixed set an update sees: every level once an epoch, in an order of its own."""
-        n_levels, batch_size = len(self._fixed), self.config.batch_size
+        n_levels, batch_size = len(self.fixed), self.config.batch_size
         places = np.arange(update * batch_size, (update + 1) * batch_size)
         indices = np.empty(batch_size, np.int64)
         for epoch in np.unique(places // n_levels):
@@ -167,6 +178,11 @@ def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterato
 def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
     """(N, H, W) canonical solutions of (N, H, W) tiles."""
     return shortest_path(tiles) if task == "shortest-path" else diameter(tiles)
+
+
+def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
+    """Which of (N, H, W) square levels no training may see, (N,) bool."""
+    return is_reserved(tiles, _held_out(tiles.shape[1] - 2, task))
 
 
 @cache

@@ -17,8 +17,8 @@ from .updates import update
 from .validation import validate
 from .workers import Workers
 
-CHECKPOINT, MODEL = "checkpoint.safetensors", "model.safetensors"
-"""Files of a run: what it goes on from, and what it is for."""
+CHECKPOINT, MODEL, LEVELS = "checkpoint.safetensors", "model.safetensors", "population.npz"
+"""Files of a run: what it goes on from, what it is for, and the levels that it has ended with if they evolve."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
 
     Args:
         state: a fresh or a loaded one; is changed.
-        folder: gets `checkpoint.safetensors` and `model.safetensors`.
+        folder: gets `checkpoint.safetensors` and `model.safetensors`, and at the end `population.npz` of levels that
+            evolve.
         workers: who shares the work.
         report: is told of everything.
         rhythm: how often.
@@ -71,6 +72,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
             run.step(batch)
             if workers.any(stop.is_set()):
                 break
+        run.save_levels()  # first, so that a run whose last checkpoint there is has them
         run.save()
     if state.update < state.config.n_updates:
         raise KeyboardInterrupt
@@ -121,13 +123,21 @@ class _Run:
             "learning_rate": state.optimiser.param_groups[0]["lr"],
             "levels_per_second": n_levels / max(state.seconds - self.line_began, 1e-9),
         }
+        if state.evolution is not None:
+            line |= state.evolution.line()
         return line | validate(state.best_model, self.held_out, state.config) if with_validation else line
 
     def tidy(self) -> None:
         """Remove what runs that were killed have left half written."""
         if not self.workers.rank:
-            for name in (CHECKPOINT, MODEL):
+            for name in (CHECKPOINT, MODEL, LEVELS):
                 remove_partial(self.folder / name)
+
+    def save_levels(self) -> None:
+        """Write the population, after the last update alone."""
+        state = self.state
+        if state.evolution is not None and state.update == state.config.n_updates and not self.workers.rank:
+            state.evolution.population.save(self.folder / LEVELS)
 
     def save(self) -> None:
         """Write the checkpoint and the model."""

@@ -64,6 +64,8 @@ class ProgressLine(Silence):
         parts = [f"update {update:,} of {last:,}", f"loss {line['loss']:.4f}"]
         if self._complete is not None:
             parts.append(f"{size}x{size} complete {self._complete:.1%}".replace("%", " %"))
+        if "mean_solution_length" in line:
+            parts.append(f"path {line['mean_solution_length']:.1f}")
         parts.append(f"{line['levels_per_second']:,.0f} levels/s")
         return ", ".join(parts if update == last else [*parts, f"{duration(self._left())} left"])
 

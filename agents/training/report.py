@@ -10,7 +10,8 @@ from ..policy import Policy
 Line: TypeAlias = Mapping[str, float]
 """What is measured at an update: `update`, `seconds` (of training), `loss` (mean since the last line),
 `learning_rate` and `levels_per_second`; after a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on
-levels held out."""
+levels held out. Where levels evolve also what `LevelPopulation.statistics` gives, such as `mean_solution_length`, with
+`n_rounds` of offspring so far and `evolution_seconds`, their part of `seconds`."""
 
 
 class Report(Protocol):

@@ -17,11 +17,14 @@ from ..learned.fused.unrolling import Sharing
 from ..policy import Policy
 from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
 from .config import TrainingConfig
+from .evolution import Evolution
 from .pool import StatePool
 
-KIND = "maze_nca_gym checkpoint 1"
+KIND, CALLED = "maze_nca_gym checkpoint 1", "checkpoint"
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """Adam's, by torch's names."""
+POPULATION = "population"
+"""What the names of an evolution's tensors begin with."""
 
 
 @dataclass(eq=False)
@@ -34,6 +37,7 @@ class TrainingState:
         optimiser: Adam over them.
         average: the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
+        evolution: the levels of a configuration whose levels evolve, else None.
         update: updates made.
         seconds: that they took, over all sessions.
     """
@@ -43,12 +47,23 @@ class TrainingState:
     optimiser: Adam
     average: Policy | None
     pools: dict[int, StatePool] = field(default_factory=dict)
+    evolution: Evolution | None = None
     update: int = 0
     seconds: float = 0.0
 
     @classmethod
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
-        """A run before its first update."""
+        """A run before its first update.
+
+        Raises:
+            ValueError: its levels are to evolve, and nearly all of their size are held out.
+        """
+        state = cls._without_levels(config, device)
+        state.evolution = Evolution.start(config) if config.evolve else None
+        return state
+
+    @classmethod
+    def _without_levels(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
         model = config.make_model().to(device)
         average = copy.deepcopy(model) if config.ema_decay else None
         if config.compile:
@@ -72,6 +87,7 @@ class TrainingState:
             "update": self.update,
             "seconds": self.seconds,
             "pools": sorted(self.pools),
+            "evolution": None if self.evolution is None else self.evolution.description(),
         }
         save_tensors(path, KIND, description, self._tensors())
 
@@ -84,6 +100,8 @@ class TrainingState:
             tensors |= {f"{name}.{key}": moments.get(name, torch.zeros_like(parameter)) for name in MOMENTS}
         for size, pool in self.pools.items():
             tensors |= {f"pool {size}.{key}": tensor for key, tensor in pool.tensors().items()}
+        if self.evolution is not None:
+            tensors |= {f"{POPULATION}.{key}": tensor for key, tensor in self.evolution.tensors().items()}
         return tensors
 
     @classmethod
@@ -94,8 +112,8 @@ class TrainingState:
             FileNotFoundError: there is no such file.
             ValueError: it is no checkpoint, or damaged; the message says what is wrong.
         """
-        description, tensors = load_tensors(path, KIND, "checkpoint", _check)
-        state = cls.start(TrainingConfig.from_json(description["config"]), device)
+        description, tensors = load_tensors(path, KIND, CALLED, _check)
+        state = cls._without_levels(TrainingConfig.from_json(description["config"]), device)
         state.update, state.seconds = description["update"], description["seconds"]
         state.model.load_state_dict(_under("model", tensors))
         if state.average is not None:
@@ -103,7 +121,15 @@ class TrainingState:
         state._load_moments(tensors)
         for size in description["pools"]:
             state.pools[size] = StatePool.from_tensors(_under(f"pool {size}", tensors))
+        if state.config.evolve:
+            state._load_evolution(path, description["evolution"], tensors)
         return state
+
+    def _load_evolution(self, path: Path, description: Any, tensors: dict[str, Tensor]) -> None:
+        try:
+            self.evolution = Evolution.from_tensors(description, _under(POPULATION, tensors), self.config)
+        except ValueError as error:
+            raise ValueError(f"{path} is not a readable {CALLED}: {error}") from error
 
     def _load_moments(self, tensors: dict[str, Tensor]) -> None:
         if not self.update:
@@ -128,7 +154,7 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _check(description: Any, shapes: Shapes) -> None:
     """Compare a file's tensors with those that such a run has at such a time, before anything of it is made."""
-    check_keys(description, "config", "update", "seconds", "pools")
+    check_keys(description, "config", "update", "seconds", "pools", "evolution")
     config = TrainingConfig.from_json(description["config"])
     update, seconds, pools = description["update"], description["seconds"], description["pools"]
     if type(update) is not int or not 0 <= update <= config.n_updates:
@@ -137,6 +163,8 @@ def _check(description: Any, shapes: Shapes) -> None:
         raise ValueError(f"its seconds must be a number, at least 0, got {seconds!r}")
     if not isinstance(pools, list) or not set(pools) <= set(config.sizes if config.pool_size else ()):
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
+    if (description["evolution"] is not None) != config.evolve:
+        raise ValueError(f"its evolution does not go with a configuration of which evolve is {config.evolve}")
     with torch.device("meta"):  # without memory: a file cannot ask for more than it holds
         model = config.make_model()
     groups: dict[str, Mapping[str, Tensor]] = {"model": model.state_dict()}
@@ -147,4 +175,6 @@ def _check(description: Any, shapes: Shapes) -> None:
         levels = (config.pool_size, size + 2, size + 2)
         expected |= {f"pool {size}.tiles": levels, f"pool {size}.target": levels}
         expected[f"pool {size}.states"] = (levels[0], config.n_channels, *levels[1:])
+    if config.evolve:  # `Evolution.from_tensors` checks them
+        expected |= {key: shape for key, shape in shapes.items() if key.startswith(f"{POPULATION}.")}
     check_shapes(shapes, expected)

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from maze_nca_gym.levels import one_hot
-
 from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
@@ -31,22 +29,35 @@ class Diverged(RuntimeError):
 
 
 def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> float:
-    """Make one update; returns the loss before it, averaged over the workers.
+    """Make one update, after which the levels may evolve; returns the loss before it, averaged over the workers.
 
     Args:
         state: is changed.
-        batch: the levels of this update; with a pool, its newcomers.
+        batch: the levels of this update; with a pool or a population, its newcomers.
         stream: fills new pools.
         workers: who shares the batch.
 
     Raises:
         Diverged: on every worker; the weights are as they were.
     """
+    config, evolution = state.config, state.evolution
+    if evolution is None:
+        return _learn(state, batch, stream, workers)[0]
+    replay = evolution.replay(config, state.update, batch)
+    loss, path = _learn(state, replay.batch, stream, workers)
+    evolution.note(replay, path, workers)
+    evolution.evolve(state.model, config, state.update, workers)
+    return loss
+
+
+def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[float, Tensor]:
+    """Change the weights; also returns the (B, H, W) paths of this worker's share after the last iteration."""
     config = state.config
     for group in state.optimiser.param_groups:
         group["lr"] = config.learning_rate * SCHEDULES[config.schedule](state.update / config.n_updates)
     state.optimiser.zero_grad()
-    loss = _pooled(state, batch, stream, workers) if config.pool_size else _from_zeros(state, batch, workers)
+    roll_out = _pooled if config.pool_size else _from_zeros
+    loss, after = roll_out(state, batch, stream, workers)
     gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
     _check(float(loss), gradients, state.update + 1)
@@ -56,7 +67,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     state.update += 1
     if state.average is not None:
         _follow(state.average, state.model, min(config.ema_decay, state.update / (state.update + 9)))
-    return float(loss)
+    return float(loss), after[:, PATH]
 
 
 def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
@@ -65,14 +76,14 @@ def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
         raise Diverged(f"before update {number} the loss was {loss:.3g}, the norm of its gradient {norm:.3g}")
 
 
-def _from_zeros(state: TrainingState, batch: Batch, workers: Workers) -> Tensor:
+def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
     assert config.n_layers is not None
     share = batch[workers.rank :: workers.size]
-    return _backward(state, share, None, config.n_layers, workers)[0]
+    return _backward(state, share, None, config.n_layers, workers)
 
 
-def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> Tensor:
+def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     """From the states that the levels have come to, which then go back to the pool."""
     config = state.config
     rng = draws(config.seed, "pool", state.update)
@@ -87,7 +98,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached)
-    return loss
+    return loss, after
 
 
 def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
@@ -101,9 +112,9 @@ def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
 def _backward(
     state: TrainingState, batch: Batch, start: Tensor | None, n_steps: int, workers: Workers
 ) -> tuple[Tensor, Tensor]:
-    """The loss of a rollout, and with a pool its last state; the gradients are left at the parameters."""
+    """The loss of a rollout and its last state, the path alone without a pool; the parameters get their gradients."""
     config, device = state.config, workers.device
-    maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles)).to(device, non_blocking=True)
+    maze = batch.one_hot(state.model.n_tiles, device)
     target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
     start = None if start is None else start.to(device)
     n_returned = None if config.pool_size else PATH + 1  # a pool alone needs more than the path

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
@@ -72,9 +72,19 @@ def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:
         SystemExit: as `tyro.cli`.
         ValueError: an unknown preset; the message lists the known ones.
     """
+    arguments = list(_switched_on(arguments))
     guess = arguments[0] if arguments and arguments[0] in PRESETS else Train.preset
     command = _parse(arguments, style, guess)
     return command if command.preset == guess else _parse(arguments, style, command.preset)
+
+
+def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
+    """The arguments, with True after every switch of the configuration that stands alone: --evolve, --compile ..."""
+    switches = {flag(f.name) for f in fields(TrainingConfig) if str(f.type).startswith("bool")}
+    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        yield word
+        if word.replace("_", "-") in switches and after not in ("True", "False", "None"):
+            yield "True"
 
 
 def _parse(arguments: Sequence[str], style: Any, name: str) -> ConfiguredTrain:

@@ -20,7 +20,8 @@ class Train:
     """Train a policy on the exact solutions of mazes, or go on with a run that was stopped.
 
     Ctrl-C saves and ends; the same command goes on. The run's folder gets model.safetensors, which the other commands
-    take for a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors.
+    take for a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors. Levels that evolve
+    are in population.npz at the end, which the other commands take for --levels.
     """
 
     preset: Annotated[Positional[str], arg(metavar="[PRESET]")] = "fast"

@@ -13,6 +13,7 @@ import torch
 
 from maze_nca_gym.agents.training import (
     CHECKPOINT,
+    LEVELS,
     MODEL,
     Diverged,
     Report,
@@ -88,7 +89,7 @@ def _make_folder(folder: Path, overwrite: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if overwrite:
-            names = (CHECKPOINT, MODEL, METRICS, CURVES, ROLLOUTS, DESCRIPTION)
+            names = (CHECKPOINT, MODEL, LEVELS, METRICS, CURVES, ROLLOUTS, DESCRIPTION)
             for path in [*(folder / name for name in names), *(folder / EVENTS).glob("events.out.tfevents.*")]:
                 path.unlink(missing_ok=True)
     except OSError as error:
@@ -190,7 +191,12 @@ def _summarise(folder: Path, state: TrainingState) -> None:
             f"{percent(last['complete'])}, optimal {percent(last['optimal'])}"
         }
     print_facts(facts)
-    for label, names in (("metrics", [METRICS]), ("pictures", [CURVES, ROLLOUTS]), ("model", [MODEL])):
+    for label, names in (
+        ("metrics", [METRICS]),
+        ("pictures", [CURVES, ROLLOUTS]),
+        ("levels", [LEVELS]),
+        ("model", [MODEL]),
+    ):
         paths = [str(folder / name) for name in names if (folder / name).exists()]
         if paths:
             print(f"{label}: {', '.join(paths)}")

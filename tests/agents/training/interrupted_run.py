@@ -1,10 +1,10 @@
 """A program that trains, from the checkpoint if there is one, and says so line by line.
 
-    python interrupted_run.py FOLDER SAVE                   trains
-    python interrupted_run.py FOLDER SAVE SEED SIGNALS ...  trains in a child for each signal, then to the end
+    python interrupted_run.py FOLDER CONFIG SAVE                   trains
+    python interrupted_run.py FOLDER CONFIG SAVE SEED SIGNALS ...  trains in a child for each signal, then to the end
 
-SAVE is the seconds from checkpoint to checkpoint. The second form imports everything once and forks, so that a child
-starts at once; it prints what became of each as JSON.
+CONFIG is a name in `CONFIGS`, SAVE the seconds from checkpoint to checkpoint. The second form imports everything once
+and forks, so that a child starts at once; it prints what became of each as JSON.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from typing import TextIO
 
 import torch
 import torch._dynamo  # what Adam imports at its first step
-from training_runs import ALONE, CPU, POOL, tiny
+from training_runs import ACCEL, ALONE, CPU, POOL, tiny
 
 from maze_nca_gym import _jit
 from maze_nca_gym.agents.learned.fused import compiling
-from maze_nca_gym.agents.training import CHECKPOINT, Rhythm, Silence, TrainingState, data, train
+from maze_nca_gym.agents.training import CHECKPOINT, Rhythm, Silence, TrainingConfig, TrainingState, data, train
 
-CONFIG = tiny(**{**POOL, "sizes": (6,)}, n_channels=8, ema_decay=0.9, learning_rate=0.002, n_updates=240)
+USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
+CONFIGS = {
+    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=240),
+    "evolving": tiny(**{**ACCEL, **USUAL, "population_size": 40}, n_updates=90),
+}
 MOST = 8
 """Updates that a child makes before it gets its signal; twenty such children do not reach the end."""
 MOMENT = 0.02
@@ -45,14 +49,14 @@ class Lines(Silence):
         print("update", file=self.out, flush=True)
 
 
-def train_in(folder: Path, save: float, out: TextIO) -> None:
+def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> None:
     checkpoint = folder / CHECKPOINT
     print("ready", file=out, flush=True)
-    state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(CONFIG, CPU)
+    state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
     train(state, folder, ALONE, Lines(out), Rhythm(log=1, validate=150, save=save))
 
 
-def fork(folder: Path, save: float) -> tuple[int, TextIO]:
+def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO]:
     """A child that trains, and its lines."""
     here, there = os.pipe()
     child = os.fork()
@@ -62,7 +66,7 @@ def fork(folder: Path, save: float) -> tuple[int, TextIO]:
     code = FAILED
     try:
         os.close(here)
-        train_in(folder, save, os.fdopen(there, "w"))
+        train_in(folder, config, save, os.fdopen(there, "w"))
         code = 0
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -76,10 +80,10 @@ def ended(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def interrupt(folder: Path, save: float, number: int, rng: random.Random) -> dict[str, object]:
+def interrupt(folder: Path, config: TrainingConfig, save: float, number: int, rng: random.Random) -> dict[str, object]:
     """Every third child, or so, is interrupted while it starts, the others during an update or what follows it."""
     n_updates = max(0, rng.randint(-MOST // 2, MOST))
-    child, lines = fork(folder, save)
+    child, lines = fork(folder, config, save)
     with lines:
         for _ in range(1 + n_updates):
             lines.readline()
@@ -93,31 +97,32 @@ def interrupt(folder: Path, save: float, number: int, rng: random.Random) -> dic
     }
 
 
-def finish(folder: Path, save: float) -> int:
+def finish(folder: Path, config: TrainingConfig, save: float) -> int:
     """The exit code of a child that nobody interrupts."""
-    child, lines = fork(folder, save)
+    child, lines = fork(folder, config, save)
     with lines:
         lines.read()
     return ended(child)
 
 
-def main(folder: Path, save: float, seed: str, *names: str) -> None:
+def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: str) -> None:
     compiling.compiled()
-    data.validation_batch(CONFIG)
-    data._held_out(CONFIG.sizes[0], CONFIG.task)
+    data.validation_batch(config)
+    data._held_out(config.sizes[0], config.task)
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
     whole.mkdir()
     pieces.mkdir()
-    codes = [finish(whole, save)]
-    interrupted = [interrupt(pieces, save, signal.Signals[name], rng) for name in names]
-    codes.append(finish(pieces, save))
+    codes = [finish(whole, config, save)]
+    interrupted = [interrupt(pieces, config, save, signal.Signals[name], rng) for name in names]
+    codes.append(finish(pieces, config, save))
     print(json.dumps({"codes": codes, "interrupted": interrupted}))
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     _jit.wait()
-    if len(sys.argv) > 3:
-        main(Path(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])
+    where, what, every = Path(sys.argv[1]), CONFIGS[sys.argv[2]], float(sys.argv[3])
+    if len(sys.argv) > 4:
+        main(where, what, every, *sys.argv[4:])
     else:
-        train_in(Path(sys.argv[1]), float(sys.argv[2]), sys.stdout)
+        train_in(where, what, every, sys.stdout)

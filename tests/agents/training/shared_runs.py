@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import torch
-from training_runs import POOL, content, tiny
+from training_runs import ACCEL, EVOLVING, POOL, content, tiny
 
 from maze_nca_gym.agents.training import CHECKPOINT, Diverged, Rhythm, Silence, TrainingState, find_workers, loop, train
 
@@ -21,6 +21,8 @@ CONFIGS = {
     "fresh": tiny(),
     "pools": tiny(**POOL, ema_decay=0.9),
     "fixed": tiny(n_levels=20, loss="cross-entropy", model="MLP", n_nodes=16),
+    "evolving": tiny(**EVOLVING),
+    "ACCEL": tiny(**ACCEL),
     "stopped": tiny(),
     "exploding": tiny(learning_rate=10.0),
     "indivisible": tiny(batch_size=9),

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
+from training_runs import ACCEL, ALONE, CPU, EVOLVING, POOL, content, make_updates, started, tiny
 
 import maze_nca_gym
 from maze_nca_gym.agents import policy
@@ -27,6 +27,8 @@ RUNS = {
     "pools of two sizes": {**POOL, "ema_decay": 0.9},
     "long levels of two sizes": {"sizes": (6, 7), "long_fraction": 0.5, "families": ("random", "perfect")},
     "one cycle": {"schedule": "one-cycle"},
+    "evolving levels": EVOLVING,
+    "evolving as in ACCEL": {**ACCEL, "ema_decay": 0.9, "task": "diameter"},
     "GAT": {"model": "GAT"},
     "unshared": {"shared_weights": False, "max_pool": True, "task": "diameter"},
 }
@@ -229,7 +231,8 @@ def test_a_small_file_cannot_ask_for_much_memory(config, tmp_path):
         ({"pools": [[6], 7]}, "unhashable type"),
         ({"config": None}, "a configuration must be an object"),
         ({"config": []}, "a configuration must be an object"),
-        ({"comment": ""}, "its description must hold `config`, `update`, `seconds`, `pools` and `sha256`"),
+        ({"comment": ""}, "its description must hold `config`, `update`, `seconds`, `pools`, `evolution` and `sha256`"),
+        ({"evolution": {}}, "its evolution does not go with a configuration of which evolve is False"),
     ],
 )
 def test_descriptions_that_do_not_fit(saved, change, message):

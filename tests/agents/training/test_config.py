@@ -8,6 +8,7 @@ import torch
 
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, preset
+from maze_nca_gym.agents.training.checks import EVOLUTION
 
 POOL = {"pool_size": 64, "n_layers": None}
 VARIED = TrainingConfig(
@@ -24,11 +25,19 @@ VARIED = TrainingConfig(
     compile=True,
     seed=2**63 - 1,
 )
+EVOLVING = TrainingConfig(evolve=True, n_levels=64, mutation="edits", eviction="replay weight", evolve_below=1)
 
 
 @pytest.mark.parametrize(
     ("name", "n_weights"),
-    [("paper-shortest-path", 84_480), ("paper-diameter", 149_760), ("fast", 5_760), ("extrapolate", 21_760)],
+    [
+        ("paper-shortest-path", 84_480),
+        ("paper-diameter", 149_760),
+        ("paper-shortest-path-evolved", 84_480),
+        ("paper-diameter-evolved", 149_760),
+        ("fast", 5_760),
+        ("extrapolate", 21_760),
+    ],
 )
 def test_presets_have_the_weights_of_the_paper(name, n_weights):
     model = preset(name).make_model()
@@ -38,10 +47,10 @@ def test_presets_have_the_weights_of_the_paper(name, n_weights):
 
 
 def test_every_preset_is_tested_above():
-    assert len(PRESETS) == 4
+    assert len(PRESETS) == 6
 
 
-@pytest.mark.parametrize("config", [*PRESETS.values(), VARIED], ids=[*PRESETS, "varied"])
+@pytest.mark.parametrize("config", [*PRESETS.values(), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
 def test_survives_json(config):
     again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert again == config
@@ -106,6 +115,20 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
             {**POOL, "pool_fresh": 0.001},
             "an update needs a fresh level of each of 1 families, it has 0: .* or pool_fre",
         ),
+        (
+            {"n_offspring": 8, "score": "regret", "top_k": 1},
+            "levels that evolve there is no n_offspring, top_k: set evol",
+        ),
+        ({**POOL, "evolve": True}, "levels that evolve have no states that last: set pool_size to 0"),
+        ({"evolve": True, "sizes": (8, 9)}, r"levels that evolve are of one size, got sizes \(8, 9\)"),
+        ({"evolve": True, "n_levels": 11_000}, "n_levels must be at most population_size 10,000, got 11000"),
+        ({"evolve": True, "population_fresh": 0.001}, "it has 0: raise batch_size or population_fresh"),
+        ({"evolve": True, "parents": "all"}, "unknown parents 'all'; known: random, fittest, replay"),
+        ({"evolve": True, "mutation": "swap"}, "unknown mutation 'swap'; known: flip, edits"),
+        ({"evolve": True, "tile_rate": 0, "source_rate": 0}, "tile_rate and source_rate are both 0"),
+        ({"evolve": True, "prioritisation": "age"}, "unknown prioritisation 'age'; known: rank, top-k"),
+        ({"evolve": True, "eviction": "age"}, "unknown eviction 'age'; known: fitness, replay weight"),
+        ({"evolve": True, "score": "loss"}, "unknown score 'loss'; known: regret, learnability"),
         ({"edge_features": True}, "a model of class NCA has no option edge_features; its options: kernel_size, cut_"),
         ({"model": "GAT", "traversable_edges_only": True}, "class GAT has no option traversable_edges_only; its opti"),
         ({"model": "MLP", "shared_weights": True}, "class MLP has no option shared_weights; its options: n_nodes"),
@@ -132,17 +155,41 @@ def test_values_that_are_refused(changes, message):
         ("pool_size", 0, 2**20),
         ("pool_fresh", 0, 1),
         ("state_noise", 0, 10),
+        ("population_size", 1, 2**20),
+        ("population_fresh", 0, 1),
+        ("evolve_every", 1, 10**9),
+        ("evolve_below", 0, 100),
+        ("n_offspring", 1, 2**20),
+        ("tile_rate", 0, 1),
+        ("source_rate", 0, 1),
+        ("n_edits", 1, 1024),
+        ("temperature", 0.001, 1000),
+        ("top_k", 1, 2**20),
+        ("staleness_weight", 0, 1),
         ("learning_rate", 1e-8, 10),
         ("seed", 0, 2**63 - 1),
     ],
 )
 def test_ranges(name, least, most):
     around = {"batch_size": {"pool_size": 0}, "state_noise": {"pool_size": 64}}.get(name, {})
+    around |= {"evolve": True} if name in EVOLUTION else {}
     for value in (least, most):
         assert getattr(TrainingConfig(**{**around, name: value}), name) == value
     for value in (least - 1, most + 1, -(10**400), *([float("nan"), float("inf")] if name == "learning_rate" else [])):
         with pytest.raises(ValueError, match=rf"{name} must be from {least:,} to {most:,}, got {value:,}"):
             TrainingConfig(**{**around, name: value})
+
+
+def test_every_option_of_evolution_has_a_range_or_names():
+    names = {"parents", "mutation", "prioritisation", "eviction", "score"}
+    ranged = next(mark for mark in test_ranges.pytestmark if mark.name == "parametrize").args[1]
+    assert set(EVOLUTION) == names | ({name for name, *_ in ranged} & set(EVOLUTION))
+
+
+def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
+    for name in ("paper-shortest-path", "paper-diameter"):
+        assert replace(preset(f"{name}-evolved"), evolve=False) == preset(name)
+    assert changed(preset("fast"), evolve=True).population_config.prioritisation == "uniform"
 
 
 NUMBERS = (
@@ -155,6 +202,11 @@ NUMBERS = (
     "long_of",
     "seed",
     "kernel_size",
+    "population_size",
+    "evolve_every",
+    "n_offspring",
+    "n_edits",
+    "top_k",
 )
 
 
@@ -198,6 +250,6 @@ def test_json_that_is_no_object(values):
 
 def test_unknown_presets():
     with pytest.raises(
-        ValueError, match="unknown preset 'slow'; known: paper-shortest-path, paper-diameter, fast, ext"
+        ValueError, match="unknown preset 'slow'; known: paper-shortest-path, paper-diameter, paper-sho"
     ):
         preset("slow")

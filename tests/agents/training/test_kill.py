@@ -16,7 +16,7 @@ import interrupted_run
 import pytest
 from training_runs import ALONE, CPU, content, started
 
-from maze_nca_gym.agents.training import CHECKPOINT, MODEL, Diverged, Rhythm, Silence, TrainingState, train
+from maze_nca_gym.agents.training import CHECKPOINT, LEVELS, MODEL, Diverged, Rhythm, Silence, TrainingState, train
 from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.agents.weights import load_model
 
@@ -25,9 +25,9 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"
 EVERY_UPDATE, NEVER = "0", "3600"
 
 
-def interrupt(folder: Path, save: str, seed: int, names: list[str]) -> list[dict]:
+def interrupt(folder: Path, config: str, save: str, seed: int, names: list[str]) -> list[dict]:
     """Run to the end without and with these signals; what became of each that got one."""
-    command = [*PROGRAM, str(folder), save, str(seed), *names]
+    command = [*PROGRAM, str(folder), config, save, str(seed), *names]
     run = subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True, text=True, timeout=120)
     found = json.loads(run.stdout)
     assert found["codes"] == [0, 0], run.stderr
@@ -35,18 +35,21 @@ def interrupt(folder: Path, save: str, seed: int, names: list[str]) -> list[dict
 
 
 def assert_same_ends(folder: Path) -> None:
-    """Both runs ended with the same weights, moments, average and pool, and left nothing else."""
+    """Both runs ended with the same weights, moments, average, pool and population, and left nothing else."""
     whole, pieces = folder / "whole", folder / "pieces"
     assert (whole / MODEL).read_bytes() == (pieces / MODEL).read_bytes()
     states = [TrainingState.load(run / CHECKPOINT, CPU) for run in (whole, pieces)]
     for state in states:
         state.seconds = 0.0
     assert content(states[0], folder) == content(states[1], folder)
-    assert {path.name for path in pieces.iterdir()} == {CHECKPOINT, MODEL}
+    levels = {LEVELS} if states[0].config.evolve else set()
+    assert {path.name for path in pieces.iterdir()} == {CHECKPOINT, MODEL} | levels
+    for name in levels:
+        assert (whole / name).read_bytes() == (pieces / name).read_bytes()
 
 
 def test_killed_twenty_times_a_run_ends_with_the_same_weights(tmp_path):
-    killed = interrupt(tmp_path, EVERY_UPDATE, 1, ["SIGKILL"] * 20)
+    killed = interrupt(tmp_path, "pool", EVERY_UPDATE, 1, ["SIGKILL"] * 20)
     assert [piece["code"] for piece in killed] == [-signal.SIGKILL] * 20
     updates = [piece["update"] for piece in killed]
     assert updates == sorted(updates), "a checkpoint got lost"
@@ -56,9 +59,19 @@ def test_killed_twenty_times_a_run_ends_with_the_same_weights(tmp_path):
     assert_same_ends(tmp_path)
 
 
+def test_killed_while_its_levels_evolve_a_run_ends_with_the_same_levels(tmp_path):
+    killed = interrupt(tmp_path, "evolving", EVERY_UPDATE, 3, ["SIGKILL"] * 6)
+    assert [piece["code"] for piece in killed] == [-signal.SIGKILL] * 6
+    assert len({piece["update"] for piece in killed}) >= 3
+    assert_same_ends(tmp_path)
+    end = TrainingState.load(tmp_path / "pieces" / CHECKPOINT, CPU).evolution
+    assert end.n_rounds == 30
+    assert end.population.n_replacements > 20
+
+
 def test_asked_to_stop_a_run_saves_and_ends(tmp_path):
     """No checkpoint is due while it runs, so what is not saved at the end is lost."""
-    stopped = interrupt(tmp_path, NEVER, 2, ["SIGINT", "SIGTERM"] * 4)
+    stopped = interrupt(tmp_path, "pool", NEVER, 2, ["SIGINT", "SIGTERM"] * 4)
     while_starting = {-signal.SIGTERM}
     assert {piece["code"] for piece in stopped} - while_starting == {interrupted_run.INTERRUPTED}
     updates = [piece["update"] for piece in stopped]
@@ -74,17 +87,19 @@ def test_true_processes_killed_twenty_times(tmp_path):
     rng, pieces = random.Random(3), tmp_path / "pieces"
     for folder in (tmp_path / "whole", pieces):
         folder.mkdir()
-    subprocess.run([*PROGRAM, str(tmp_path / "whole"), EVERY_UPDATE], check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        [*PROGRAM, str(tmp_path / "whole"), "pool", EVERY_UPDATE], check=True, capture_output=True, timeout=120
+    )
     for number in range(20):
-        run = subprocess.Popen([*PROGRAM, str(pieces), EVERY_UPDATE], stdout=subprocess.PIPE, text=True)
+        run = subprocess.Popen([*PROGRAM, str(pieces), "pool", EVERY_UPDATE], stdout=subprocess.PIPE, text=True)
         with run, run.stdout as lines:
             for _ in range(0 if number % 4 == 0 else 1 + rng.randint(0, interrupted_run.MOST)):
                 lines.readline()
             time.sleep(rng.uniform(0, 3 if number % 4 == 0 else interrupted_run.MOMENT))
             run.kill()
         assert run.returncode == -signal.SIGKILL
-    assert 20 <= TrainingState.load(pieces / CHECKPOINT, CPU).update < interrupted_run.CONFIG.n_updates
-    subprocess.run([*PROGRAM, str(pieces), EVERY_UPDATE], check=True, capture_output=True, timeout=120)
+    assert 20 <= TrainingState.load(pieces / CHECKPOINT, CPU).update < interrupted_run.CONFIGS["pool"].n_updates
+    subprocess.run([*PROGRAM, str(pieces), "pool", EVERY_UPDATE], check=True, capture_output=True, timeout=120)
     assert_same_ends(tmp_path)
 
 

@@ -150,6 +150,14 @@ class TestPictures:
         with Image.open(tmp_path / "curves.png") as image:
             assert image.size == (1080, 1080)
 
+    def test_where_levels_evolve_a_panel_shows_how_long_their_solutions_are(self, tmp_path, capsys):
+        with RunReport(tmp_path, CONFIG) as report:
+            report.log(logged(10, mean_solution_length=14.23))
+            report.log(logged(20, mean_solution_length=15.5))
+        with Image.open(tmp_path / "curves.png") as image:
+            assert image.size == (1080, 1320)
+        assert "loss 0.1000, path 14.2, 640 levels/s" in capsys.readouterr().out
+
     def test_nothing_happened_nothing_drawn(self, tmp_path):
         with RunReport(tmp_path, CONFIG):
             pass

@@ -354,6 +354,26 @@ OPTIONS = {
     "state_noise": st.sampled_from((0.0, 0.1)),
     "precision": st.sampled_from(("float32", "bfloat16")),
 }
+EVOLUTION = {
+    "evolve": st.just(True),
+    "pool_size": st.just(0),
+    "n_layers": st.sampled_from((1, 5)),
+    "sizes": st.just((9,)),
+    "state_noise": st.just(0.0),
+    "n_levels": st.sampled_from((None, 5)),
+    "population_size": st.sampled_from((5, 9)),
+    "population_fresh": st.sampled_from((0.0, 0.5, 1.0)),
+    "evolve_every": st.sampled_from((1, 3)),
+    "evolve_below": st.sampled_from((0.0, 100.0)),
+    "n_offspring": st.sampled_from((1, 7)),
+    "parents": st.sampled_from(("random", "fittest", "replay")),
+    "mutation": st.sampled_from(("flip", "edits")),
+    "prioritisation": st.sampled_from(("uniform", "rank", "proportional", "top-k")),
+    "top_k": st.sampled_from((1, 99)),
+    "staleness_weight": st.sampled_from((0.0, 1.0)),
+    "eviction": st.sampled_from(("fitness", "replay weight")),
+    "score": st.sampled_from(("regret", "learnability")),
+}
 POOLED = {"pool_size": st.sampled_from((8, 9)), "model": st.just("NCA"), "n_levels": st.none()}
 OPTIONS_OF = {
     "NCA": ("kernel_size", "cut_corners", "shared_weights", "max_pool", "skip_connections"),
@@ -372,7 +392,8 @@ def config_of(values: dict[str, object]) -> TrainingConfig | None:
         return None
 
 
-CONFIGS = st.one_of(st.fixed_dictionaries(OPTIONS), st.fixed_dictionaries({**OPTIONS, **POOLED})).map(config_of)
+KINDS = [OPTIONS, {**OPTIONS, **POOLED}, {**OPTIONS, **EVOLUTION}]
+CONFIGS = st.one_of(*map(st.fixed_dictionaries, KINDS)).map(config_of)
 
 
 def check_that_it_trains(config: TrainingConfig, folder: Path) -> None:

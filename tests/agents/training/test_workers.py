@@ -8,17 +8,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import shared_runs
 import torch
 from training_runs import ALONE, CPU, make_updates
 
-from maze_nca_gym.agents.training import CHECKPOINT, MODEL, TrainingState, Workers
+from maze_nca_gym.agents.training import CHECKPOINT, LEVELS, MODEL, TrainingState, Workers
 from maze_nca_gym.agents.weights import load_model
 
 pytest.importorskip("lightning_fabric")
 CONFIGS = shared_runs.CONFIGS
-FINISHED = ["fresh", "pools", "fixed"]
+FINISHED = ["fresh", "pools", "fixed", "evolving", "ACCEL"]
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,11 @@ def test_two_processes_make_the_updates_of_one(runs, name):
             torch.testing.assert_close(mine, plain, rtol=1e-3, atol=1e-4)
     moved = [float((one - now.detach()).abs().max()) for one, now in zip(start, alone.model.parameters(), strict=True)]
     assert min(moved) > 0.01, "so little happened that all would be close"
+    if alone.evolution is not None:
+        mine, plain = shared.evolution.population, alone.evolution.population
+        assert mine.n_replacements == plain.n_replacements > 0
+        assert np.array_equal(mine.tiles, plain.tiles)
+        np.testing.assert_allclose(mine.members["fitness"], plain.members["fitness"], rtol=1e-2)
     assert shared.pools.keys() == alone.pools.keys()
     for size, pool in alone.pools.items():
         assert (pool.tiles == shared.pools[size].tiles).all()
@@ -72,7 +78,7 @@ def test_two_processes_make_the_updates_of_one(runs, name):
 @pytest.mark.parametrize("name", [*FINISHED, "stopped", "exploding"])
 def test_only_the_first_process_writes_and_reports(runs, name):
     first, second = seen(runs, name)
-    assert set(first["files"]) == {CHECKPOINT, MODEL}
+    assert set(first["files"]) == {CHECKPOINT, MODEL} | ({LEVELS} if CONFIGS[name].evolve else set())
     assert first["lines"] == list(range(1, first["update"] + 1))
     assert second["files"] == second["lines"] == []
 

@@ -1,0 +1,224 @@
+"""Training levels that evolve against the model (paper, section "Adversarial data generation").
+
+Batches are drawn from a population, and how they fare is what is known of their levels. Now and then, if the model does
+well on them, mutated levels are scored without gradients and take the places of the least fit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maze_nca_gym.levels import UNREADABLE
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.population.files import ARRAYS
+
+from ..learned.fused import unroll
+from ..policy import PATH, Policy
+from .config import TrainingConfig
+from .data import Batch, LevelStream, concatenate, is_held_out
+from .draws import draws
+from .workers import Workers
+
+NEVER_MEASURED = 1.0
+"""The regret that levels start with: that of an empty path, which is what a model without training leaves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """The levels of an update.
+
+    Attributes:
+        members: (M,) int64 indices into the population of the first ones.
+        newcomers: the others, fresh.
+        batch: all of them.
+    """
+
+    members: NDArray[np.int64]
+    newcomers: Batch
+    batch: Batch
+
+
+@dataclass(eq=False)
+class Evolution:
+    """A population of training levels, and when it evolves.
+
+    Attributes:
+        population: the levels. Its clock counts updates.
+        regret: sum of the mean regrets of the batches since the last chance of a round.
+        n_rounds: of offspring so far.
+        seconds: that all of this took, over all sessions.
+    """
+
+    population: LevelPopulation
+    regret: float = 0.0
+    n_rounds: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def start(cls, config: TrainingConfig) -> Evolution:
+        """The levels on which a run without evolution trains, or with fresh ones as many as there is room for.
+
+        Raises:
+            ValueError: nearly all levels of this size are held out.
+        """
+        population = LevelPopulation(config.population_config)
+        levels = population.fresh(LevelStream(config).fixed.tiles)
+        population.insert(levels, np.full(len(levels), NEVER_MEASURED), np.zeros(len(levels)))
+        return cls(population)
+
+    def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> Replay:
+        """The levels of an update: members drawn from the population, then the newcomers."""
+        with self._timed():
+            rng = draws(config.seed, "replay", update)
+            members = self.population.sample(rng, config.batch_size - len(newcomers))
+            replayed = Batch(self.population.tiles[members], self.population.targets[members])
+            return Replay(members, newcomers, concatenate([replayed, newcomers]))
+
+    def note(self, replay: Replay, path: Tensor, workers: Workers) -> None:
+        """Learn how hard the levels of an update were; newcomers that are fit enter.
+
+        Args:
+            replay: as of `replay`; nothing has entered since.
+            path: this worker's share (B, H, W) of their paths after the last iteration.
+            workers: who shares the batch.
+        """
+        with self._timed():
+            share = replay.batch[workers.rank :: workers.size]
+            measured = _in_order(measure(path, share), workers)
+            n_replayed = len(replay.members)
+            self.population.tick()
+            self.population.update(replay.members, *measured[:n_replayed].T)
+            if len(replay.newcomers):
+                self.population.insert(self.population.fresh(replay.newcomers.tiles), *measured[n_replayed:].T)
+            self.regret += float(measured[:, 0].mean())
+
+    def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
+        """Let offspring compete with the members, if it is time and the model does well on those.
+
+        Args:
+            model: as it is after the update.
+            config: of the run.
+            update: updates made.
+            workers: who shares the scoring.
+        """
+        if update % config.evolve_every:
+            return
+        mean, self.regret = self.regret / config.evolve_every, 0.0
+        if mean >= config.evolve_below:
+            return
+        with self._timed():
+            rng = draws(config.seed, "offspring", update)
+            offspring = self.population.offspring(rng, config.n_offspring, config.parents)
+            offspring = offspring.take(np.flatnonzero(~is_held_out(offspring.tiles, config.task)))
+            measured = score_levels(model, Batch(offspring.tiles, offspring.targets), config, workers)
+            self.population.insert(offspring, *measured.T)
+            self.n_rounds += 1
+
+    def line(self) -> dict[str, float]:
+        """What a line of metrics says of it."""
+        own = {"evolution_seconds": self.seconds, "n_rounds": float(self.n_rounds)}
+        return own | self.population.statistics()
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - began
+
+    def description(self) -> dict[str, Any]:
+        """What is no tensor, JSON-serialisable; `from_tensors` reads it back."""
+        numbers = {"regret": self.regret, "n_rounds": self.n_rounds, "seconds": self.seconds}
+        return {**numbers, "population": self.population.to_arrays()[1]}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """By name, for a checkpoint: as those hold no float64, their bits as integers."""
+        arrays, _ = self.population.to_arrays()
+        bits = {name: array.view(np.int64) if array.dtype == np.float64 else array for name, array in arrays.items()}
+        return {name: torch.from_numpy(array) for name, array in bits.items()}
+
+    @classmethod
+    def from_tensors(cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig) -> Evolution:
+        """The evolution of a run of which `description` and `tensors` were taken.
+
+        Raises:
+            ValueError: they belong to no such run; the message says why.
+        """
+        check_description(description)
+        try:
+            arrays = {name: _as_array(tensor, name) for name, tensor in tensors.items()}
+            population = LevelPopulation.from_arrays(arrays, description["population"])
+        except UNREADABLE as error:
+            raise ValueError(f"its population: {error}") from error
+        side = config.sizes[0] + 2
+        if population.config != config.population_config or population.tiles.shape[1:] != (side, side):
+            raise ValueError("its population is of another configuration")
+        return cls(population, description["regret"], description["n_rounds"], description["seconds"])
+
+
+def check_description(description: Any) -> None:
+    """Check what a file says of an evolution, but for its population.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(description, dict) or set(description) != {"population", "regret", "n_rounds", "seconds"}:
+        raise ValueError("its evolution must hold `population`, `regret`, `n_rounds` and `seconds`")
+    for name in ("regret", "seconds"):
+        if type(description[name]) is not float or not 0 <= description[name] < math.inf:
+            raise ValueError(f"the {name} of its evolution must be a number, at least 0, got {description[name]!r}")
+    if type(description["n_rounds"]) is not int or description["n_rounds"] < 0:
+        raise ValueError(f"the rounds of its evolution must be a number, at least 0, got {description['n_rounds']!r}")
+
+
+def measure(path: Tensor, batch: Batch) -> Tensor:
+    """(B, 2) float32: the regret of (B, H, W) paths, and whether rounded they are the solutions, 0 or 1.
+
+    Regret is the squared error of the path, clipped to [0, 1], over that of an empty path: 1 - accuracy.
+    """
+    clipped, target = path.detach().float().clamp(0, 1), torch.from_numpy(batch.target).to(path.device, torch.float32)
+    regret = ((clipped - target) ** 2).sum(dim=(1, 2)) / target.sum(dim=(1, 2))
+    complete = (clipped.round() == target).flatten(1).all(dim=1)
+    return torch.stack([regret, complete.float()], dim=1)
+
+
+@torch.no_grad()
+def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: Workers) -> NDArray[np.float64]:
+    """(N, 2) regret and completeness of N levels after an episode, which the workers share."""
+    if not len(levels):
+        return np.zeros((0, 2))
+    n_each = -(-len(levels) // workers.size)
+    places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)  # as many for each worker
+    at_once = config.batch_size // workers.size
+    parts = [levels[places[start : start + at_once]] for start in range(0, n_each, at_once)]
+    measured = [measure(_paths(model, part, config, workers), part) for part in parts]
+    return _in_order(torch.cat(measured), workers)[: len(levels)]
+
+
+def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
+    maze, n_steps = batch.one_hot(model.n_tiles, workers.device), config.n_layers
+    assert n_steps is not None
+    with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+        return unroll(model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH]
+
+
+def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
+    """What all workers measured, in the order of levels of which each has taken every `workers.size`-th."""
+    shares = workers.gather(share).view(workers.size, -1, 2)
+    measured: NDArray[np.float64] = shares.transpose(0, 1).flatten(0, 1).double().cpu().numpy()
+    return measured
+
+
+def _as_array(tensor: Tensor, name: str) -> NDArray[Any]:
+    array: NDArray[Any] = tensor.numpy()
+    is_bits = name in ARRAYS and ARRAYS[name][0] == np.float64 and array.dtype == np.int64
+    return array.view(np.float64) if is_bits else array

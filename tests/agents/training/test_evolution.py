@@ -1,0 +1,293 @@
+"""Training levels that evolve."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from training_runs import ACCEL, ALONE, CPU, EVOLVING, content, make_updates, started, tiny
+
+from maze_nca_gym import mutation
+from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents.tensor_files import _digest
+from maze_nca_gym.agents.training import CHECKPOINT, LEVELS, Rhythm, Silence, TrainingState, data, evolution, train
+from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.training.evolution import Evolution, measure, score_levels
+from maze_nca_gym.agents.training.state import KIND
+from maze_nca_gym.levels import level_hashes, load_levels, one_hot
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.scoring import score
+
+
+def tiles_of(state: TrainingState) -> set[bytes]:
+    return {tiles.tobytes() for tiles in state.evolution.population.tiles}
+
+
+def mean_length(state: TrainingState) -> float:
+    return state.evolution.population.statistics()["mean_solution_length"]
+
+
+class Lines(Silence):
+    """All lines that it was told."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, float]] = []
+
+    def log(self, line: dict[str, float]) -> None:
+        self.lines.append(line)
+
+
+def test_evolving_levels_get_longer_solutions_than_fixed_ones():
+    options = {**EVOLVING, "population_size": 100, "evolve_every": 4, "n_offspring": 16, "n_layers": 12}
+    options |= {"n_channels": 8, "n_updates": 200}
+    evolving, fixed = started(**options), started(**{**options, "evolve_below": 0.0})
+    first = mean_length(fixed)
+    make_updates(evolving, 200)
+    make_updates(fixed, 8)
+    assert mean_length(fixed) == first
+    assert fixed.evolution.population.n_replacements == 0
+    assert mean_length(evolving) > 1.2 * first
+    assert evolving.evolution.population.statistics()["mean_generation"] > 2
+
+
+@pytest.mark.parametrize(("n_levels", "n"), [(None, 24), (10, 10)])
+def test_a_population_begins_with_the_fixed_training_set(n_levels, n):
+    config = tiny(**EVOLVING, n_levels=n_levels)
+    population = Evolution.start(config).population
+    fixed = LevelStream(tiny(n_levels=n)).fixed
+    assert {one.tobytes() for one in population.tiles} == {one.tobytes() for one in fixed.tiles}
+    assert (population.members["fitness"] == 1).all(), "an empty path"
+
+
+def test_a_batch_is_drawn_from_the_population_and_the_stream():
+    state = started(**ACCEL)
+    newcomers = LevelStream(state.config).batch(3)
+    assert len(newcomers) == 2
+    replay = state.evolution.replay(state.config, 3, newcomers)
+    assert np.array_equal(replay.batch.tiles[:6], state.evolution.population.tiles[replay.members])
+    assert np.array_equal(replay.batch.target[:6], state.evolution.population.targets[replay.members])
+    assert np.array_equal(replay.batch.tiles[6:], newcomers.tiles)
+    again, other = (state.evolution.replay(state.config, update, newcomers) for update in (3, 4))
+    assert np.array_equal(again.members, replay.members)
+    assert not np.array_equal(other.members, replay.members)
+    assert len(LevelStream(tiny(**EVOLVING)).batch(0)) == 0
+
+
+def test_regret_is_one_less_accuracy():
+    rng = np.random.default_rng(0)
+    batch = LevelStream(tiny()).batch(0)
+    path = (batch.target + rng.normal(0, 0.8, batch.target.shape)).astype(np.float32)
+    path[:2] = np.where(batch.target, rng.uniform(0.6, 9, path.shape), rng.uniform(-9, 0.4, path.shape))[:2]
+    measured = measure(torch.from_numpy(path), batch).numpy()
+    expected = score(batch.tiles, path, batch.target)
+    canonical = ~(expected.optimal & ~expected.complete)
+    np.testing.assert_allclose(measured[canonical, 0], 1 - expected.accuracy[canonical], rtol=1e-5)
+    assert measured[:, 1].tolist() == expected.complete.astype(float).tolist()
+    assert 0 < measured[:, 1].sum() < 8
+    assert measure(torch.zeros(path.shape), batch)[:, 0].tolist() == [1.0] * 8
+
+
+def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
+    state = started(**{**ACCEL, "population_size": 40}, n_updates=2)
+    before = rollout_paths(state, state.evolution.population.tiles)
+    replay = state.evolution.replay(state.config, 0, LevelStream(state.config).batch(0))
+    fresh = rollout_paths(state, replay.newcomers.tiles)
+    make_updates(state, 1)
+    population = state.evolution.population
+    seen = np.unique(replay.members)
+    members = Batch(population.tiles[:16], population.targets[:16].copy())
+    regrets = measure(torch.from_numpy(before), members).numpy()[:, 0]
+    np.testing.assert_allclose(population.members["fitness"][seen], regrets[seen], rtol=1e-4)
+    assert (population.members["fitness"][np.setdiff1d(np.arange(16), seen)] == 1).all()
+    entered = population.members["fitness"][16:]
+    np.testing.assert_allclose(entered, measure(torch.from_numpy(fresh), replay.newcomers)[:, 0], rtol=1e-4)
+    assert {one.tobytes() for one in population.tiles[16:]} == {one.tobytes() for one in replay.newcomers.tiles}
+    assert population.clock == 1
+
+
+def rollout_paths(state: TrainingState, tiles: np.ndarray) -> np.ndarray:
+    maze = torch.from_numpy(one_hot(tiles, state.model.n_tiles))
+    return rollout(state.model, maze, state.config.n_layers)[:, 0].detach().numpy().copy()
+
+
+def test_levels_are_scored_in_parts_as_at_once():
+    state = started(**EVOLVING)
+    levels = LevelStream(tiny(batch_size=21)).batch(0)
+    paths = torch.from_numpy(rollout_paths(state, levels.tiles))
+    measured = score_levels(state.model, levels, state.config, ALONE)
+    np.testing.assert_allclose(measured, measure(paths, levels), rtol=1e-4)
+    assert score_levels(state.model, levels[:0], state.config, ALONE).shape == (0, 2)
+
+
+def test_a_round_needs_its_time_and_a_model_that_does_well():
+    state = started(**EVOLVING)
+    rounds = []
+    for _ in range(12):
+        make_updates(state, 1)
+        rounds.append(state.evolution.n_rounds)
+    assert rounds == [0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4]
+    strict = started(**{**EVOLVING, "evolve_below": 0.05})
+    make_updates(strict, 2)
+    assert strict.evolution.regret > 2 * 0.05
+    make_updates(strict, 1)
+    assert (strict.evolution.n_rounds, strict.evolution.regret) == (0, 0.0)
+
+
+def test_the_gate_is_the_mean_regret_since_the_last_chance():
+    for below, n_rounds in ((0.61, 2), (0.6, 1), (0.3, 0)):
+        state = started(**{**EVOLVING, "evolve_below": below, "evolve_every": 2})
+        for update, regret in enumerate([0.2, 1.0, 0.3, 0.3], 1):
+            state.evolution.regret += regret
+            state.evolution.evolve(state.model, state.config, update, ALONE)
+        assert state.evolution.n_rounds == n_rounds
+
+
+@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
+    offspring = []
+    plain = mutation.offspring
+
+    def noted(*arguments, **options):
+        offspring.append(plain(*arguments, **options))
+        return offspring[-1]
+
+    monkeypatch.setattr("maze_nca_gym.population.population.offspring", noted)
+    options = {**EVOLVING, "task": task, "population_size": 40, "n_levels": 20, "n_updates": 3}
+    free = started(**options)
+    make_updates(free, 3)
+    (made,) = offspring
+    assert {one.tobytes() for one in made} <= tiles_of(free), "there is room for all"
+    planted = np.sort(level_hashes(made[::2]))
+    careful = started(**options)
+    make_updates(careful, 2)
+    monkeypatch.setattr(data, "_held_out", lambda size, task: planted)
+    make_updates(careful, 1)
+    assert not {one.tobytes() for one in made[::2]} & tiles_of(careful)
+    assert {one.tobytes() for one in made[1::2]} <= tiles_of(careful)
+
+
+def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
+    state, report = started(**EVOLVING, ema_decay=0.9), Lines()
+    first = state.evolution.population.statistics()
+    train(state, tmp_path, ALONE, report, Rhythm(log=3, validate=6))
+    assert [line["update"] for line in report.lines] == [3, 6, 9, 12]
+    for line in report.lines:
+        assert first.keys() <= line.keys()
+        assert 0 < line["evolution_seconds"] < line["seconds"]
+    assert [line["n_rounds"] for line in report.lines] == [1, 2, 3, 4]
+    last = report.lines[-1]
+    assert last["mean_solution_length"] == mean_length(state) != first["mean_solution_length"]
+    assert last["n"] == 24
+    population = LevelPopulation.load(tmp_path / LEVELS)
+    assert np.array_equal(population.tiles, state.evolution.population.tiles)
+    assert np.array_equal(load_levels(str(tmp_path / LEVELS)).tiles, population.tiles)
+    maze = gymnasium.make("maze_nca_gym:MazeShortestPath-v0", levels=tmp_path / LEVELS).reset(seed=0)[0]["maze"]
+    assert maze.argmax(axis=0).astype(np.uint8).tobytes() in tiles_of(state)
+
+
+def test_a_run_that_is_stopped_leaves_no_population_yet(tmp_path, monkeypatch):
+    monkeypatch.setattr(evolution.Evolution, "evolve", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        train(started(**EVOLVING), tmp_path, ALONE, Silence(), Rhythm())
+    assert not (tmp_path / LEVELS).exists()
+
+
+def test_other_models_evolve_levels_too(tmp_path):
+    for options in (
+        {"model": "GCN"},
+        {"model": "MLP", "n_nodes": 4},
+        {"precision": "bfloat16", "loss": "cross-entropy"},
+    ):
+        state = started(**{**EVOLVING, **options}, n_updates=4)
+        make_updates(state, 4)
+        assert state.evolution.n_rounds == 1
+        saved = content(state, tmp_path)
+        assert content(TrainingState.load(tmp_path / "content.safetensors", CPU), tmp_path) == saved
+
+
+class TestCheckpoints:
+    @pytest.fixture
+    def saved(self, tmp_path: Path) -> Path:
+        state = started(**EVOLVING)
+        make_updates(state, 8)
+        state.save(tmp_path / CHECKPOINT)
+        return tmp_path / CHECKPOINT
+
+    def read(self, path: Path) -> tuple[dict, dict[str, torch.Tensor]]:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads(file.metadata()[KIND])
+            return header, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+
+    def refuse(self, path: Path, header: dict, tensors: dict[str, torch.Tensor], message: str) -> None:
+        description = {key: value for key, value in header.items() if key != "sha256"}
+        signed = {**description, "sha256": _digest(description, tensors)}
+        save_file(tensors, path, {KIND: json.dumps(signed, sort_keys=True)})
+        with pytest.raises(ValueError, match=message) as caught:
+            TrainingState.load(path, CPU)
+        assert str(caught.value).startswith(f"{path} is not a readable checkpoint: ")
+
+    def test_the_population_is_needed_to_go_on(self, saved, tmp_path):
+        """Not by chance: a run without its regrets ends elsewhere."""
+        whole, forgetful = (TrainingState.load(saved, CPU) for _ in range(2))
+        n = len(forgetful.evolution.population)
+        forgetful.evolution.population.update(np.arange(n), np.ones(n), np.zeros(n))
+        for state in (whole, forgetful):
+            make_updates(state, 4)
+        assert tiles_of(whole) != tiles_of(forgetful)
+        assert content(whole, tmp_path) != content(forgetful, tmp_path)
+
+    def test_the_sum_of_regrets_is_needed_to_go_on(self, saved):
+        assert TrainingState.load(saved, CPU).evolution.regret > 0
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (None, "its evolution does not go with a configuration of which evolve is True"),
+            ({}, "its evolution must hold `population`, `regret`, `n_rounds` and `seconds`"),
+            ([], "its evolution must hold"),
+            ({"regret": 1}, "the regret of its evolution must be a number, at least 0, got 1"),
+            ({"regret": float("nan")}, "the regret of its evolution must be a number, at least 0, got nan"),
+            ({"seconds": -1.0}, "the seconds of its evolution must be a number, at least 0, got -1.0"),
+            ({"n_rounds": True}, "the rounds of its evolution must be a number, at least 0, got True"),
+            ({"n_rounds": -1}, "the rounds of its evolution must be a number, at least 0, got -1"),
+            ({"population": None}, "its population: it is no population of levels"),
+            ({"population": {"kind": "level population", "format": 7}}, "its population: its format is 7"),
+        ],
+    )
+    def test_descriptions_that_do_not_fit(self, saved, change, message):
+        header, tensors = self.read(saved)
+        header["evolution"] = {**header["evolution"], **change} if change else change
+        self.refuse(saved, header, tensors, message)
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"population_size": 25}, "its population is of another configuration"),
+            ({"score": "learnability"}, "its population is of another configuration"),
+            ({"sizes": [7]}, "its population is of another configuration"),
+            (tiny().to_json(), "its evolution does not go with a configuration of which evolve is False"),
+        ],
+    )
+    def test_configurations_that_do_not_fit(self, saved, change, message):
+        header, tensors = self.read(saved)
+        header["config"].update(change)
+        self.refuse(saved, header, tensors, message)
+
+    def test_tensors_that_do_not_fit(self, saved):
+        header, good = self.read(saved)
+        key = "population.fitness"
+        without = {name: tensor for name, tensor in good.items() if name != key}
+        self.refuse(saved, header, without, r"its population: arrays are missing: \['fitness'\]")
+        self.refuse(saved, header, {**good, "population.more": torch.zeros(1)}, r"or unknown: \['more'\]")
+        self.refuse(saved, header, {**good, key: good[key][:-1]}, "its population: the arrays of the levels differ in")
+        self.refuse(saved, header, {**good, key: good[key].int()}, "its population: fitness must be float64 of 1 dim")
+        nans = torch.full_like(good[key], -1)
+        self.refuse(saved, header, {**good, key: nans}, "its population: fitness is not finite at index 0")
+        tiles = good["population.tiles"].flip(0)
+        self.refuse(saved, header, {**good, "population.tiles": tiles}, "its population: the lineage of level")
