@@ -20,8 +20,8 @@ class Train:
     """Train a policy on the exact solutions of mazes, or go on with a run that was stopped.
 
     Ctrl-C saves and ends; the same command goes on. The run's folder gets model.safetensors, which the other commands
-    take for a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors. Levels that evolve
-    are in population.npz at the end, which the other commands take for --levels.
+    take for a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors. If its levels
+    evolve, it ends with population.npz, which the other commands take for --levels.
     """
 
     preset: Annotated[Positional[str], arg(metavar="[PRESET]")] = "fast"
