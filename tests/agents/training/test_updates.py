@@ -280,10 +280,10 @@ def test_an_update_that_diverges_changes_no_weight(bad, tmp_path):
 
 
 def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatch):
-    def infinite(state: TrainingState, *_: object) -> torch.Tensor:
+    def infinite(state: TrainingState, *_: object) -> tuple[torch.Tensor, torch.Tensor]:
         for parameter in state.model.parameters():
             parameter.grad = torch.full_like(parameter, math.inf)
-        return torch.tensor(0.5)
+        return torch.tensor(0.5), torch.zeros(8, 1, 8, 8)
 
     monkeypatch.setattr(updates, "_from_zeros", infinite)
     state = started()
