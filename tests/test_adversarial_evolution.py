@@ -311,6 +311,14 @@ class TestSchedule:
         at = [i for i, info in enumerate(play(env, 160)) if info["kind"] == "candidate"]
         assert at == [50, 51, 100, 101, 150, 151]
 
+    def test_interval_counts_no_levels_that_the_user_gives(self) -> None:
+        env = evolving(interval=4, n_initial=2, replay_probability=0.0)
+        play(env, 2)
+        for _ in range(10):
+            env.reset(options={"level": generate(np.random.default_rng(5), 1, 5)[0]})
+            finish(env, 0.25)
+        assert [info["kind"] for info in play(env, 3, seed=None)] == ["fresh", "fresh", "candidate"]
+
     def test_offspring_are_members_with_the_noise_of_the_population(self) -> None:
         env = evolving(n_initial=8, parents="fittest", replay_probability=0.0, mutation_options={"source_rate": 0.0})
         for _ in range(8):

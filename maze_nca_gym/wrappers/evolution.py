@@ -185,7 +185,7 @@ class Evolution:
         if self.generations[row] != NOBODY and (entrant is None or entrant.generations[0] == 0):
             self._recent.append(regret)
         if entrant is not None:
-            self._n_missing -= int(entrant.generations[0] == 0)
+            self._n_missing -= 1  # as long as any is, there are no offspring
             self.population.insert(entrant, [regret], [optimal])
 
 
