@@ -1,4 +1,4 @@
-"""Levels: tiles, their one-hot encoding, their text, level-set files and the named hold-out mazes.
+"""Levels: tiles, their one-hot encoding, their text, level-set files, the named hold-out mazes and the packs.
 
 A level's tiles are an (H, W) uint8 array of `Tile` values, row 0 at the top. Many levels of one size
 are an (N, H, W) array.
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.atomic import replacing
+from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.splitmix import GAMMA, scramble
 
 Tiles: TypeAlias = NDArray[np.uint8]
@@ -259,7 +260,7 @@ def prefab(name: str) -> Tiles:
 
 
 def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
-    """A level set from what users pass as `levels=`: a set, the path of a file, a prefab's name, or tiles.
+    """A level set from what users pass as `levels=`: a set, the path of a file, a prefab's or pack's name, or tiles.
 
     Raises:
         ValueError: neither a file nor a known name, or not a level set.
@@ -268,11 +269,13 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
         return levels
     if isinstance(levels, str) and levels in _prefabs():
         return LevelSet(prefab(levels)[None], {"prefab": levels})
+    if isinstance(levels, str) and levels in list_packs():
+        with pack_file(levels) as path:
+            return LevelSet.load(path)
     if isinstance(levels, (str, Path)):
         if not os.path.isfile(levels):  # unlike Path.is_file, no error where text is too long for a name
-            raise ValueError(
-                f"levels={str(levels)!r} is neither a file nor a known name; known: {', '.join(list_prefabs())}"
-            )
+            known = ", ".join(list_prefabs() + list_packs())
+            raise ValueError(f"levels={str(levels)!r} is neither a file nor a known name; known: {known}")
         return LevelSet.load(levels)
     tiles = as_tiles(levels).copy()  # what becomes of the user's array must not change the levels
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])

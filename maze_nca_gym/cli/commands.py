@@ -10,6 +10,7 @@ import tyro
 from tyro.conf import subcommand
 
 from maze_nca_gym.cli.evaluate import Evaluate
+from maze_nca_gym.cli.evolve import Evolve
 from maze_nca_gym.cli.generate import Generate
 from maze_nca_gym.cli.levels import ListLevels, ShowLevels
 from maze_nca_gym.cli.play import Play
@@ -52,6 +53,7 @@ AnyCommand: TypeAlias = (
     | Annotated[Play, subcommand("play")]
     | Annotated[Train, subcommand("train")]
     | Annotated[Evaluate, subcommand("evaluate")]
+    | Annotated[Evolve, subcommand("evolve")]
     | Annotated[Generate, subcommand("generate")]
     | Annotated[Levels, subcommand("levels")]
     | Annotated[Policies, subcommand("policies")]

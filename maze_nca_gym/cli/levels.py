@@ -18,15 +18,19 @@ from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.envs.tasks import Diameter, ShortestPath, Task
 from maze_nca_gym.generation import GENERATORS
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text
+from maze_nca_gym.packs import list_packs
 from maze_nca_gym.solvers import diameter, shortest_path
+
+_FIGURES = ("regret", "solution length")
+"""That packs tell of themselves, before and after they evolved."""
 
 
 @dataclass(frozen=True)
 class ListLevels:
-    """The named mazes and the generators; with files, what those hold."""
+    """The named mazes, packs of evolved levels and generators; with files or names, what those hold."""
 
-    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="[FILE …]", help_behavior_hint="(optional)")] = ()
-    """Files written by `generate`."""
+    files: Annotated[Positional[tuple[str, ...]], arg(metavar="[FILE|NAME …]", help_behavior_hint="(optional)")] = ()
+    """Files written by `generate` or `evolve`, or names."""
 
     def run(self) -> int:
         """Print the tables.
@@ -35,9 +39,10 @@ class ListLevels:
             ValueError: a file is no level-set file.
         """
         for path, levels in [(path, load_levels(path)) for path in self.files]:
-            print_facts({"file": str(path), **_facts(levels)})
+            print_facts({"file": path, **_facts(levels)})
         if not self.files:
             _print_prefabs()
+            _print_packs()
             _print_generators()
         return 0
 
@@ -47,24 +52,32 @@ class ShowLevels:
     """Levels as text on stdout, coloured on a terminal; or as a picture."""
 
     source: Annotated[Positional[str], arg(metavar="NAME|FILE")]
-    """A name from `levels list`, or a file written by `generate`."""
+    """A name from `levels list`, or a file written by `generate` or `evolve`."""
     index: Annotated[str, arg(metavar="INDEX,…")] = "0"
     """Which levels of a file, counted from 0: 3, or 0,1,2."""
+    family: bool = False
+    """Show where an evolved level comes from: its ancestors as a table or, with --png, its family tree."""
     solution: bool = False
     """Mark the shortest path or, in levels without source and target, the diameter."""
     png: Annotated[Path | None, arg(metavar="FILE.png", help_behavior_hint="(default: text)")] = None
     """Write a picture instead."""
+    gif: Annotated[Path | None, arg(metavar="FILE.gif", help_behavior_hint="(with --family; default: none)")] = None
+    """Write an animation: the first ancestor as it becomes the level, generation by generation."""
 
     def run(self) -> int:
-        """Print the levels, or write the picture.
+        """Print the levels, or write the pictures.
 
         Raises:
-            ValueError: no such level, or an unsolvable one of which the solution is asked for.
+            ValueError: no such level, an unsolvable one of which the solution is asked for, or one without a family.
         """
-        if self.png is not None and (self.png.suffix.lower() != ".png" or self.png.is_dir()):
-            raise ValueError(f"--png must name a file that ends in .png, got {self.png}")
+        _check_suffix("--png", self.png, ".png")
+        _check_suffix("--gif", self.gif, ".gif")
+        if self.gif is not None and not self.family:
+            raise ValueError("--gif shows a level's ancestors: it needs --family")
         levels = load_levels(self.source)
         shown = self._indices(len(levels))
+        if self.family:
+            return self._show_family(shown)
         tiles = levels.tiles[shown]
         paths = _task(tiles).solve_all(tiles) if self.solution else np.zeros(tiles.shape, np.bool_)
         if self.png is not None:
@@ -76,6 +89,21 @@ class ShowLevels:
             print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
         return 0
 
+    def _show_family(self, shown: list[int]) -> int:
+        from maze_nca_gym.cli.families import load_population, print_line, save_line, save_tree
+
+        if len(shown) > 1:
+            raise ValueError(f"--family is for one level, got --index {self.index}")
+        population = load_population(self.source)
+        id = int(population.members["id"][shown[0]])
+        if self.png is None and self.gif is None:
+            print_line(population, id)
+        for path, save in ((self.png, save_tree), (self.gif, save_line)):
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                print(f"picture: {save(population, id, path)}")
+        return 0
+
     def _indices(self, n: int) -> list[int]:
         if not re.fullmatch(r"\d+(,\d+)*", self.index):
             raise ValueError(f"--index must be numbers such as 3 or 0,1,2, got {self.index!r}")
@@ -83,6 +111,11 @@ class ShowLevels:
         if max(indices) >= n:
             raise ValueError(f"--index must be from 0 to {n - 1} in {self.source}, got {max(indices)}")
         return indices
+
+
+def _check_suffix(option: str, path: Path | None, suffix: str) -> None:
+    if path is not None and (path.suffix.lower() != suffix or path.is_dir()):
+        raise ValueError(f"{option} must name a file that ends in {suffix}, got {path}")
 
 
 def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
@@ -101,6 +134,24 @@ def _print_prefabs() -> None:
         tiles = prefab(name)
         rows.append((name, _size(tiles), str(shortest_path(tiles).sum()), str(diameter(tiles).sum())))
     print_table(("maze", "tiles", "shortest path", "diameter"), rows, numbers=("tiles", "shortest path", "diameter"))
+
+
+def _print_packs() -> None:
+    rows = []
+    for name in list_packs():
+        levels = load_levels(name)
+        facts = levels.config
+        rows.append(
+            (
+                name,
+                f"{len(levels):,}",
+                _size(levels.tiles),
+                ", ".join(f"{each['policy']}, {each['iterations']} iterations" for each in facts["policies"]),
+                *(f"{facts['before'][figure]:.3g} to {facts['after'][figure]:.3g}" for figure in _FIGURES),
+            )
+        )
+    numbers = ("levels", "tiles", *_FIGURES)
+    print_table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers=numbers)
 
 
 def _print_generators() -> None:

@@ -1,0 +1,109 @@
+"""Levels that evolve against whatever measures them (paper, section "Adversarial data generation").
+
+Nothing here knows a policy: the loop is told what regret levels induce. Every round draws from a generator of its own,
+so that a population that was saved after one goes on as if it had never stopped; its clock counts the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.levels import Tiles, level_hashes
+from maze_nca_gym.population import Candidates, LevelPopulation
+
+from .evaluation.level_sets import is_reserved
+from .training.draws import draws
+
+Measure: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]]
+"""(N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were completed."""
+Report: TypeAlias = Callable[[int], Any]
+"""Is told how many levels or rounds were done since the last call, when the population may be saved."""
+Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
+"""rng, n -> (n, H, W) tiles."""
+
+PATIENCE = 100
+"""How often first levels that are refused are drawn anew."""
+
+
+def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
+    """(n, H, W) levels that all differ, none of them reserved.
+
+    Args:
+        draw: makes levels.
+        seed: of the draws.
+        n: how many, at least 1.
+        reserved: hashes as of `evaluation.reserved_hashes`.
+
+    Raises:
+        ValueError: hardly so many levels of this kind are there.
+    """
+    rng = draws(seed, "first levels")
+    levels = draw(rng, n)
+    for _ in range(PATIENCE):
+        kept = levels[_firsts(levels)]
+        kept = kept[~is_reserved(kept, reserved)]
+        if len(kept) == n:
+            return kept
+        levels = np.concatenate([kept, draw(rng, n - len(kept))])
+    raise ValueError(f"there are hardly {n:,} different levels of this kind outside of the test sets; ask for fewer")
+
+
+def _firsts(levels: Tiles) -> NDArray[np.int64]:
+    """Indices of the levels unlike all before, ascending."""
+    return np.sort(np.unique(level_hashes(levels), return_index=True)[1])
+
+
+def fill(population: LevelPopulation, levels: Tiles, measure: Measure, batch: int, report: Report) -> None:
+    """Measure the first levels and let them in, from the one on with which an earlier call stopped.
+
+    Args:
+        population: of clock 0, with room for all of them.
+        levels: as of `first_levels`.
+        measure: tells their regret; what it raises leaves the population as it was after the last report.
+        batch: levels that are measured and reported at once.
+        report: is told of levels.
+    """
+    for begin in range(len(population), len(levels), batch):
+        fresh = population.fresh(levels[begin : begin + batch])
+        population.insert(fresh, *measure(fresh.tiles, fresh.targets))
+        report(len(fresh))
+
+
+def evolve(
+    population: LevelPopulation,
+    measure: Measure,
+    seed: int,
+    n_rounds: int,
+    n_offspring: int,
+    parents: str = "random",
+    *,
+    reserved: NDArray[np.uint64],
+    report: Report,
+) -> None:
+    """Let offspring compete with the population, from the round of its clock on.
+
+    Args:
+        population: not empty.
+        measure: tells the regret of offspring; what it raises leaves the population as it was after the last report.
+        seed: of all draws.
+        n_rounds: in all, those before included.
+        n_offspring: candidates a round.
+        parents: a rule in `population.PARENTS`.
+        reserved: hashes of the levels that never enter, as of `evaluation.reserved_hashes`.
+        report: is told of rounds.
+    """
+    for index in range(population.clock, n_rounds):
+        rng = draws(seed, "offspring", index)
+        candidates = _allowed(population.offspring(rng, n_offspring, parents), reserved)
+        measured = measure(candidates.tiles, candidates.targets)
+        population.tick()
+        population.insert(candidates, *measured)
+        report(1)
+
+
+def _allowed(candidates: Candidates, reserved: NDArray[np.uint64]) -> Candidates:
+    return candidates.take(np.flatnonzero(~is_reserved(candidates.tiles, reserved)))

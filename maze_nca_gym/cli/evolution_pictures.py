@@ -1,0 +1,118 @@
+"""The pictures of an evolution: curves by round, and the hardest levels as they change.
+
+Importing this loads matplotlib, without its global state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents.evaluation.figures import COLOURS, INK, STYLE
+from maze_nca_gym.atomic import replacing
+from maze_nca_gym.cli.evolution_records import Line, Snapshot
+from maze_nca_gym.envs.tasks import Diameter, ShortestPath
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.rendering import contact_sheet, save_gif
+from maze_nca_gym.rendering.layout import Panel
+from maze_nca_gym.rendering.maze_panel import draw_maze
+from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
+from maze_nca_gym.rendering.text import put_text, text_height
+
+PANELS = {
+    "mean_fitness": ("mean regret", "{:.3f}"),
+    "mean_solution_length": ("mean solution length, tiles", "{:.1f}"),
+    "complete": ("complete", "{:.1%}"),
+}
+"""Statistic -> its label and how its last value is written."""
+FPS, LAST_FRAME = 2.5, 6
+"""Of the animation, and how often its last frame is shown."""
+SIDE, LEAST_CELL = 216, 3
+"""Pixels along a level's side, about, and along a tile's, at least."""
+CAPTION, TITLE = 13, 18
+
+
+def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
+    """Write mean regret, mean solution length and the share completed against rounds as a PNG file; returns its path.
+
+    Args:
+        lines: at least one, in the order of rounds.
+        title: above them.
+        path: the file.
+    """
+    rounds = [line["round"] for line in lines]
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(12, 4), dpi=120, layout="constrained")
+        FigureCanvasAgg(figure)
+        figure.suptitle(title, color=INK, fontsize=14)
+        panels = figure.subplots(1, len(PANELS))
+        for axes, colour, (name, (label, written)) in zip(panels, COLOURS, PANELS.items(), strict=False):
+            values = [line[name] for line in lines]
+            axes.plot(rounds, values, color=colour, linewidth=2)
+            axes.plot(rounds[-1:], values[-1:], "o", color=colour, markeredgecolor="white", markersize=7)
+            ends = (written.format(value).replace("%", " %") for value in (values[0], values[-1]))
+            axes.set_title(f"{label}: {' to '.join(ends)}", fontsize=12)
+            axes.set(xlabel="rounds", xlim=(0, max(rounds[-1], 1)))
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        panels[-1].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+        panels[-1].set_ylim(0, 1)
+        for axes in panels[:-1]:
+            axes.set_ylim(bottom=0)
+        with replacing(path) as file:
+            figure.savefig(file, format="png")
+    return path
+
+
+def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> Path:
+    """Write the hardest levels after each of some rounds as a GIF file; returns its path.
+
+    The path of the first policy is blue, and the exact solution outlined in orange.
+
+    Args:
+        snapshots: at least one, all of as many levels of one size.
+        lines: of every round.
+        path: the file.
+    """
+    by_round = {line["round"]: line for line in lines}
+    frames = [_frame(snapshot, by_round[int(snapshot["round"])]) for snapshot in snapshots]
+    return save_gif(path, frames + [frames[-1]] * (LAST_FRAME - 1), FPS)
+
+
+def _frame(snapshot: Snapshot, line: Line) -> Frame:
+    tiles = snapshot["tiles"]
+    task = ShortestPath if (tiles >= Tile.SOURCE).any() else Diameter
+    parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
+    sheet = contact_sheet([_level(*part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=12)
+    room = text_height(TITLE) + 8
+    frame = np.concatenate([_blank(room, sheet.shape[1]), sheet])
+    put_text(frame, 8, 12, f"round {line['round']:,}", TITLE)
+    facts = f"regret {line['mean_fitness']:.3f}, {line['mean_solution_length']:.1f} tiles"
+    put_text(frame, 10, frame.shape[1] - 12, facts, CAPTION, FAINT_INK, "right")
+    return frame
+
+
+def _level(tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
+    """One level with its caption."""
+    rows, cols = tiles.shape
+    panel = Panel(0, 0, rows, cols, max(LEAST_CELL, SIDE // max(rows, cols)))
+    room = text_height(CAPTION) + 2
+    frame = _blank(room + panel.height, panel.width)
+    draw_maze(frame[room:], panel, tiles, path, solution)
+    put_text(frame, 0, 0, f"regret {regret:.3f}", CAPTION)
+    put_text(frame, 0, panel.width, f"{int(solution.sum())} tiles", CAPTION, FAINT_INK, "right")
+    return frame
+
+
+def _blank(height: int, width: int) -> Frame:
+    frame = np.empty((height, width, 3), np.uint8)
+    frame[...] = PAPER
+    return frame

@@ -1,0 +1,309 @@
+"""The work of `maze-nca-gym evolve`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import time
+from dataclasses import asdict, fields, is_dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import Policy, load, rollout
+from maze_nca_gym.agents.evaluation import default_steps, held_out_sets, reserved_hashes
+from maze_nca_gym.agents.evaluation.iterations import check_steps
+from maze_nca_gym.agents.evaluation.rollouts import encode
+from maze_nca_gym.agents.evolution import evolve, fill, first_levels
+from maze_nca_gym.agents.regret import MEASURES, Player, Regret
+from maze_nca_gym.agents.training.stopping import asked_to_stop
+from maze_nca_gym.cli.evolution_records import POPULATION, Records
+from maze_nca_gym.cli.messages import JobError, complain
+from maze_nca_gym.cli.options import flag
+from maze_nca_gym.cli.output import percent, print_facts, progress_bar, versions, write_json
+from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.population.config import check_name
+
+if TYPE_CHECKING:
+    from maze_nca_gym.cli.evolve import Evolve
+
+DESCRIPTION = "config.json"
+INTERRUPTED = 130
+_LEAST_SIZE = 4
+"""Inner size from which on there are test sets."""
+
+
+class _Plan(NamedTuple):
+    """What a run needs, all of it checked.
+
+    Attributes:
+        players: the policies by name.
+        levels: (n, H, W), the first ones.
+        reserved: hashes of the levels of the test sets.
+        configuration: all that decides which levels come out, JSON-serialisable.
+    """
+
+    players: dict[str, Player]
+    levels: Tiles
+    reserved: NDArray[np.uint64]
+    configuration: dict[str, Any]
+
+
+def evolve_levels(command: Evolve) -> int:
+    """Evolve levels from the beginning or from where an earlier run stopped; returns the exit code."""
+    try:
+        return _evolve(command)
+    except torch.OutOfMemoryError as error:
+        raise JobError(f"--batch {command.batch} is too much for {command.device}: {error}") from error
+
+
+def _evolve(command: Evolve) -> int:
+    plan = _prepare(command)
+    records = _open(command, plan)
+    if records.population.clock >= command.rounds and len(records.population) >= command.n:
+        print(f"{command.out} is finished; more --rounds go on, --overwrite starts anew")
+    elif not _run(command, plan, records):
+        complain(f"interrupted; the same command goes on from {command.out / POPULATION}")
+        return INTERRUPTED
+    _summarise(command, plan, records)
+    return 0
+
+
+def _prepare(command: Evolve) -> _Plan:
+    """Everything that can fail, before anything is changed."""
+    check_name("--regret", command.regret, MEASURES)
+    policies = {name: load(name).to(find_device(command.device)) for name in dict.fromkeys(command.policies)}
+    task = _common_task(policies)
+    reserved = _reserved(_sizes_of_test_sets(command), task)
+    levels = _first_levels(command, task, reserved)
+    players = {name: _player(command, name, policy, levels) for name, policy in policies.items()}
+    return _Plan(players, levels, reserved, _configuration(command, task, players))
+
+
+def _common_task(policies: dict[str, Policy]) -> str:
+    """The task of all policies.
+
+    Raises:
+        ValueError: there are several.
+    """
+    tasks = {policy.task: name for name, policy in policies.items()}
+    if len(tasks) > 1:
+        parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
+        raise ValueError(f"all policies must be of one task, but {parts} were asked for")
+    return next(iter(tasks))
+
+
+def _sizes_of_test_sets(command: Evolve) -> tuple[int, ...]:
+    """The inner size, if test sets have such levels: those are square."""
+    rows, cols = command.levels.inner_size()
+    return (rows,) if rows == cols >= _LEAST_SIZE else ()
+
+
+@cache
+def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
+    """Hashes of the levels of the test and validation sets."""
+    return reserved_hashes(held_out_sets(sizes, task))
+
+
+def _first_levels(command: Evolve, task: str, reserved: NDArray[np.uint64]) -> Tiles:
+    size, options = command.levels.inner_size(), command.levels.generator_options()
+
+    def draw(rng: np.random.Generator, n: int) -> Tiles:
+        endpoints = find_task(task).has_endpoints
+        return generate(rng, n, size, command.levels.generator, endpoints=endpoints, **options)
+
+    return first_levels(draw, command.seed, command.n, reserved)
+
+
+@torch.no_grad()
+def _player(command: Evolve, name: str, policy: Policy, levels: Tiles) -> Player:
+    """A policy, tried for an iteration, and its number of them.
+
+    Raises:
+        ValueError: the policy cannot run on such levels, or for so many iterations.
+    """
+    unsolved = np.zeros(levels[:1].shape, np.bool_)  # so that solutions, which evolve, do not count
+    n_steps = default_steps(policy, unsolved, name) if command.steps is None else command.steps
+    try:
+        check_steps(policy, n_steps)
+        rollout(policy, encode(policy, levels[:1]), 1)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return Player(policy, n_steps)
+
+
+def _configuration(command: Evolve, task: str, players: dict[str, Player]) -> dict[str, Any]:
+    return {
+        "policies": [
+            {"policy": name, "iterations": player.n_steps, "sha256": _digest(player.policy)}
+            for name, player in players.items()
+        ],
+        **{name: getattr(command, name) for name in ("regret", "n", "n_offspring", "seed", "batch", "picture_every")},
+        "levels": asdict(command.levels),
+        "parents": command.population.parents,
+        "population": asdict(command.population.config(task, command.n)),
+    }
+
+
+def _digest(policy: Policy) -> str:
+    """SHA-256 of the weights and biases."""
+    digest = hashlib.sha256()
+    for parameter in policy.parameters():
+        digest.update(parameter.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _open(command: Evolve, plan: _Plan) -> Records:
+    """The records in the folder, of this configuration, or new ones.
+
+    Raises:
+        ValueError: the folder has others, or unreadable ones.
+        JobError: it cannot be written.
+    """
+    description = command.out / DESCRIPTION
+    fresh = LevelPopulation(command.population.config(plan.configuration["population"]["task"], command.n))
+    try:
+        if not command.overwrite and (command.out / POPULATION).exists():
+            _compare(command, json.loads(description.read_text(encoding="utf-8")), plan.configuration)
+            records = Records.load(command.out)
+        else:
+            command.out.mkdir(parents=True, exist_ok=True)
+            records = Records.start(command.out, fresh)
+        content = {"command": command_line(command), "configuration": plan.configuration, "versions": versions()}
+        if records.population.clock <= command.rounds:
+            write_json(description, content)
+    except (ValueError, FileNotFoundError) as error:
+        raise ValueError(f"{error}; choose another --out, or lose that population with --overwrite") from error
+    except OSError as error:
+        raise JobError(f"cannot write in {command.out}: {error}") from error
+    return records
+
+
+def _compare(command: Evolve, there: Any, here: dict[str, Any]) -> None:
+    """Whether a folder's population is of this configuration.
+
+    Raises:
+        ValueError: it is of another one.
+    """
+    configuration = there.get("configuration") if isinstance(there, dict) else None
+    if not isinstance(configuration, dict):
+        raise ValueError(f"{command.out / DESCRIPTION} is no description of a population")
+    differences = [f"{name} {configuration.get(name)} there, {here[name]} here" for name in here]
+    differences = [d for name, d in zip(here, differences, strict=True) if configuration.get(name) != here[name]]
+    if differences:
+        raise ValueError(f"{command.out} has a population of another configuration ({'; '.join(differences)})")
+
+
+def command_line(command: Evolve) -> str:
+    """The command that evolves the same levels, in the words of a shell."""
+    words = ["maze-nca-gym", "evolve", *command.policies, *_words(command, ("policies", "out", "overwrite"))]
+    return shlex.join(words)
+
+
+def _words(options: Any, left_out: tuple[str, ...] = ()) -> list[str]:
+    words = []
+    for f in fields(options):
+        value = getattr(options, f.name)
+        if is_dataclass(value):
+            words += _words(value)
+        elif f.name not in left_out and value != f.default:
+            words += [flag(f.name), str(value)]
+    return words
+
+
+def _run(command: Evolve, plan: _Plan, records: Records) -> bool:
+    """Evolve until the last round, or Ctrl-C, and save; whether it was the former."""
+    print(
+        f"{command.out}: {command.n:,} levels, {command.rounds:,} rounds of {command.n_offspring:,} offspring against "
+        f"{', '.join(plan.players)} on {command.device}; Ctrl-C saves and ends"
+    )
+    population = records.population
+    if len(population):
+        print(f"going on with {len(population):,} levels after round {population.clock:,}")
+    with asked_to_stop() as stop:
+        loop = _Loop(command, plan, records, stop.is_set)
+        try:
+            loop.run()
+        except KeyboardInterrupt:
+            pass  # whatever was measured since the last round is lost, nothing else
+        finally:
+            records.save()
+    return population.clock >= command.rounds and len(population) >= command.n
+
+
+class _Loop:
+    """The evolving, and what is due after every round."""
+
+    def __init__(self, command: Evolve, plan: _Plan, records: Records, stopped: Any) -> None:
+        self.command, self.plan, self.records, self.stopped = command, plan, records, stopped
+        self.regret = Regret(list(plan.players.values()), command.regret, command.batch, self.pause)
+        self.saved_at = time.monotonic()
+
+    def run(self) -> None:
+        """All first levels and rounds that are left."""
+        command, plan, population = self.command, self.plan, self.records.population
+        if len(population) < command.n:
+            with progress_bar(f"measuring {command.n:,} levels", command.n) as advance:
+                advance(len(population))
+                fill(population, plan.levels, self.regret, command.n_offspring, self._reporter(advance))
+        self.record()
+        with progress_bar("rounds", command.rounds) as advance:
+            advance(population.clock)
+            evolve(
+                population,
+                self.regret,
+                command.seed,
+                command.rounds,
+                command.n_offspring,
+                command.population.parents,
+                reserved=plan.reserved,
+                report=self._reporter(advance),
+            )
+
+    def pause(self) -> None:
+        """End the measuring if that was asked for."""
+        if self.stopped():
+            raise KeyboardInterrupt
+
+    def record(self) -> None:
+        """Note how the population does, once a round."""
+        player = next(iter(self.plan.players.values()))
+        self.records.note(self.command.picture_every, lambda tiles: self.regret.paths(player, tiles))
+
+    def _reporter(self, advance: Any) -> Any:
+        def report(n: int) -> None:
+            advance(n)
+            if len(self.records.population) >= self.command.n:
+                self.record()
+            if time.monotonic() - self.saved_at > self.command.save_every:
+                self.records.save()
+                self.saved_at = time.monotonic()
+            self.pause()
+
+        return report
+
+
+def _summarise(command: Evolve, plan: _Plan, records: Records) -> None:
+    """What came of it, and where it is."""
+    first, last = records.lines[0], records.lines[-1]
+    hardest = records.hardest(1)[0]
+    print_facts(
+        {
+            "levels": f"{len(records.population):,} of {' x '.join(map(str, plan.levels.shape[1:]))} tiles, "
+            f"{last['n_replacements']:,.0f} replaced in {last['round']:,} rounds",
+            "mean regret": f"{first['mean_fitness']:.4f} to {last['mean_fitness']:.4f}",
+            "solution length": f"{first['mean_solution_length']:.1f} to {last['mean_solution_length']:.1f} tiles",
+            "complete": f"{percent(first['complete'])} to {percent(last['complete'])}",
+            "hardest level": f"index {hardest}, regret {records.population.members['fitness'][hardest]:.4f}",
+        }
+    )
+    for label, path in records.draw(f"evolved against {', '.join(plan.players)}", command.rounds).items():
+        print(f"{label}: {path}")

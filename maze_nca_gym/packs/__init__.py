@@ -1,0 +1,39 @@
+"""Levels that evolved against policies, one file a pack: what `levels="evolved-shortest-path-16"` loads.
+
+A pack is a population, lineage and all, the hardest level first: `LevelPopulation.load` reads it too. Its configuration
+names the command that made it, and `publish` puts it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+_SUFFIX = ".npz"
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    names = (file.name for file in resources.files(__name__).iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
+
+
+def list_packs() -> list[str]:
+    """Names of the packs that come with the package."""
+    return list(_names())
+
+
+@contextmanager
+def pack_file(name: str) -> Iterator[Path]:
+    """The file of a pack, as long as the block runs.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    if name not in _names():
+        raise ValueError(f"unknown pack of levels {name!r}; known: {', '.join(_names())}")
+    with resources.as_file(resources.files(__name__).joinpath(name + _SUFFIX)) as path:
+        yield path

@@ -1,0 +1,105 @@
+"""Put an evolved population among the packs, the hardest level first, with what made it and what was measured.
+
+maze-nca-gym evolve nca-diameter-compiled --out runs/evolve-diameter
+python -m maze_nca_gym.packs.publish evolved-diameter-16 runs/evolve-diameter
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.atomic import replacing
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.population.config import check_count
+
+FOLDER = Path(__file__).parent
+FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}
+"""What a pack tells of itself -> the name in the statistics."""
+PER_LEVEL = ("tiles", "id", "last_seen", "n_seen", "completed", "fitness")
+"""Arrays that are in the order of the levels."""
+
+
+def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
+    """Write a pack; returns its path.
+
+    Args:
+        name: of the pack.
+        run: the folder that `maze-nca-gym evolve` left.
+        n: levels in the pack.
+        of_root: levels at the most that descend from the same first one, so that they are not all alike.
+        folder: where the pack goes.
+
+    Raises:
+        ValueError: the population cannot be read, or has fewer levels.
+        FileNotFoundError: the folder has none.
+    """
+    population = LevelPopulation.load(run / "population.npz")
+    chosen = _choose(population, n, of_root)
+    for id in np.delete(population.members["id"], chosen).tolist():
+        population.lineage.remove(id)
+    description = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    lines = [json.loads(line) for line in (run / "statistics.jsonl").read_text(encoding="utf-8").splitlines()]
+    arrays, state = population.to_arrays()
+    arrays |= {each: arrays[each][chosen] for each in PER_LEVEL}
+    facts = {
+        "pack": name,
+        "evolved_by": description["command"],
+        "policies": description["configuration"]["policies"],
+        "versions": description["versions"],
+        "rounds": lines[-1]["round"],
+        "measure": description["configuration"]["regret"],
+        "before": {label: lines[0][statistic] for label, statistic in FIGURES.items()},
+        "after": _measured(population, chosen),
+    }
+    path = folder / f"{name}.npz"
+    named: dict[str, Any] = {"config": np.array(json.dumps({**state, **facts}, sort_keys=True)), **arrays}
+    with replacing(path) as file:
+        np.savez_compressed(file, **named)
+    LevelPopulation.load(path)
+    return path
+
+
+def _choose(population: LevelPopulation, n: int, of_root: int) -> NDArray[np.int64]:
+    """(n,) indices of the hardest levels, the hardest first and those of long solutions first among equals."""
+    check_count("n", n, 1)
+    members, roots = population.members, Counter[int]()
+    chosen = []
+    for i in np.lexsort((members["id"], -members["length"], -members["fitness"])).tolist():
+        root = population.lineage.ancestors(int(members["id"][i]))[0].id
+        roots[root] += 1
+        if roots[root] <= of_root:
+            chosen.append(i)
+    if len(chosen) < n:
+        raise ValueError(f"only {len(chosen):,} of {len(population):,} levels can be chosen, {n:,} are asked for")
+    return np.array(chosen[:n], np.int64)
+
+
+def _measured(population: LevelPopulation, chosen: NDArray[np.int64]) -> dict[str, float]:
+    """The figures of the pack's levels."""
+    members = population.members[chosen]
+    values = (members["fitness"], members["length"], population.complete_rate[chosen])
+    return {label: float(value.mean()) for label, value in zip(FIGURES, values, strict=True)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Publish what the command line names."""
+    parser = argparse.ArgumentParser(prog="python -m maze_nca_gym.packs.publish", description=__doc__)
+    parser.add_argument("name", help="of the pack: evolved-TASK-SIZE")
+    parser.add_argument("run", type=Path, help="folder that `maze-nca-gym evolve` left")
+    parser.add_argument("--n", type=int, default=1000, help="levels in the pack")
+    parser.add_argument("--of-root", type=int, default=50, help="levels that descend from the same one, at the most")
+    given = parser.parse_args(arguments)
+    path = publish(given.name, given.run, given.n, given.of_root, FOLDER)
+    print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
+
+
+if __name__ == "__main__":
+    main()

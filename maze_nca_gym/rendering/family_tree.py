@@ -1,0 +1,218 @@
+"""A level's family as a picture: every level with its solution, what was changed in it, and whom it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.rendering import palette
+from maze_nca_gym.rendering.layout import Panel
+from maze_nca_gym.rendering.maze_panel import draw_maze
+from maze_nca_gym.rendering.palette import RGB, Frame
+from maze_nca_gym.rendering.text import put_text, text_height, text_width
+
+SIDE, LEAST_CELL = 176, 4
+"""Pixels along a picture's side, about, and along a tile's, at least."""
+GAP, DROP, MARGIN = 26, 44, 24
+"""Pixels between neighbours, between generations, and around the tree."""
+TITLE, CAPTION = 20, 13
+_RIM, _LINE = 4, 2
+_OVERHANG = 6
+"""Pixels by which the markers of source and target exceed a small tile."""
+_EDIT = palette.EXACT_PATH
+_KEY = "blue: the solution; outlined: changed by the mutation; pale: lives no more"
+
+
+class Kin(NamedTuple):
+    """One level of a family.
+
+    Attributes:
+        id: its number.
+        parent: its parent's, which is in the picture, or None for the first of all.
+        tiles: (H, W) uint8.
+        solution: (H, W) bool.
+        edits: (k, 3) integers, row, col and new tile: what made it of its real parent.
+        captions: lines of text, each in two parts, for the left and for the right.
+        n_skipped: generations between the parent in the picture and the level that are left out.
+        lives: whether it is in the population still; pale otherwise.
+    """
+
+    id: int
+    parent: int | None
+    tiles: Tiles
+    solution: NDArray[np.bool_]
+    edits: NDArray[np.int16]
+    captions: Sequence[tuple[str, str]]
+    n_skipped: int = 0
+    lives: bool = True
+
+
+class _Place(NamedTuple):
+    """Where a level's picture is: its top and left pixel."""
+
+    top: int
+    left: int
+
+
+def draw_family_tree(family: Sequence[Kin], chosen: int, title: str) -> Frame:
+    """Draw a family tree, the oldest level at the top.
+
+    The solution is blue; tiles that differ from the parent's are outlined in orange. The line from the first level to
+    the chosen one, which has a rim, is dark.
+
+    Args:
+        family: one level without a parent, and levels with one, parents before their children. All have one size and as
+            many captions.
+        chosen: the id of one of them.
+        title: a line above.
+
+    Returns:
+        (h, w, 3) uint8.
+
+    Raises:
+        ValueError: no such level, or a family that is no tree.
+    """
+    by_id = {kin.id: kin for kin in family}
+    if chosen not in by_id:
+        raise ValueError(f"no level {chosen} is in this family, only {', '.join(map(str, by_id))}")
+    for i, kin in enumerate(family):
+        if (kin.parent is None) != (i == 0) or (i and kin.parent not in [other.id for other in family[:i]]):
+            raise ValueError(f"level {kin.id} comes before its parent {kin.parent} or is a second root")
+    pictures = {kin.id: _draw_kin(kin, kin.id == chosen) for kin in family}
+    height, width, _ = pictures[chosen].shape
+    places = _lay_out(family, height, width, top=MARGIN + text_height(TITLE) + text_height(CAPTION) + 14)
+    frame = _blank(max(place.top for place in places.values()) + height + MARGIN, _width(places, width, title))
+    put_text(frame, MARGIN - 8, MARGIN, title, TITLE)
+    put_text(frame, MARGIN + text_height(TITLE) - 4, MARGIN, _KEY, CAPTION, palette.FAINT_INK)
+    line = _line_of(by_id, chosen)
+    for kin in sorted(family, key=lambda kin: kin.id in line):  # the dark line over the others
+        if kin.parent is not None:
+            _connect(frame, places[kin.parent], places[kin.id], (height, width), kin.id in line, kin.n_skipped)
+    for id, place in places.items():
+        frame[place.top : place.top + height, place.left : place.left + width] = pictures[id]
+    return frame
+
+
+def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
+    """One level of a family with its captions below.
+
+    Args:
+        kin: what to draw.
+        side: pixels along the level's longer side, about.
+
+    Returns:
+        (h, w, 3) uint8; the shape depends on the level's size, the number of captions and `side` alone.
+    """
+    rows, cols = kin.tiles.shape
+    panel = Panel(0, 0, rows, cols, max(LEAST_CELL, side // max(rows, cols)))
+    picture = _blank(panel.height, panel.width)
+    path, nothing = kin.solution.astype(np.float32), np.zeros(kin.tiles.shape, np.bool_)
+    draw_maze(picture, panel, kin.tiles, path, nothing, _OVERHANG)
+    _outline_edits(picture, kin.edits, panel.cell)
+    if not kin.lives:
+        picture = (0.6 * picture + 0.4 * np.array(palette.PAPER)).astype(np.uint8)
+    line = text_height(CAPTION)
+    frame = _blank(picture.shape[0] + 6 + line * len(kin.captions), picture.shape[1])
+    frame[: picture.shape[0]] = picture
+    for i, (left, right) in enumerate(kin.captions):
+        row = picture.shape[0] + 6 + i * line
+        put_text(frame, row, 0, left, CAPTION, palette.INK if kin.lives else palette.FAINT_INK)
+        put_text(frame, row, frame.shape[1], right, CAPTION, palette.FAINT_INK, "right")
+    return frame
+
+
+def _draw_kin(kin: Kin, is_chosen: bool) -> Frame:
+    """A level in its rim, which is white around all but the chosen one."""
+    picture = draw_kin(kin)
+    colour = palette.SOURCE if is_chosen else palette.PAPER
+    height, width, _ = picture.shape
+    frame = np.empty((height + 4 * _RIM, width + 4 * _RIM, 3), np.uint8)
+    frame[...] = colour
+    frame[_RIM:-_RIM, _RIM:-_RIM] = palette.PAPER
+    frame[2 * _RIM : -2 * _RIM, 2 * _RIM : -2 * _RIM] = picture
+    return frame
+
+
+def _outline_edits(picture: Frame, edits: NDArray[np.int16], cell: int) -> None:
+    thickness = max(1, -(-cell // 5))
+    for row, col, _ in edits.tolist():
+        tile = picture[row * cell : (row + 1) * cell, col * cell : (col + 1) * cell]
+        tile[:thickness] = tile[-thickness:] = _EDIT
+        tile[:, :thickness] = tile[:, -thickness:] = _EDIT
+
+
+def _lay_out(family: Sequence[Kin], height: int, width: int, top: int) -> dict[int, _Place]:
+    """Leaves side by side, and every parent above the middle of its children."""
+    children: dict[int | None, list[int]] = {kin.id: [] for kin in family}
+    for kin in family[1:]:
+        children[kin.parent].append(kin.id)
+    depth: dict[int, int] = {}
+    for kin in family:
+        depth[kin.id] = 0 if kin.parent is None else depth[kin.parent] + 1
+    left: dict[int, int] = {}
+    next_left = MARGIN
+    for id in _leaves(family[0].id, children):
+        left[id] = next_left
+        next_left += width + GAP
+    for kin in reversed(family):  # children before their parents
+        if children[kin.id]:
+            left[kin.id] = (left[children[kin.id][0]] + left[children[kin.id][-1]]) // 2
+    return {kin.id: _Place(top + depth[kin.id] * (height + DROP), left[kin.id]) for kin in family}
+
+
+def _leaves(root: int, children: Mapping[int | None, list[int]]) -> list[int]:
+    """The levels without children, from left to right."""
+    found, pending = [], [root]
+    while pending:
+        id = pending.pop()
+        if not children[id]:
+            found.append(id)
+        pending += reversed(children[id])
+    return found
+
+
+def _line_of(by_id: Mapping[int, Kin], chosen: int) -> set[int]:
+    """A level and its ancestors."""
+    line, id = {chosen}, by_id[chosen].parent
+    while id is not None:
+        line.add(id)
+        id = by_id[id].parent
+    return line
+
+
+def _connect(frame: Frame, above: _Place, below: _Place, shape: tuple[int, int], dark: bool, n_skipped: int) -> None:
+    """From the middle of a picture's lower edge down, across, and down to the middle of another's upper edge."""
+    height, width = shape
+    begin, end, middle = above.top + height, below.top, below.top - DROP // 2
+    start, stop = (place.left + width // 2 for place in (above, below))
+    colour = palette.INK if dark else palette.RULE
+    _draw_box(frame, begin, start, middle, start, colour)
+    _draw_box(frame, middle, min(start, stop), middle, max(start, stop), colour)
+    _draw_box(frame, middle, stop, end, stop, colour)
+    if n_skipped:
+        words = f"{n_skipped} generation{'s' if n_skipped > 1 else ''} between"
+        gap = text_width(words, CAPTION) // 2 + 6
+        top = middle - text_height(CAPTION) // 2
+        frame[top : top + text_height(CAPTION), max(0, stop - gap) : stop + gap] = palette.PAPER
+        put_text(frame, top, stop, words, CAPTION, palette.FAINT_INK, "centre")
+
+
+def _draw_box(frame: Frame, top: int, left: int, bottom: int, right: int, colour: RGB) -> None:
+    """A line, straight along an axis."""
+    frame[top : bottom + _LINE, left : right + _LINE] = colour
+
+
+def _width(places: Mapping[int, _Place], width: int, title: str) -> int:
+    """Of the frame: the tree's, or that of the words above it."""
+    words = MARGIN + max(text_width(title, TITLE), text_width(_KEY, CAPTION))
+    return max(max(place.left for place in places.values()) + width, words) + MARGIN
+
+
+def _blank(height: int, width: int) -> Frame:
+    frame = np.empty((height, width, 3), np.uint8)
+    frame[...] = palette.PAPER
+    return frame

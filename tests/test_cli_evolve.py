@@ -1,0 +1,471 @@
+"""`maze-nca-gym evolve`: from its first level to its pictures, whatever interrupts it; and `levels show --family`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import gymnasium as gym
+import networkx as nx
+import numpy as np
+import pytest
+import torch
+from oracles import canonical_diameter, canonical_shortest_path
+from PIL import Image
+
+from maze_nca_gym.agents import evolution, load
+from maze_nca_gym.agents.evaluation import is_reserved, reserved_hashes, test_levels
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned.sparse import SparseNCA, run_sparsely
+from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents.regret import Player, Regret
+from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.cli import evolving, main
+from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.levels import LevelSet, level_hashes, load_levels, one_hot
+from maze_nca_gym.mutation import apply_edits
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
+
+SMALL = ["--size", "6", "--n", "30", "--n-offspring", "8"]
+TINY = ["evolve", "model.safetensors", *SMALL, "--rounds", "6", "--picture-every", "2", "--steps", "5"]
+FOLDER = Path("runs/evolve")
+RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
+FILES = ["config.json", "curves.png", "hardest.gif", "population.npz", "snapshots.npz", "statistics.jsonl"]
+
+
+@pytest.fixture
+def pictures():
+    """For tests of runs that draw them."""
+
+
+@pytest.fixture(autouse=True)
+def _folder_and_model(tmp_path, monkeypatch, request):
+    """Every run is in a folder with a model that fails often, and most draw no pictures, which take longest."""
+    monkeypatch.chdir(tmp_path)
+    if "pictures" not in request.fixturenames:
+        monkeypatch.setattr(evolving.Records, "draw", lambda *_: {})
+    monkeypatch.setenv("COLUMNS", "160")
+    save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
+
+
+def files(folder="."):
+    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def lines(folder=FOLDER):
+    return [json.loads(text) for text in (folder / "statistics.jsonl").read_text().splitlines()]
+
+
+def population(folder=FOLDER):
+    return LevelPopulation.load(folder / "population.npz")
+
+
+def content(folder=FOLDER):
+    """Everything that must not depend on interruptions."""
+    arrays, state = population(folder).to_arrays()
+    return {**{name: array.tobytes() for name, array in arrays.items()}, **state, "lines": lines(folder)}
+
+
+def error_of(policy, level, n_steps):
+    """1 - accuracy against the canonical path, step by step."""
+    with torch.no_grad():
+        state = rollout(load(policy), torch.from_numpy(one_hot(level[None])), n_steps)
+    path, target = np.clip(state[0, 0].numpy(), 0, 1), canonical_shortest_path(level)
+    return ((path - target) ** 2).mean() / target.mean()
+
+
+class TestARun:
+    def test_what_it_leaves_and_says(self, pictures, capsys):
+        assert main(TINY) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert out.startswith(
+            "runs/evolve: 30 levels, 6 rounds of 8 offspring against model.safetensors on cpu; Ctrl-C saves and ends\n"
+        )
+        first, last = lines()[0], lines()[-1]
+        assert f"{first['mean_fitness']:.4f} to {last['mean_fitness']:.4f}" in out
+        assert "30 of 8 x 8 tiles" in out
+        assert out.endswith("hardest levels: runs/evolve/hardest.gif\n")
+        assert files(FOLDER) == FILES
+        assert [line["round"] for line in lines()] == list(range(7))
+        with Image.open(FOLDER / "hardest.gif") as picture:
+            assert picture.n_frames >= 2
+
+    def test_regret_never_falls_and_the_levels_are_as_measured(self):
+        assert main(TINY) == 0
+        regrets = [line["mean_fitness"] for line in lines()]
+        assert sorted(regrets) == regrets
+        assert regrets[-1] > regrets[0]
+        members, tiles = population().members, population().tiles
+        assert len(np.unique(level_hashes(tiles))) == 30
+        for i in (0, 7, 29):
+            assert members["length"][i] == canonical_shortest_path(tiles[i]).sum()
+            assert members["fitness"][i] == pytest.approx(error_of("model.safetensors", tiles[i], 5), abs=1e-5)
+
+    def test_lineage_leads_from_the_first_levels_to_the_last(self):
+        assert main(TINY) == 0
+        evolved = population()
+        youngest = int(evolved.members["generation"].argmax())
+        line = evolved.lineage.ancestors(int(evolved.members["id"][youngest]))
+        assert [record.generation for record in line] == list(range(len(line)))
+        assert len(line) > 1
+        level = line[0].tiles
+        for record in line[1:]:
+            level = apply_edits(level, record.edits)
+        np.testing.assert_array_equal(level, evolved.tiles[youngest])
+
+    def test_its_levels_are_for_every_command_and_environment(self, capsys):
+        assert main(TINY) == 0
+        file = str(FOLDER / "population.npz")
+        env = gym.make("MazeShortestPath-v0", levels=file)
+        env.reset(seed=0)
+        assert main(["solve", "shortest-path-bfs", "--levels", file, "--picture", "none"]) == 0
+        assert main(["levels", "list", file]) == 0
+        assert re.search(r"│ number of levels +│ 30 ", capsys.readouterr().out)
+
+    def test_its_description_makes_it_again(self):
+        arguments = [*TINY, "--mutation", "edits", "--n-edits", "3", "--parents", "replay", "--regret", "loss"]
+        assert main(arguments) == 0
+        description = json.loads((FOLDER / "config.json").read_text())
+        assert main([*shlex.split(description["command"])[1:], "--out", "again"]) == 0
+        assert content() == content(Path("again"))
+        assert population().config.mutation_options == {"n_edits": 3}
+        command = parse(shlex.split(description["command"])[1:])
+        assert (command.regret, command.population.parents, command.levels.size) == ("loss", "replay", "6")
+
+    def test_several_policies_share_the_blame(self):
+        assert main(["evolve", "model.safetensors", "shortest-path-bfs", *TINY[2:], "--rounds", "1"]) == 0
+        members = population().members
+        alone = error_of("model.safetensors", population().tiles[0], 5)
+        other = error_of("shortest-path-bfs", population().tiles[0], 5)
+        assert members["fitness"][0] == pytest.approx((alone + other) / 2, abs=1e-5)
+
+    def test_the_diameter(self):
+        assert main(["evolve", "diameter", *SMALL, "--rounds", "1", "--steps", "40"]) == 0
+        tiles, members = population().tiles, population().members
+        assert tiles.max() == 1
+        assert members["length"][3] == canonical_diameter(tiles[3]).sum()
+
+    def test_an_exact_policy_has_no_regret_and_gets_the_time_it_needs(self, capsys):
+        assert main(["evolve", "shortest-path-bfs", *SMALL, "--rounds", "0"]) == 0
+        assert np.abs(population().members["fitness"]).max() == 0
+        assert "100.00 % to 100.00 %" in capsys.readouterr().out
+
+    def test_levels_that_are_no_square(self):
+        assert main([*TINY, "--size", "5x9", "--rounds", "1"]) == 0
+        assert population().tiles.shape == (30, 7, 11)
+
+
+class TestTestLevels:
+    """Sizes so small that a large part of all levels is held out."""
+
+    def test_they_are_never_among_the_levels(self):
+        assert main([*TINY, "--size", "4", "--wall-probability", "0.2", "--rounds", "10"]) == 0
+        for family in ("random", "sparse", "rooms"):
+            held_out = reserved_hashes([test_levels(family, 4, "shortest-path")])
+            assert not is_reserved(population().tiles, held_out).any()
+
+    def test_offspring_among_them_are_refused(self):
+        grown = LevelPopulation(PopulationConfig(capacity=4))
+        fresh = grown.fresh(load_levels("FourRooms").tiles)
+        grown.insert(fresh, [0.0], [1.0])
+        children = grown.offspring(evolution.draws(3, "offspring", 0), 6)
+        reserved = np.sort(level_hashes(children.tiles)[:5])
+        seen = []
+
+        def measure(tiles, targets):
+            seen.extend(level_hashes(tiles).tolist())
+            return np.ones(len(tiles)), np.zeros(len(tiles))
+
+        evolution.evolve(grown, measure, 3, 1, 6, reserved=reserved, report=lambda n: None)
+        assert seen == level_hashes(children.tiles)[5:].tolist()
+        assert len(grown) == 2
+        assert grown.clock == 1
+
+    def test_first_levels_all_differ(self):
+        rng_levels = [load_levels(name).tiles[:, :9, :9] for name in ("FourRooms", "Labyrinth", "SixteenRooms")]
+        pool = np.concatenate(rng_levels)
+
+        def draw(rng, n):
+            return pool[rng.integers(3, size=n)]
+
+        reserved = level_hashes(pool[:1])
+        found = evolution.first_levels(draw, 0, 2, reserved)
+        assert set(level_hashes(found).tolist()) == set(level_hashes(pool[1:]).tolist())
+        with pytest.raises(ValueError, match="hardly 3 different levels of this kind"):
+            evolution.first_levels(draw, 0, 3, reserved)
+
+
+def crash_at(monkeypatch, n_calls, error):
+    """Let the measuring fail, the first levels' included."""
+    plain, calls = evolving.Regret.__call__, []
+
+    def measure(self, tiles, targets):
+        calls.append(len(tiles))
+        if len(calls) == n_calls:
+            raise error
+        return plain(self, tiles, targets)
+
+    monkeypatch.setattr(evolving.Regret, "__call__", measure)
+
+
+class TestGoingOn:
+    @pytest.mark.parametrize("n_calls", [1, 3, 9])
+    def test_it_ends_as_if_there_had_been_no_interruption(self, n_calls, pictures, capsys):
+        with pytest.MonkeyPatch.context() as patch:
+            crash_at(patch, n_calls, KeyboardInterrupt())
+            assert main(TINY) == 130
+        assert capsys.readouterr().err == (
+            "maze-nca-gym: interrupted; the same command goes on from runs/evolve/population.npz\n"
+        )
+        assert main(TINY) == 0
+        assert main([*TINY, "--out", "whole"]) == 0
+        assert content() == content(Path("whole"))
+        for picture in ("curves.png", "hardest.gif"):
+            assert (FOLDER / picture).read_bytes() == Path("whole", picture).read_bytes()
+
+    def test_a_crash_loses_what_was_not_saved_alone(self):
+        with pytest.MonkeyPatch.context() as patch:
+            crash_at(patch, 8, ZeroDivisionError())
+            patch.setattr(evolving.Records, "save", saving_until(3, evolving.Records.save))
+            with pytest.raises(ZeroDivisionError):
+                main([*TINY, "--save-every", "0"])
+        assert population().clock == 0
+        assert main(TINY) == 0
+        assert main([*TINY, "--out", "whole"]) == 0
+        assert content() == content(Path("whole"))
+
+    def test_more_rounds_go_on(self, capsys):
+        assert main([*TINY, "--rounds", "3"]) == 0
+        assert main(TINY) == 0
+        assert "going on with 30 levels after round 3" in capsys.readouterr().out
+        assert main([*TINY, "--out", "whole"]) == 0
+        assert content() == content(Path("whole"))
+
+    def test_a_finished_run_stays_as_it_is(self, capsys):
+        assert main(TINY) == 0
+        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+        assert main(TINY) == 0
+        assert "runs/evolve is finished; more --rounds go on, --overwrite starts anew" in capsys.readouterr().out
+        assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+
+    def test_another_configuration_is_refused_unless_it_may_overwrite(self, capsys):
+        assert main(TINY) == 0
+        before = content()
+        assert main([*TINY, "--seed", "1", "--tile-rate", "0.2"]) == 2
+        err = capsys.readouterr().err
+        assert "runs/evolve has a population of another configuration (seed 0 there, 1 here; population {" in err
+        assert err.endswith("; choose another --out, or lose that population with --overwrite\n")
+        assert content() == before
+        assert main([*TINY, "--seed", "1", "--overwrite"]) == 0
+        assert content() != before
+
+    def test_a_model_that_changed_is_another_one(self, capsys):
+        assert main(TINY) == 0
+        save_model(NCA(4, 6, generator=torch.Generator().manual_seed(2)), "model.safetensors")
+        assert main(TINY) == 2
+        assert "another configuration (policies [" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("name", ["population.npz", "snapshots.npz", "statistics.jsonl", "config.json"])
+    def test_a_damaged_file(self, name, capsys):
+        assert main(TINY) == 0
+        (FOLDER / name).write_bytes(b"{")
+        assert main(TINY) == 2
+        assert "; choose another --out, or lose that population with --overwrite" in capsys.readouterr().err
+
+
+def saving_until(n, plain):
+    """`Records.save` whose process is killed, as it were, after some calls."""
+    calls = []
+
+    def save(records):
+        calls.append(1)
+        if len(calls) <= n:
+            plain(records)
+
+    return save
+
+
+def test_ctrl_c_while_it_measures():
+    arguments = [*TINY[:2], "--size", "8", "--n", "40", "--n-offspring", "8", "--rounds", "100000", "--save-every", "0"]
+    with subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        log, end = FOLDER / "statistics.jsonl", time.monotonic() + 100
+        while not log.exists() or log.read_text().count("\n") < 4:
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        code, err = process.wait(100), process.stderr.read()
+    assert (code, err) == (130, "maze-nca-gym: interrupted; the same command goes on from runs/evolve/population.npz\n")
+    assert lines()[-1]["round"] == population().clock >= 3
+    assert files(FOLDER) == ["config.json", "population.npz", "snapshots.npz", "statistics.jsonl"]
+
+
+WRONG = {
+    "": "POLICY",
+    "nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "missing.safetensors": "there is no model file missing.safetensors",
+    "shortest-path-bfs diameter": "all policies must be of one task",
+    "model.safetensors --n 0": "--n must be at least 1, got 0",
+    "model.safetensors --n-offspring 0": "--n-offspring must be at least 1, got 0",
+    "model.safetensors --rounds -1": "--rounds must be at least 0, got -1",
+    "model.safetensors --seed -1": "--seed must be at least 0, got -1",
+    "model.safetensors --steps 0": "--steps must be at least 1, got 0",
+    "model.safetensors --batch 0": "--batch must be at least 1, got 0",
+    "model.safetensors --picture-every 0": "--picture-every must be at least 1, got 0",
+    "model.safetensors --save-every -1": "--save-every must be at least 0, got -1",
+    "model.safetensors --size 4x": "--size must be a number such as 16",
+    "model.safetensors --size 6 --wall-probability 2": "wall_probability",
+    "model.safetensors --generator maze": "unknown generator 'maze'",
+    "model.safetensors --capacity 10": "--capacity must be at least 1000, got 10",
+    "model.safetensors --mutation swap": "unknown mutation 'swap'; known: flip, edits",
+    "model.safetensors --n-edits 3": "mutation 'flip' has no option n_edits; it takes tile_rate, source_rate",
+    "model.safetensors --tile-rate 2": "tile_rate",
+    "model.safetensors --parents none": "unknown parents 'none'; known: random, fittest, replay",
+    "model.safetensors --eviction oldest": "unknown eviction 'oldest'; known: fitness, replay weight",
+    "model.safetensors --score luck": "unknown score 'luck'; known: regret, learnability",
+    "model.safetensors --prioritisation best": "unknown prioritisation 'best'; known: rank",
+    "model.safetensors --temperature 0": "temperature must be a finite number > 0",
+    "model.safetensors --regret none": "unknown --regret 'none'; known: accuracy, loss",
+    "model.safetensors --device quantum": "unknown device 'quantum'",
+    "model.safetensors --out a-file": "--out must be a folder, but a-file is a file",
+    "model.safetensors --unheard-of 1": "Unrecognized options",
+    "model.safetensors --size 6 --n 99 --steps 9": "model.safetensors: this policy has weights for 5 iterations",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
+    Path("a-file").touch()
+    save_model(NCA(4, 6, shared_weights=False, n_layers=5), "model.safetensors")
+    assert main(["evolve", *arguments.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
+    assert "Traceback" not in err
+    assert files() == ["a-file", "model.safetensors"]
+
+
+def test_the_help_names_every_choice(capsys):
+    assert main(["evolve", "--help"]) == 0
+    out = capsys.readouterr().out
+    for names in ("flip,edits", "random,fittest,replay", "fitness,replay-weight", "regret,learnability"):
+        assert "{" + names + "}" in out
+    assert "0.05 for flip" in out
+
+
+def test_help_loads_neither_torch_nor_numba():
+    code = (
+        "import sys; from maze_nca_gym.cli import main; code = main(['evolve', '--help'])\n"
+        "print(code, *{'torch', 'numba', 'pygame', 'PIL'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "0"
+
+
+class TestRegret:
+    def test_no_levels(self):
+        measure = Regret([Player(load("shortest-path-bfs"), 4)], "accuracy", None, lambda: None)
+        regret, complete = measure(np.zeros((0, 8, 8), np.uint8), np.zeros((0, 8, 8), bool))
+        assert regret.shape == complete.shape == (0,)
+
+    def test_the_loss(self):
+        levels = load_levels("FourRooms").tiles
+        target = canonical_shortest_path(levels[0])
+        idle = Regret([Player(load("shortest-path-bfs"), 1)], "loss", None, lambda: None)
+        regret, complete = idle(levels, target[None])
+        assert regret[0] == pytest.approx(target.mean())
+        assert complete[0] == 0
+
+    def test_it_can_be_ended_between_iterations(self):
+        pauses = []
+
+        def pause():
+            pauses.append(1)
+            if len(pauses) == 2:
+                raise KeyboardInterrupt
+
+        measure = Regret([Player(load("model.safetensors"), 1000)], "accuracy", None, pause)
+        with pytest.raises(KeyboardInterrupt):
+            measure.paths(Player(load("model.safetensors"), 1000), load_levels("FourRooms").tiles)
+
+
+class TestFewWeights:
+    @pytest.mark.parametrize("name", ["nca-diameter-compiled", "nca-shortest-path-compiled"])
+    def test_states_are_the_same_to_the_bit(self, name):
+        model = load(name)
+        sparse = run_sparsely(model)
+        assert isinstance(sparse, SparseNCA)
+        tiles = test_levels("random", 10, model.task, 3).tiles
+        maze = torch.from_numpy(one_hot(tiles, model.n_tiles))
+        with torch.no_grad():
+            assert torch.equal(rollout(sparse, maze, 300), rollout(model, maze, 300))
+
+    def test_others_are_run_as_they_are(self):
+        for policy in (load("model.safetensors"), load("shortest-path-bfs"), NCA(4, 6, n_layers=None)):
+            assert run_sparsely(policy) is policy
+
+
+class TestFamilies:
+    @pytest.fixture(autouse=True)
+    def _evolve(self, _folder_and_model, capsys):
+        assert main([*TINY, "--parents", "fittest"]) == 0
+        capsys.readouterr()
+        self.file = str(FOLDER / "population.npz")
+        self.population = population()
+        self.index = int(self.population.members["generation"].argmax())
+        self.line = self.population.lineage.ancestors(int(self.population.members["id"][self.index]))
+
+    def show(self, *arguments):
+        return main(["levels", "show", self.file, "--index", str(self.index), *arguments])
+
+    def test_the_ancestors_as_a_table(self, capsys):
+        assert self.show("--family") == 0
+        rows = [re.findall(r"[\d.]+", line) for line in capsys.readouterr().out.splitlines() if "│" in line]
+        assert len(rows) == len(self.line) > 1
+        for row, record in zip(rows, self.line, strict=True):
+            level = self.population.lineage.tiles(record.id)
+            assert row[:3] == [str(record.id), str(record.generation), str(record.born)]
+            assert row[4] == str(canonical_shortest_path(level).sum())
+            assert row[5] == str(0 if record.edits is None else len(record.edits))
+
+    def test_the_pictures(self, capsys):
+        assert self.show("--family", "--png", "a/tree.png", "--gif", "a/line.gif") == 0
+        assert capsys.readouterr().out == "picture: a/tree.png\npicture: a/line.gif\n"
+        with Image.open("a/tree.png") as tree, Image.open("a/line.gif") as line:
+            assert tree.height > 400
+            assert line.n_frames >= len(self.line)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["--gif", "a.gif"], "--gif shows a level's ancestors: it needs --family"),
+            (["--family", "--gif", "a.png"], "--gif must name a file that ends in .gif, got a.png"),
+            (["--family", "--index", "0,1"], "--family is for one level, got --index 0,1"),
+        ],
+    )
+    def test_wrong_usage(self, arguments, message, capsys):
+        assert self.show(*arguments) == 2
+        assert capsys.readouterr().err == f"maze-nca-gym: error: {message}\n"
+
+    def test_levels_without_a_family(self, capsys):
+        assert main(["levels", "show", "FourRooms", "--family"]) == 2
+        assert "FourRooms is no population of levels, so its levels have no families" in capsys.readouterr().err
+        LevelSet(load_levels("FourRooms").tiles).save("set.npz")
+        assert main(["levels", "show", "set.npz", "--family"]) == 2
+        assert "set.npz is not a readable population file" in capsys.readouterr().err
+
+
+def test_solvable_by_networkx():
+    assert main(TINY) == 0
+    for level in population().tiles:
+        graph = nx.grid_2d_graph(*level.shape)
+        graph.remove_nodes_from([tuple(place) for place in np.argwhere(level == 1)])
+        source, target = (tuple(np.argwhere(level == tile)[0]) for tile in (2, 3))
+        assert nx.has_path(graph, source, target)
