@@ -204,7 +204,12 @@ def _compare(command: Evolve, there: Any, here: dict[str, Any]) -> None:
 
 def command_line(command: Evolve) -> str:
     """The command that evolves the same levels, in the words of a shell."""
-    words = ["maze-nca-gym", "evolve", *command.policies, *_words(command, ("policies", "out", "overwrite"))]
+    words = [
+        "maze-nca-gym",
+        "evolve",
+        *command.policies,
+        *_words(command, ("policies", "save_every", "out", "overwrite")),
+    ]
     return shlex.join(words)
 
 

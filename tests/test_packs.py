@@ -1,0 +1,152 @@
+"""The packs that come with the package: their names, what they hold, and how they are published."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import gymnasium as gym
+import networkx as nx
+import numpy as np
+import pytest
+from oracles import canonical_diameter, canonical_shortest_path
+
+from maze_nca_gym.agents import find_policy
+from maze_nca_gym.agents.evaluation import held_out_sets, is_reserved, reserved_hashes
+from maze_nca_gym.cli import main
+from maze_nca_gym.cli.families import load_population
+from maze_nca_gym.levels import LevelSet, level_hashes, load_levels
+from maze_nca_gym.packs import list_packs, pack_file, publish
+from maze_nca_gym.population import LevelPopulation
+
+PACKS = {
+    "evolved-diameter-16": ("diameter", canonical_diameter, "MazeDiameter-v0"),
+    "evolved-shortest-path-16": ("shortest-path", canonical_shortest_path, "MazeShortestPath-v0"),
+}
+MOST_BYTES = 1 << 20
+each_pack = pytest.mark.parametrize("name", PACKS)
+
+
+def test_names():
+    assert list_packs() == list(PACKS)
+    with pytest.raises(ValueError, match="unknown pack of levels 'evolved'; known: evolved-diameter-16, evolved-sh"):
+        pack_file("evolved").__enter__()
+    with pytest.raises(ValueError, match=r"neither a file nor a known name; known: SixteenRooms, .*, evolved-diameter"):
+        load_levels("evolved")
+
+
+def test_they_are_small():
+    sizes = []
+    for name in PACKS:
+        with pack_file(name) as path:
+            sizes.append(path.stat().st_size)
+    assert sum(sizes) <= MOST_BYTES
+
+
+@each_pack
+class TestAPack:
+    def test_its_levels_differ_are_solvable_and_not_held_out(self, name):
+        task, solve, _ = PACKS[name]
+        levels = load_levels(name)
+        assert levels.tiles.shape == (1000, 18, 18)
+        assert len(np.unique(level_hashes(levels.tiles))) == 1000
+        assert levels.tiles.max() == (3 if task == "shortest-path" else 1)
+        assert not is_reserved(levels.tiles, reserved_hashes(held_out_sets([16], task))).any()
+        for level in levels.tiles[::100]:
+            assert solve(level).any()
+
+    def test_its_lineage_leads_to_every_level(self, name):
+        population = load_population(name)  # replays all of it, and compares
+        members = population.members
+        assert len(population) == 1000
+        assert (np.diff(members["fitness"]) <= 0).all()
+        assert (members["generation"] > 0).mean() > 0.2
+        roots = {population.lineage.ancestors(int(id))[0].id for id in members["id"]}
+        assert len(roots) > 10
+
+    def test_its_solutions_are_exact(self, name):
+        _, solve, _ = PACKS[name]
+        population = load_population(name)
+        for i in range(0, 1000, 111):
+            np.testing.assert_array_equal(population.targets[i], solve(population.tiles[i]))
+
+    def test_it_says_what_made_it_and_what_was_measured(self, name):
+        config, population = load_levels(name).config, load_population(name)
+        assert config["pack"] == name
+        assert config["config"]["task"] == PACKS[name][0]
+        assert config["evolved_by"].startswith(f"maze-nca-gym evolve {config['policies'][0]['policy']} ")
+        assert config["after"]["regret"] == pytest.approx(population.members["fitness"].mean())
+        assert config["after"]["solution length"] == pytest.approx(population.members["length"].mean())
+        assert config["after"]["complete"] == pytest.approx(population.complete_rate.mean())
+        assert config["after"]["regret"] > config["before"]["regret"]
+        assert config["after"]["complete"] < config["before"]["complete"]
+
+    def test_environments_take_it_by_its_name(self, name):
+        env = gym.make(PACKS[name][2], levels=name)
+        _, info = env.reset(seed=3)
+        assert info["solution_length"] == info["target"].sum()
+        vector = gym.make_vec(PACKS[name][2], num_envs=2, levels=name)
+        vector.reset(seed=3)
+        vector.close()
+        env.close()
+
+    def test_commands_take_it_by_its_name(self, name, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COLUMNS", "200")
+        assert main(["levels", "list", name]) == 0
+        assert re.search(r"│ number of levels +│ 1,000 ", capsys.readouterr().out)
+        assert main(["levels", "list"]) == 0
+        assert re.search(rf"│ {name} +│ +1,000 │ +18 x 18 │", capsys.readouterr().out)
+        assert main(["levels", "show", name, "--family", "--png", "tree.png"]) == 0
+        assert Path("tree.png").stat().st_size > 1000
+        policy = next(p for p in ("diameter", "shortest-path-bfs") if find_policy(p).task == PACKS[name][0])
+        assert main(["solve", policy, "--levels", name, "--n", "20", "--picture", "none"]) == 0
+        assert json.loads(Path("runs/solve/results.json").read_text())["metrics"]["complete"] == 1
+
+
+def test_every_level_of_the_shortest_path_can_be_solved():
+    for level in load_levels("evolved-shortest-path-16").tiles[::7]:
+        graph = nx.grid_2d_graph(*level.shape)
+        graph.remove_nodes_from([tuple(place) for place in np.argwhere(level == 1)])
+        assert nx.has_path(graph, *(tuple(np.argwhere(level == tile)[0]) for tile in (2, 3)))
+
+
+class TestPublishing:
+    @pytest.fixture(autouse=True)
+    def _evolve(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        arguments = ["--size", "6", "--n", "30", "--n-offspring", "16", "--rounds", "8", "--steps", "3"]
+        assert main(["evolve", "shortest-path-bfs", *arguments]) == 0
+        self.run = Path("runs/evolve")
+        self.population = LevelPopulation.load(self.run / "population.npz")
+
+    def test_the_hardest_first_and_few_of_one_root(self):
+        path = publish.publish("mine", self.run, 12, 2, Path())
+        pack = LevelPopulation.load(path)
+        assert LevelSet.load(path).config["pack"] == "mine"
+        assert len(pack) == 12
+        fitness = pack.members["fitness"]
+        assert (np.diff(fitness) <= 0).all()
+        assert fitness[0] == self.population.members["fitness"].max()
+        roots = [pack.lineage.ancestors(int(id))[0].id for id in pack.members["id"]]
+        assert max(roots.count(root) for root in roots) <= 2
+        places = self.population.indices_of(pack.members["id"])
+        np.testing.assert_array_equal(pack.tiles, self.population.tiles[places])
+        assert len(pack.lineage) < len(self.population.lineage)
+
+    def test_all_of_them(self):
+        pack = LevelPopulation.load(publish.publish("mine", self.run, 30, 30, Path()))
+        assert set(pack.members["id"].tolist()) == set(self.population.members["id"].tolist())
+        assert len(pack.lineage) == len(self.population.lineage)
+
+    def test_too_many(self):
+        with pytest.raises(ValueError, match="only 30 of 30 levels can be chosen, 31 are asked for"):
+            publish.publish("mine", self.run, 31, 30, Path())
+        assert not Path("mine.npz").exists()
+
+    def test_the_command(self, monkeypatch, capsys):
+        monkeypatch.setattr(publish, "FOLDER", Path())
+        publish.main(["mine", str(self.run), "--n", "5"])
+        assert re.fullmatch(r"mine\.npz: \d+ KiB\n", capsys.readouterr().out)
+        assert len(load_levels("mine.npz")) == 5
