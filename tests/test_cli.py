@@ -467,9 +467,10 @@ class TestPolicies:
     def test_show(self, name, capsys):
         assert main(["policies", "show", name]) == 0
         out, policy = capsys.readouterr().out, load(name)
-        weights = [p.detach().numpy() for p in policy.parameters() if p.ndim > 1]
-        nonzero = sum(np.count_nonzero(w) for w in weights)
-        assert f"{sum(w.size for w in weights):,}, of which {nonzero:,} are not zero" in out
+        parameters = [p.detach().numpy() for p in policy.parameters()]
+        nonzero = sum(np.count_nonzero(p) for p in parameters)
+        assert f" {policy.n_weights:,}, as the paper counts them" in out
+        assert f" {sum(p.size for p in parameters):,}, of which {nonzero:,} are not zero" in out
         assert all(channel in out for channel in policy.channel_names)
 
     def test_the_weight_table(self, capsys):

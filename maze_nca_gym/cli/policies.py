@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,16 +67,16 @@ class ShowPolicy:
         from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 
         info = find_policy(self.name)
-        weights = [p for p in policy.parameters() if p.ndim > 1]
-        biases = [p for p in policy.parameters() if p.ndim <= 1]
+        parameters = list(policy.parameters())
+        n_parameters, n_used = (sum(counts) for counts in zip(*map(_counts, parameters), strict=True))
         facts = {
             "policy": self.name,
             "description": info.description,
             "task": policy.task,
             "maze channels": str(policy.n_tiles),
             "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
-            "weights": f"{policy.n_weights:,}, of which {_nonzero(weights):,} are not zero",
-            "biases": f"{sum(p.numel() for p in biases):,}, of which {_nonzero(biases):,} are not zero",
+            "weights": f"{policy.n_weights:,}, as the paper counts them",
+            "parameters": f"{n_parameters:,}, of which {n_used:,} are not zero",
             **{name: str(figure) for name, figure in info.scores.items()},
         }
         print_facts(facts)
@@ -87,5 +86,6 @@ class ShowPolicy:
         return 0
 
 
-def _nonzero(parameters: Iterable[Tensor]) -> int:
-    return sum(int(parameter.count_nonzero()) for parameter in parameters)
+def _counts(parameter: Tensor) -> tuple[int, int]:
+    """All numbers, and those that are not zero."""
+    return parameter.numel(), int(parameter.count_nonzero())
