@@ -29,6 +29,7 @@ COMMANDS = (
     "play",
     "train",
     "evaluate",
+    "evolve",
     "generate",
     "levels",
     "levels list",
