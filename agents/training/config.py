@@ -101,7 +101,7 @@ class TrainingConfig:
 
     evolve: bool = False
     """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
-    Regret is the squared error of the path, clipped to [0, 1], over that of an empty path: 1 - accuracy."""
+    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
     population_size: int = 10_000
     """Most levels of the population."""
     population_fresh: float = 0.0
@@ -109,7 +109,7 @@ class TrainingConfig:
     evolve_every: int = 200
     """Updates from one chance of a round of offspring to the next."""
     evolve_below: float = 0.5
-    """The chance is taken if the mean regret of the batches since the last one is below this."""
+    """The chance is taken if the mean regret of the batches since the last one, over that of empty paths, is below."""
     n_offspring: int = 64
     """Mutated levels of a round, which enter in the place of members of lower score."""
     parents: str = "random"

@@ -29,9 +29,6 @@ from .data import Batch, LevelStream, concatenate, is_held_out
 from .draws import draws
 from .workers import Workers
 
-NEVER_MEASURED = 1.0
-"""The regret that levels start with: that of an empty path, which is what a model without training leaves."""
-
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -54,7 +51,7 @@ class Evolution:
 
     Attributes:
         population: the levels. Its clock counts updates.
-        regret: sum of the mean regrets of the batches since the last chance of a round.
+        regret: sum over the batches since the last chance of a round: mean regret, over that of empty paths.
         n_rounds: of offspring so far.
         seconds: that all of this took, over all sessions.
     """
@@ -68,12 +65,14 @@ class Evolution:
     def start(cls, config: TrainingConfig) -> Evolution:
         """The levels on which a run without evolution trains, or with fresh ones as many as there is room for.
 
+        Their regret is that of an empty path, which is what a model without training leaves.
+
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
         population = LevelPopulation(config.population_config)
         levels = population.fresh(LevelStream(config).fixed.tiles)
-        population.insert(levels, np.full(len(levels), NEVER_MEASURED), np.zeros(len(levels)))
+        population.insert(levels, levels.targets.mean(axis=(1, 2)), np.zeros(len(levels)))
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> Replay:
@@ -100,7 +99,7 @@ class Evolution:
             self.population.update(replay.members, *measured[:n_replayed].T)
             if len(replay.newcomers):
                 self.population.insert(self.population.fresh(replay.newcomers.tiles), *measured[n_replayed:].T)
-            self.regret += float(measured[:, 0].mean())
+            self.regret += float(measured[:, 0].mean() / replay.batch.target.mean())
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
         """Let offspring compete with the members, if it is time and the model does well on those.
@@ -183,10 +182,11 @@ def check_description(description: Any) -> None:
 def measure(path: Tensor, batch: Batch) -> Tensor:
     """(B, 2) float32: the regret of (B, H, W) paths, and whether rounded they are the solutions, 0 or 1.
 
-    Regret is the squared error of the path, clipped to [0, 1], over that of an empty path: 1 - accuracy.
+    Regret is the loss, the mean squared error of the path, clipped to [0, 1]. Relative to that of an empty path, 1 -
+    accuracy, small errors would weigh more where paths are short, and levels evolve to be trivial.
     """
     clipped, target = path.detach().float().clamp(0, 1), torch.from_numpy(batch.target).to(path.device, torch.float32)
-    regret = ((clipped - target) ** 2).sum(dim=(1, 2)) / target.sum(dim=(1, 2))
+    regret = ((clipped - target) ** 2).mean(dim=(1, 2))
     complete = (clipped.round() == target).flatten(1).all(dim=1)
     return torch.stack([regret, complete.float()], dim=1)
 

@@ -23,6 +23,7 @@ from maze_nca_gym.agents.training.state import KIND
 from maze_nca_gym.levels import level_hashes, load_levels, one_hot
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.scoring import score
+from maze_nca_gym.solvers import shortest_path
 
 
 def tiles_of(state: TrainingState) -> set[bytes]:
@@ -62,7 +63,7 @@ def test_a_population_begins_with_the_fixed_training_set(n_levels, n):
     population = Evolution.start(config).population
     fixed = LevelStream(tiny(n_levels=n)).fixed
     assert {one.tobytes() for one in population.tiles} == {one.tobytes() for one in fixed.tiles}
-    assert (population.members["fitness"] == 1).all(), "an empty path"
+    np.testing.assert_allclose(population.members["fitness"], shortest_path(population.tiles).mean(axis=(1, 2)))
 
 
 def test_a_batch_is_drawn_from_the_population_and_the_stream():
@@ -79,7 +80,7 @@ def test_a_batch_is_drawn_from_the_population_and_the_stream():
     assert len(LevelStream(tiny(**EVOLVING)).batch(0)) == 0
 
 
-def test_regret_is_one_less_accuracy():
+def test_regret_is_the_loss():
     rng = np.random.default_rng(0)
     batch = LevelStream(tiny()).batch(0)
     path = (batch.target + rng.normal(0, 0.8, batch.target.shape)).astype(np.float32)
@@ -87,10 +88,11 @@ def test_regret_is_one_less_accuracy():
     measured = measure(torch.from_numpy(path), batch).numpy()
     expected = score(batch.tiles, path, batch.target)
     canonical = ~(expected.optimal & ~expected.complete)
-    np.testing.assert_allclose(measured[canonical, 0], 1 - expected.accuracy[canonical], rtol=1e-5)
+    np.testing.assert_allclose(measured[canonical, 0], expected.loss[canonical], rtol=1e-5)
     assert measured[:, 1].tolist() == expected.complete.astype(float).tolist()
     assert 0 < measured[:, 1].sum() < 8
-    assert measure(torch.zeros(path.shape), batch)[:, 0].tolist() == [1.0] * 8
+    empty = measure(torch.zeros(path.shape), batch)[:, 0]
+    np.testing.assert_allclose(empty, batch.target.mean(axis=(1, 2)), rtol=1e-6)
 
 
 def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
@@ -104,7 +106,8 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
     members = Batch(population.tiles[:16], population.targets[:16].copy())
     regrets = measure(torch.from_numpy(before), members).numpy()[:, 0]
     np.testing.assert_allclose(population.members["fitness"][seen], regrets[seen], rtol=1e-4)
-    assert (population.members["fitness"][np.setdiff1d(np.arange(16), seen)] == 1).all()
+    others = np.setdiff1d(np.arange(16), seen)
+    assert (population.members["fitness"][others] == members.target.mean(axis=(1, 2))[others]).all()
     entered = population.members["fitness"][16:]
     np.testing.assert_allclose(entered, measure(torch.from_numpy(fresh), replay.newcomers)[:, 0], rtol=1e-4)
     assert {one.tobytes() for one in population.tiles[16:]} == {one.tobytes() for one in replay.newcomers.tiles}
