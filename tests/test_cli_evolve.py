@@ -97,8 +97,9 @@ class TestARun:
         with Image.open(FOLDER / "hardest.gif") as picture:
             assert picture.n_frames >= 2
 
-    def test_regret_never_falls_and_the_levels_are_as_measured(self):
-        assert main(TINY) == 0
+    @pytest.mark.parametrize("regret", ["loss", "accuracy"])
+    def test_regret_never_falls_and_the_levels_are_as_measured(self, regret):
+        assert main([*TINY, "--regret", regret]) == 0
         regrets = [line["mean_fitness"] for line in lines()]
         assert sorted(regrets) == regrets
         assert regrets[-1] > regrets[0]
@@ -106,7 +107,9 @@ class TestARun:
         assert len(np.unique(level_hashes(tiles))) == 30
         for i in (0, 7, 29):
             assert members["length"][i] == canonical_shortest_path(tiles[i]).sum()
-            assert members["fitness"][i] == pytest.approx(error_of("model.safetensors", tiles[i], 5), abs=1e-5)
+            error = error_of("model.safetensors", tiles[i], 5)
+            empty = canonical_shortest_path(tiles[i]).mean() if regret == "loss" else 1
+            assert members["fitness"][i] == pytest.approx(error * empty, abs=1e-5)
 
     def test_lineage_leads_from_the_first_levels_to_the_last(self):
         assert main(TINY) == 0
@@ -130,17 +133,22 @@ class TestARun:
         assert re.search(r"│ number of levels +│ 30 ", capsys.readouterr().out)
 
     def test_its_description_makes_it_again(self):
-        arguments = [*TINY, "--mutation", "edits", "--n-edits", "3", "--parents", "replay", "--regret", "loss"]
+        arguments = [*TINY, "--mutation", "edits", "--n-edits", "3", "--parents", "replay", "--regret", "accuracy"]
         assert main(arguments) == 0
         description = json.loads((FOLDER / "config.json").read_text())
         assert main([*shlex.split(description["command"])[1:], "--out", "again"]) == 0
         assert content() == content(Path("again"))
         assert population().config.mutation_options == {"n_edits": 3}
         command = parse(shlex.split(description["command"])[1:])
-        assert (command.regret, command.population.parents, command.levels.size) == ("loss", "replay", "6")
+        assert (command.regret, command.population.parents, command.levels.size) == ("accuracy", "replay", "6")
 
     def test_several_policies_share_the_blame(self):
-        assert main(["evolve", "model.safetensors", "shortest-path-bfs", *TINY[2:], "--rounds", "1"]) == 0
+        assert (
+            main(
+                ["evolve", "model.safetensors", "shortest-path-bfs", *TINY[2:], "--rounds", "1", "--regret", "accuracy"]
+            )
+            == 0
+        )
         members = population().members
         alone = error_of("model.safetensors", population().tiles[0], 5)
         other = error_of("shortest-path-bfs", population().tiles[0], 5)

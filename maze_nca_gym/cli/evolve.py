@@ -106,8 +106,8 @@ class Evolve:
     """Offspring of a round."""
     seed: Annotated[int, INTEGER] = 0
     """Of all randomness, at least 0: the same seed gives the same levels."""
-    regret: Annotated[str, arg(metavar="{accuracy,loss}")] = "accuracy"
-    """What the accuracy lacks of 1; or the loss, as in the paper, by which long solutions count more."""
+    regret: Annotated[str, arg(metavar="{loss,accuracy}")] = "loss"
+    """The loss, as in the paper, by which long solutions count more; or what the accuracy lacks of 1."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Iterations on a level."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None
