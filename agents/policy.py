@@ -210,3 +210,16 @@ def rollout(policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = N
         ValueError: a negative `n_steps`, or as `Policy.forward`.
     """
     return deque(trace(policy, maze, n_steps, state, start_step=start_step), maxlen=1).pop()
+
+
+def common_task(policies: Mapping[str, Policy]) -> str:
+    """The task of all policies, by name.
+
+    Raises:
+        ValueError: there are several.
+    """
+    tasks = {policy.task: name for name, policy in policies.items()}
+    if len(tasks) > 1:
+        parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
+        raise ValueError(f"all policies must be of one task, but {parts} were asked for")
+    return next(iter(tasks))

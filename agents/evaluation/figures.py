@@ -22,26 +22,14 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.atomic import replacing
 
+from ..figure_style import COLOURS, GREY, INK, STYLE
 from .intervals import Estimate
 from .metrics import Evaluation, Metrics, Point
 from .stability import LONGER, Stability
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which the colour-blind tell apart."""
 MARKERS = "o^sDvP*"
 DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)))
 RUNNING_ON = ":"
-INK, GREY = "#212529", "#6c757d"
-STYLE: dict[Any, Any] = {
-    "font.size": 12,
-    "axes.titlesize": 13,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e9ecef",
-    "legend.frameon": False,
-}
 PERCENT = PercentFormatter(1, decimals=0, symbol=" %")
 Value = TypeVar("Value")
 METRICS = ("accuracy", "complete", "optimal")

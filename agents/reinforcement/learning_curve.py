@@ -18,8 +18,8 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from maze_nca_gym.atomic import replacing
 
+from ..figure_style import BLUE, GREY, STYLE, VERMILION
 from ..learned.arguments import check_count
-from ..training.curves import BLUE, GREY, STYLE, VERMILION
 
 
 class Point(NamedTuple):

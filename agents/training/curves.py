@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,22 +16,10 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.atomic import replacing
 
+from ..figure_style import BLUE, GREEN, GREY, INK, STYLE, VERMILION
 from .report import Line
 
-BLUE, VERMILION, GREEN, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#6c757d", "#212529"
-"""Okabe and Ito's, which the colour-blind tell apart."""
-STYLE: dict[Any, Any] = {
-    "font.size": 12,
-    "axes.titlesize": 13,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.edgecolor": GREY,
-    "grid.color": "#e9ecef",
-    "legend.frameon": False,
-    "legend.borderaxespad": 0.2,
-}
+OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
 LENGTH = "mean_solution_length"
 UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
@@ -53,7 +40,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         title: above them.
         path: the file.
     """
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(OWN_STYLE):
         evolving = any(LENGTH in line for line in lines)
         heights = (3, 3, 1.7, 1.4) if evolving else (3, 3, 1.4)
         figure = Figure(figsize=(9, 11 if evolving else 9), dpi=120, layout="constrained")

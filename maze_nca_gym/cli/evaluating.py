@@ -27,6 +27,7 @@ from maze_nca_gym.agents.evaluation.iterations import check_steps, most_steps
 from maze_nca_gym.agents.evaluation.rollouts import encode
 from maze_nca_gym.agents.evaluation.stability import effort
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
+from maze_nca_gym.agents.policy import common_task
 from maze_nca_gym.cli.batches import one_thread
 from maze_nca_gym.cli.evaluation_tables import print_results
 from maze_nca_gym.cli.messages import JobError, complain
@@ -67,7 +68,7 @@ def _prepare(command: Evaluate) -> list[_Cell]:
     """All cells, each tried for an iteration: what cannot work fails before the first result is waited for."""
     device = find_device(command.device)
     policies = {name: load(name).to(device) for name in dict.fromkeys(command.policies)}
-    task = _common_task(policies)
+    task = common_task(policies)
     sets = [
         test_levels(family, size, task, min(command.n or most_levels(size), most_levels(size)))
         for family in command.family_names()
@@ -81,19 +82,6 @@ def _prepare(command: Evaluate) -> list[_Cell]:
             _try(name, policy, levels, n_steps)
             cells.append(_Cell(name, policy, levels, n_steps))
     return sorted(cells, key=lambda cell: list(policies).index(cell.name))
-
-
-def _common_task(policies: dict[str, Policy]) -> str:
-    """The task of all policies.
-
-    Raises:
-        ValueError: there are several.
-    """
-    tasks = {policy.task: name for name, policy in policies.items()}
-    if len(tasks) > 1:
-        parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
-        raise ValueError(f"all policies must be of one task, but {parts} were asked for")
-    return next(iter(tasks))
 
 
 @torch.no_grad()

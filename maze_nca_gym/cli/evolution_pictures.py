@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents.evaluation.figures import COLOURS, INK, STYLE
+from maze_nca_gym.agents.figure_style import COLOURS, INK, STYLE
 from maze_nca_gym.atomic import replacing
 from maze_nca_gym.cli.evolution_records import Line, Snapshot
 from maze_nca_gym.envs.tasks import Diameter, ShortestPath

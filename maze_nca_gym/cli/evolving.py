@@ -19,6 +19,7 @@ from maze_nca_gym.agents.evaluation import default_steps, held_out_sets, reserve
 from maze_nca_gym.agents.evaluation.iterations import check_steps
 from maze_nca_gym.agents.evaluation.rollouts import encode
 from maze_nca_gym.agents.evolution import evolve, fill, first_levels
+from maze_nca_gym.agents.policy import common_task
 from maze_nca_gym.agents.regret import MEASURES, Player, Regret
 from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.cli.evolution_records import POPULATION, Records
@@ -81,24 +82,11 @@ def _prepare(command: Evolve) -> _Plan:
     """Everything that can fail, before anything is changed."""
     check_name("--regret", command.regret, MEASURES)
     policies = {name: load(name).to(find_device(command.device)) for name in dict.fromkeys(command.policies)}
-    task = _common_task(policies)
+    task = common_task(policies)
     reserved = _reserved(_sizes_of_test_sets(command), task)
     levels = _first_levels(command, task, reserved)
     players = {name: _player(command, name, policy, levels) for name, policy in policies.items()}
     return _Plan(players, levels, reserved, _configuration(command, task, players))
-
-
-def _common_task(policies: dict[str, Policy]) -> str:
-    """The task of all policies.
-
-    Raises:
-        ValueError: there are several.
-    """
-    tasks = {policy.task: name for name, policy in policies.items()}
-    if len(tasks) > 1:
-        parts = " and ".join(f"{name} for the task {task!r}" for task, name in tasks.items())
-        raise ValueError(f"all policies must be of one task, but {parts} were asked for")
-    return next(iter(tasks))
 
 
 def _sizes_of_test_sets(command: Evolve) -> tuple[int, ...]:
