@@ -81,6 +81,9 @@ class TrainingConfig:
     """mse or cross-entropy, of the path channel, averaged over tiles and levels."""
     loss_at: tuple[float, ...] = (1.0,)
     """After which parts of the iterations the losses are taken and summed: ascending, in (0, 1], the last is 1."""
+    relative_losses: bool = False
+    """Each of these losses counts in parts of its own value, as in a sum of logarithms; for all, no early one drowns
+    the last."""
     learning_rate: float = 1e-3
     """The peak."""
     schedule: str = "constant"

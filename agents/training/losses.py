@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ..policy import PATH
 
+TINY = 1e-8
+"""Keeps a loss of zero from being divided by zero; far below what a rollout with one wrong tile loses."""
 STEEPNESS = 8.0
 """Of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
 
@@ -26,9 +29,22 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
 
 
-def summed(loss: str, states: Sequence[Tensor], target: Tensor) -> Tensor:
-    """The sum of a loss over states, each (B, C, H, W), against (B, H, W) float targets."""
-    return sum((LOSSES[loss](state[:, PATH].float(), target) for state in states), start=target.new_zeros(()))
+def each(loss: str, states: Sequence[Tensor], target: Tensor) -> Tensor:
+    """The loss of each of K states, (B, C, H, W), against (B, H, W) float targets, as (K,)."""
+    return torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
+
+
+def relative(losses: Tensor, values: Tensor) -> Tensor:
+    """Sum of losses, each in parts of its value: its gradient is that of the sum of their logarithms.
+
+    An early loss stays large where paths are longer than its iterations; summed as they are, its gradient drowns that
+    of the last one, which is what counts.
+
+    Args:
+        losses: (K,).
+        values: (K,), what to divide by, without gradient.
+    """
+    return (losses / (values + TINY)).sum()
 
 
 def checkpoints(loss_at: Sequence[float], n_steps: int) -> list[int]:

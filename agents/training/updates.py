@@ -12,7 +12,7 @@ from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
 from .draws import draws, torch_draws
-from .losses import checkpoints, summed
+from .losses import checkpoints, each, relative
 from .pool import StatePool
 from .schedules import SCHEDULES
 from .state import TrainingState
@@ -120,9 +120,14 @@ def _backward(
     n_returned = None if config.pool_size else PATH + 1  # a pool alone needs more than the path
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         states = unroll(state.model, maze, n_steps, checkpoints(config.loss_at, n_steps), start, n_returned=n_returned)
-        loss = summed(config.loss, states, target)
-    loss.backward()  # type: ignore[no-untyped-call]
-    return loss.detach(), states[-1].detach()
+        losses = each(config.loss, states, target)
+    values = losses.detach().clone()
+    if config.relative_losses:
+        workers.average([values])  # so that a share is weighted as the whole batch would be
+        relative(losses, values).backward()  # type: ignore[no-untyped-call]
+    else:
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+    return losses.detach().sum(), states[-1].detach()
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, summed
+from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, relative
 from maze_nca_gym.agents.training.pool import StatePool
 from maze_nca_gym.agents.training.schedules import RISE, SCHEDULES
 from maze_nca_gym.agents.training.updates import normalise, update
@@ -46,8 +46,28 @@ def test_losses_against_numpy():
     for name, value in expected.items():
         loss = LOSSES[name](torch.from_numpy(path), torch.from_numpy(target).double())
         assert float(loss) == pytest.approx(value, rel=1e-6)
-        twice = summed(name, [states, states], torch.from_numpy(target).float())
-        assert float(twice) == pytest.approx(2 * value, rel=1e-5)
+        twice = each(name, [states, states], torch.from_numpy(target).float())
+        assert twice.tolist() == pytest.approx([value, value], rel=1e-5)
+
+
+def test_relative_losses_have_the_gradient_of_the_sum_of_their_logarithms():
+    values = torch.tensor([0.3, 0.02, 0.0004], dtype=torch.float64, requires_grad=True)
+    losses = values**2
+    (gradient,) = torch.autograd.grad(relative(losses, losses.detach()), values, retain_graph=True)
+    (expected,) = torch.autograd.grad(losses.log().sum(), values)
+    np.testing.assert_allclose(gradient, expected, rtol=0.1)
+    np.testing.assert_allclose(gradient[:2], expected[:2], rtol=1e-4)
+    solved = torch.zeros(3, requires_grad=True)
+    relative(solved**2, torch.zeros(3)).backward()
+    assert not solved.grad.any(), "losses of zero"
+
+
+def test_relative_losses_change_what_is_learnt_but_not_the_loss_that_is_told():
+    usual, relatively = (started(loss_at=(0.25, 1.0), n_layers=8, relative_losses=each) for each in (False, True))
+    batch = LevelStream(usual.config).batch(0)
+    losses = [update(state, batch, LevelStream(state.config), ALONE) for state in (usual, relatively)]
+    assert losses[0] == losses[1]
+    assert not torch.equal(next(usual.model.parameters()), next(relatively.model.parameters()))
 
 
 @pytest.mark.parametrize(

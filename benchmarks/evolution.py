@@ -1,0 +1,170 @@
+"""What training on levels that evolve buys: runs of the same budget and seeds that differ in their levels alone.
+
+Each is trained, tested on four named sets and written to a folder of its own, `<out>/<model>-<levels>-<seed>`; one that
+is there is not made again. At the end EVOLUTION.md and a figure for each model tell of all that the folder holds.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+import tyro
+from rich.console import Console
+
+from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.agents.training import Rhythm, Silence, TrainingConfig, TrainingState, changed, find_workers, preset
+from maze_nca_gym.agents.training import train as run_updates
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.draws import draws
+from maze_nca_gym.agents.training.report import Line
+from maze_nca_gym.atomic import replacing
+
+from . import machine
+from .evolution_report import write_report
+
+TEST_SETS = {"random": (16, 32), "perfect": (16,), "loops": (16,)}
+N_TESTED = 1024
+N_PROBED = 2048
+"""Levels of a stream whose solutions are measured."""
+ROUNDS = 250
+"""Of offspring in a run: as many as the paper's preset has in its 50,000 updates."""
+
+MODELS: dict[str, tuple[TrainingConfig, int]] = {
+    "small": (changed(preset("fast"), long_fraction=0.0), 2500),
+    "paper": (changed(preset("paper-shortest-path"), n_channels=96), 1500),
+}
+"""Name -> configuration and updates. `small` is ours of 5,760 weights; `paper` is its automaton of 96 channels with cut
+corners, which it trains for 50,000 updates."""
+
+LEVELS: dict[str, dict[str, Any]] = {
+    "fixed": {"n_levels": 10_000},
+    "evolved": {"n_levels": 10_000, "evolve": True},
+    "evolved by replay": {
+        "n_levels": 4_000,
+        "evolve": True,
+        "population_size": 4_000,
+        "population_fresh": 0.25,
+        "parents": "replay",
+        "mutation": "edits",
+        "prioritisation": "rank",
+        "staleness_weight": 0.3,
+        "eviction": "replay weight",
+    },
+    "fresh": {"n_levels": None},
+    "fresh, longest of 4": {"n_levels": None, "long_fraction": 1.0},
+    "fresh, mixture": {"n_levels": None, "families": ("random", "perfect", "loops")},
+}
+"""Where the levels come from: the paper's fixed set of random mazes, that set evolving as its own does, a population
+that evolves as ACCEL's do, and new mazes for every batch: random ones, the longest of four, and of three families."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to run and where to write it."""
+
+    model: str = "small"
+    """small or paper."""
+    levels: tuple[str, ...] = tuple(LEVELS)
+    """Of which kinds; those of the help above."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """A run of each kind each."""
+    n_updates: int | None = None
+    """Of a run, by default 2,500 of the small model or 1,500 of the paper's."""
+    jobs: int = 1
+    """Runs at a time, each on one thread."""
+    out: Path = Path("runs/evolution")
+    """Folder of all runs."""
+    report: Path | None = None
+    """Folder for EVOLUTION.md and the figures, by default that of the runs."""
+
+
+@dataclass
+class Lengths(Silence):
+    """The mean solution length of a population while it evolves, by update."""
+
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    evolution_seconds: float = 0.0
+
+    def log(self, line: Line) -> None:
+        """Note it."""
+        if "mean_solution_length" in line:
+            self.curve.append((int(line["update"]), line["mean_solution_length"]))
+            self.evolution_seconds = line["evolution_seconds"]
+
+
+def configuration(model: str, levels: str, seed: int, n_updates: int | None) -> TrainingConfig:
+    """Of a run.
+
+    Raises:
+        ValueError: an unknown model or kind of levels.
+    """
+    if model not in MODELS or levels not in LEVELS:
+        raise ValueError(f"unknown {model!r} or {levels!r}; known: {', '.join(MODELS)}; {', '.join(LEVELS)}")
+    base, usual = MODELS[model]
+    n_updates = n_updates or usual
+    config = changed(base, n_updates=n_updates, seed=seed, **LEVELS[levels])
+    return changed(config, evolve_every=max(1, n_updates // ROUNDS)) if config.evolve else config
+
+
+def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: Path) -> None:
+    """Train and test; write `result.json` unless it is there."""
+    if (folder / "result.json").exists():
+        return
+    torch.set_num_threads(1)
+    config = configuration(model, levels, seed, n_updates)
+    folder.mkdir(parents=True, exist_ok=True)
+    state, lengths = TrainingState.start(config, torch.device("cpu")), Lengths()
+    run_updates(state, folder, find_workers("cpu"), lengths, Rhythm(validate=500))
+    stream = LevelStream(config)
+    began_at = stream.fixed if config.evolve else stream.draw(draws(seed, "probe"), N_PROBED, config.sizes[0])
+    result = {
+        "model": model,
+        "levels": levels,
+        "seed": seed,
+        "n_updates": config.n_updates,
+        "seconds": state.seconds,
+        "evolution_seconds": lengths.evolution_seconds,
+        "lengths": [(0, float(began_at.target.sum(axis=(1, 2)).mean())), *lengths.curve],
+        "tests": {
+            f"{family}-{size}": _test(state, family, size) for family, sizes in TEST_SETS.items() for size in sizes
+        },
+        "machine": machine.describe(),
+    }
+    with replacing(folder / "result.json") as file:
+        file.write(json.dumps(result, indent=1).encode())
+
+
+def _test(state: TrainingState, family: str, size: int) -> dict[str, float]:
+    tested = evaluate(state.best_model, test_levels(family, size, "shortest-path", N_TESTED)).final
+    return {name: metric["value"] for name, metric in asdict(tested).items()}
+
+
+def main() -> None:
+    arguments = tyro.cli(Arguments, description=__doc__)
+    out, report = arguments.out, arguments.report or arguments.out
+    runs = list(product(arguments.seeds, arguments.levels))
+    for seed, levels in runs:
+        configuration(arguments.model, levels, seed, arguments.n_updates)
+    with (
+        Console().status(f"0 of {len(runs)} runs") as status,
+        ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool,
+    ):
+        jobs = []
+        for seed, levels in runs:
+            folder = out / f"{arguments.model}-{levels.replace(',', '').replace(' ', '-')}-{seed}"
+            jobs.append(pool.submit(make_run, arguments.model, levels, seed, arguments.n_updates, folder))
+        for done, job in enumerate(jobs, start=1):
+            job.result()
+            status.update(f"{done} of {len(runs)} runs")
+    print(write_report(out, report, tuple(LEVELS)))
+
+
+if __name__ == "__main__":
+    main()

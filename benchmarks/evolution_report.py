@@ -1,0 +1,131 @@
+"""The runs of `benchmarks.evolution` as a table and a figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from maze_nca_gym.agents.figure_style import COLOURS, STYLE
+from maze_nca_gym.atomic import replacing
+
+Run = dict[str, Any]
+Runs = Sequence[Run]
+
+METRICS = {"complete": "complete", "accuracy": "accuracy"}
+
+
+def read_runs(folder: Path) -> list[Run]:
+    """All finished runs of a folder.
+
+    Raises:
+        ValueError: there is none.
+    """
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/result.json"))]
+    if not runs:
+        raise ValueError(f"no run in {folder} has finished")
+    return runs
+
+
+def write_report(folder: Path, out: Path, order: Sequence[str]) -> str:
+    """Write EVOLUTION.md and a figure for each model, `evolution-<model>.png`; returns the text of the former.
+
+    Args:
+        folder: of the runs.
+        out: for the report.
+        order: kinds of levels, as they shall follow each other.
+    """
+    runs = read_runs(folder)
+    models = sorted({run["model"] for run in runs}, reverse=True)
+    of_model = {model: _by_levels([run for run in runs if run["model"] == model], order) for model in models}
+    text = _markdown(of_model)
+    out.mkdir(parents=True, exist_ok=True)
+    with replacing(out / "EVOLUTION.md") as file:
+        file.write(text.encode())
+    for model, groups in of_model.items():
+        with matplotlib.rc_context(STYLE), replacing(out / f"evolution-{model}.png") as file:
+            _figure(groups).savefig(file, format="png", dpi=110)
+    return text
+
+
+def _by_levels(runs: Runs, order: Sequence[str]) -> dict[str, Runs]:
+    groups = {levels: [run for run in runs if run["levels"] == levels] for levels in order}
+    return {levels: group for levels, group in groups.items() if group}
+
+
+def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
+    parts = ["# Results of `python -m benchmarks.evolution`", ""]
+    for model, groups in of_model.items():
+        first = next(iter(groups.values()))[0]
+        described = first["machine"]
+        n_seeds = sorted({len(group) for group in groups.values()})
+        parts += [
+            f"## {model}: {first['n_updates']:,} updates of 64 levels, {' or '.join(map(str, n_seeds))} seeds",
+            "",
+            f"One thread each on {described['cpu']} ({described['system']}). The mean over seeds, and from the least "
+            "to the most; 1,024 levels of each test set.",
+            "",
+        ]
+        for metric, name in METRICS.items():
+            tests = list(first["tests"])
+            parts += [
+                f"| levels | mean solution, tiles | {' | '.join(f'{name}, {test}' for test in tests)} | minutes |"
+            ]
+            parts += ["|---" * (len(tests) + 3) + "|"]
+            parts += [_row(levels, group, tests, metric) for levels, group in groups.items()]
+            parts += [""]
+    return "\n".join(parts)
+
+
+def _row(levels: str, group: Runs, tests: Sequence[str], metric: str) -> str:
+    first, last = (np.mean([run["lengths"][which][1] for run in group]) for which in (0, -1))
+    length = f"{first:.1f}" if all(len(run["lengths"]) == 1 for run in group) else f"{first:.1f} -> {last:.1f}"
+    cells = [_percent([run["tests"][test][metric] for run in group]) for test in tests]
+    minutes = np.mean([run["seconds"] for run in group]) / 60
+    return f"| {levels} | {length} | {' | '.join(cells)} | {minutes:.0f} |"
+
+
+def _percent(values: Sequence[float]) -> str:
+    spread = f" ({100 * min(values):.1f} to {100 * max(values):.1f})" if len(values) > 1 else ""
+    return f"{100 * np.mean(values):.1f}{spread}"
+
+
+def _figure(groups: dict[str, Runs]) -> Figure:
+    """Left how long the solutions become, right what is completed of each test set, a dot for each seed."""
+    figure = Figure(figsize=(13, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
+    colours = dict(zip(groups, COLOURS, strict=False))
+    _draw_lengths(left, groups, colours)
+    _draw_tests(right, groups, colours)
+    figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=len(groups))
+    return figure
+
+
+def _draw_lengths(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) -> None:
+    for levels, group in groups.items():
+        for run in group:
+            updates, lengths = zip(*run["lengths"], strict=True)
+            if len(updates) == 1:
+                updates, lengths = (0, run["n_updates"]), lengths * 2
+            axes.plot(updates, lengths, color=colours[levels], alpha=0.8, linewidth=1.5)
+    axes.set(xlabel="updates", ylabel="tiles", title="Mean solution of the training levels", ylim=(0, None))
+
+
+def _draw_tests(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) -> None:
+    tests = list(next(iter(groups.values()))[0]["tests"])
+    width = 0.8 / len(groups)
+    for i, (levels, group) in enumerate(groups.items()):
+        places = np.arange(len(tests)) + (i - (len(groups) - 1) / 2) * width
+        values = np.array([[100 * run["tests"][test]["complete"] for test in tests] for run in group])
+        axes.bar(places, values.mean(axis=0), 0.9 * width, color=colours[levels], alpha=0.55, label=levels)
+        for each in values:
+            axes.scatter(places, each, s=12, color=colours[levels], zorder=3)
+    axes.set_xticks(range(len(tests)), tests)
+    axes.grid(axis="x", visible=False)
+    axes.set(ylabel="%", title="Complete on test sets", ylim=(0, 100))
