@@ -108,6 +108,8 @@ def _check_ranges(config: TrainingConfig) -> None:
         "ema_decay": (0, 0.999999),
         "pool_size": (0, 2**20),
         "pool_fresh": (0, 1),
+        "pool_edited": (0, 1),
+        "loss_after": (0, 1024),
         "state_noise": (0, 10),
         "population_size": (1, 2**20),
         "population_fresh": (0, 1),
@@ -173,7 +175,8 @@ def _check_lengths(config: TrainingConfig) -> None:
 
 def _check_pool(config: TrainingConfig) -> None:
     if not config.pool_size:
-        check(config.state_noise == 0, "state_noise needs a pool: set pool_size")
+        idle = [name for name in ("state_noise", "pool_edited") if getattr(config, name)]
+        check(not idle, f"{', '.join(idle)} needs a pool: set pool_size")
         return
     check(
         config.pool_size >= config.batch_size,

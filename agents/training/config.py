@@ -84,6 +84,9 @@ class TrainingConfig:
     relative_losses: bool = False
     """Each of these losses counts in parts of its own value, as in a sum of logarithms; for all, no early one drowns
     the last."""
+    loss_after: float = 0.0
+    """A level counts in a loss once it has had so many iterations for each tile of its solution: with 1, once anything
+    could have crossed it. 0 counts all levels."""
     learning_rate: float = 1e-3
     """The peak."""
     schedule: str = "constant"
@@ -97,6 +100,8 @@ class TrainingConfig:
     """Levels (of each size) that keep their states from update to update; 0 starts every rollout from zeros."""
     pool_fresh: float = 0.25
     """Part of every batch that are fresh levels, which replace others in the pool."""
+    pool_edited: float = 0.0
+    """Part of every batch whose levels get two new walls, gaps, sources or targets while their states stay."""
     pool_steps: tuple[int, int] = (12, 24)
     """Fewest and most iterations of an update with a pool; the number is drawn."""
     state_noise: float = 0.0

@@ -17,21 +17,30 @@ STEEPNESS = 8.0
 
 
 def mse(path: Tensor, target: Tensor) -> Tensor:
-    """Mean squared error of (B, H, W) paths, not clipped, so that what overshoots is pulled back (paper, eq. for L)."""
-    return F.mse_loss(path, target)
+    """(B,) mean squared errors of (B, H, W) paths, not clipped, so that what overshoots is pulled back (paper, eq. for
+    L)."""
+    return ((path - target) ** 2).mean(dim=(1, 2))
 
 
 def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
-    """Binary cross-entropy of (B, H, W) paths with sigmoid(8 (path - 0.5)) as the probability of a path tile."""
-    return F.binary_cross_entropy_with_logits(STEEPNESS * (path - 0.5), target)
+    """(B,) binary cross-entropies of (B, H, W) paths with sigmoid(8 (path - 0.5)) as the probability of a path tile."""
+    return F.binary_cross_entropy_with_logits(STEEPNESS * (path - 0.5), target, reduction="none").mean(dim=(1, 2))
 
 
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
 
 
-def each(loss: str, states: Sequence[Tensor], target: Tensor) -> Tensor:
-    """The loss of each of K states, (B, C, H, W), against (B, H, W) float targets, as (K,)."""
-    return torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
+def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor) -> Tensor:
+    """(K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
+
+    Args:
+        loss: one of `LOSSES`.
+        states: what a rollout came to.
+        target: the exact solutions.
+        counted: (K, B) bool; the other levels add nothing, as if they were solved.
+    """
+    of_levels = torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
+    return (of_levels * counted).mean(dim=1)
 
 
 def relative(losses: Tensor, values: Tensor) -> Tensor:
@@ -45,6 +54,19 @@ def relative(losses: Tensor, values: Tensor) -> Tensor:
         values: (K,), what to divide by, without gradient.
     """
     return (losses / (values + TINY)).sum()
+
+
+def in_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
+    """Whether levels have had a number of iterations for each tile of their solutions: (K, B) bool.
+
+    No automaton can tell what it has had no time to find out, and to learn it all the same it guesses.
+
+    Args:
+        target: (B, H, W) exact solutions.
+        ages: (K, B) iterations since the rollouts began.
+        per_tile: that number; with 0 all are.
+    """
+    return ages >= per_tile * target.sum(dim=(1, 2))
 
 
 def checkpoints(loss_at: Sequence[float], n_steps: int) -> list[int]:

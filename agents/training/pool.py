@@ -12,7 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from .data import Batch
+from maze_nca_gym.mutation import mutate
+
+from .data import Batch, is_held_out, solutions
+
+N_EDITS = 2
+"""Of walls, sources or targets, in a level that is edited."""
 
 
 @dataclass(eq=False)
@@ -23,38 +28,50 @@ class StatePool:
         tiles: (P, H, W) uint8, on the CPU like all of it.
         target: (P, H, W) bool.
         states: (P, C, H, W) float32.
+        ages: (P,) int64, the iterations that the states have had since the level came or was edited.
     """
 
     tiles: NDArray[np.uint8]
     target: NDArray[np.bool_]
     states: Tensor
+    ages: NDArray[np.int64]
 
     @classmethod
     def fresh(cls, batch: Batch, n_channels: int) -> StatePool:
         """Levels with empty states."""
         n, height, width = batch.tiles.shape
-        return cls(batch.tiles.copy(), batch.target.copy(), torch.zeros(n, n_channels, height, width))
+        states = torch.zeros(n, n_channels, height, width)
+        return cls(batch.tiles.copy(), batch.target.copy(), states, np.zeros(n, np.int64))
 
-    def take(self, rng: np.random.Generator, n: int, newcomers: Batch) -> tuple[NDArray[np.int64], Batch, Tensor]:
-        """Draw members; the first of them give their places to the newcomers.
-
-        Args:
-            rng: draws which.
-            n: how many, at most P.
-            newcomers: at most n fresh levels.
-
-        Returns:
-            (n,) places in the pool, their levels, and (n, C, H, W) states.
-        """
+    def draw(self, rng: np.random.Generator, n: int, newcomers: Batch) -> NDArray[np.int64]:
+        """(n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n."""
         places = rng.permutation(len(self.tiles))[:n]
         replaced = places[: len(newcomers)]
-        self.tiles[replaced], self.target[replaced] = newcomers.tiles, newcomers.target
+        self._replace(replaced, newcomers)
         self.states[torch.from_numpy(replaced)] = 0
-        return places, Batch(self.tiles[places], self.target[places]), self.states[torch.from_numpy(places)]
+        return places
 
-    def put(self, places: NDArray[np.int64], states: Tensor) -> None:
-        """Keep the (n, C, H, W) states that the members at these places have come to."""
+    def edit(self, rng: np.random.Generator, places: NDArray[np.int64], task: str) -> None:
+        """Edit the levels at these places a little; their states stay, so that a policy learns to give up old paths.
+
+        Those that would be levels of test sets stay as they are.
+        """
+        edited = mutate(rng, self.tiles[places], "edits", n_edits=N_EDITS)
+        allowed = ~is_held_out(edited, task)
+        self._replace(places[allowed], Batch(edited[allowed], solutions(edited[allowed], task)))
+
+    def _replace(self, places: NDArray[np.int64], batch: Batch) -> None:
+        self.tiles[places], self.target[places], self.ages[places] = batch.tiles, batch.target, 0
+
+    def take(self, places: NDArray[np.int64]) -> tuple[Batch, Tensor, Tensor]:
+        """The n levels at these places, their (n, C, H, W) states and (n,) ages."""
+        levels = Batch(self.tiles[places], self.target[places])
+        return levels, self.states[torch.from_numpy(places)], torch.from_numpy(self.ages[places])
+
+    def put(self, places: NDArray[np.int64], states: Tensor, n_steps: int) -> None:
+        """Keep the (n, C, H, W) states that the members at these places have come to after so many more iterations."""
         self.states[torch.from_numpy(places)] = states.detach().cpu().float()
+        self.ages[places] += n_steps
 
     def tensors(self) -> dict[str, Tensor]:
         """By name, for a checkpoint; `from_tensors` reads them back."""
@@ -62,10 +79,12 @@ class StatePool:
             "tiles": torch.from_numpy(self.tiles),
             "target": torch.from_numpy(self.target),
             "states": self.states,
+            "ages": torch.from_numpy(self.ages),
         }
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> StatePool:
         """The pool of what `tensors` gave."""
         tiles, target = tensors["tiles"].to(torch.uint8, copy=True), tensors["target"].to(torch.bool, copy=True)
-        return cls(tiles.numpy(), target.numpy(), tensors["states"].to(torch.float32, copy=True))
+        states, ages = tensors["states"].to(torch.float32, copy=True), tensors["ages"].to(torch.int64, copy=True)
+        return cls(tiles.numpy(), target.numpy(), states, ages.numpy())

@@ -174,6 +174,7 @@ def _check(description: Any, shapes: Shapes) -> None:
     for size in pools:
         levels = (config.pool_size, size + 2, size + 2)
         expected |= {f"pool {size}.tiles": levels, f"pool {size}.target": levels}
+        expected[f"pool {size}.ages"] = levels[:1]
         expected[f"pool {size}.states"] = (levels[0], config.n_channels, *levels[1:])
     if config.evolve:  # `Evolution.from_tensors` checks them
         expected |= {key: shape for key, shape in shapes.items() if key.startswith(f"{POPULATION}.")}

@@ -12,7 +12,7 @@ from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
 from .draws import draws, torch_draws
-from .losses import checkpoints, each, relative
+from .losses import checkpoints, each, in_time, relative
 from .pool import StatePool
 from .schedules import SCHEDULES
 from .state import TrainingState
@@ -80,7 +80,7 @@ def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers
     config = state.config
     assert config.n_layers is not None
     share = batch[workers.rank :: workers.size]
-    return _backward(state, share, None, config.n_layers, workers)
+    return _backward(state, share, None, torch.zeros(len(share)), config.n_layers, workers)
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
@@ -88,16 +88,19 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     config = state.config
     rng = draws(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)
-    places, batch, states = pool.take(rng, config.batch_size, newcomers)
+    places = pool.draw(rng, config.batch_size, newcomers)
+    n_edited = round(config.pool_edited * config.batch_size)
+    pool.edit(rng, places[len(newcomers) :][:n_edited], config.task)
     n_steps = int(rng.integers(config.pool_steps[0], config.pool_steps[1] + 1))
+    part = slice(workers.rank, None, workers.size)
+    batch, states, ages = pool.take(places)
     if config.state_noise:
         generator = torch_draws(config.seed, "noise", state.update)
         states = states + config.state_noise * torch.randn(states.shape, generator=generator)
-    part = slice(workers.rank, None, workers.size)
-    loss, after = _backward(state, batch[part], states[part], n_steps, workers)
+    loss, after = _backward(state, batch[part], states[part], ages[part], n_steps, workers)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
-        pool.put(members, reached)
+        pool.put(members, reached, n_steps)
     return loss, after
 
 
@@ -110,7 +113,7 @@ def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
 
 
 def _backward(
-    state: TrainingState, batch: Batch, start: Tensor | None, n_steps: int, workers: Workers
+    state: TrainingState, batch: Batch, start: Tensor | None, ages: Tensor, n_steps: int, workers: Workers
 ) -> tuple[Tensor, Tensor]:
     """The loss of a rollout and its last state, the path alone without a pool; the parameters get their gradients."""
     config, device = state.config, workers.device
@@ -118,9 +121,11 @@ def _backward(
     target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
     start = None if start is None else start.to(device)
     n_returned = None if config.pool_size else PATH + 1  # a pool alone needs more than the path
+    marks = checkpoints(config.loss_at, n_steps)
+    counted = in_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        states = unroll(state.model, maze, n_steps, checkpoints(config.loss_at, n_steps), start, n_returned=n_returned)
-        losses = each(config.loss, states, target)
+        states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned)
+        losses = each(config.loss, states, target, counted)
     values = losses.detach().clone()
     if config.relative_losses:
         workers.average([values])  # so that a share is weighted as the whole batch would be

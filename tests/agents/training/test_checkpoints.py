@@ -172,7 +172,7 @@ def test_a_checkpoint_is_no_model(saved):
         ({"n_channels": 65536, "kernel_size": 63}, r"should have shape \(65536,\), it has \(5,\)"),
         (
             {"pool_size": 2**20},
-            r"tensor 'pool 6.states' should have shape \(1048576, 5, 8, 8\), it has \(10, 5, 8, 8\)",
+            r"tensor 'pool 6.ages' should have shape \(1048576,\), it has \(10,\)",
         ),
         ({"sizes": [1024]}, r"its pools must be of the sizes of the configuration, got \[6, 7\]"),
         ({"ema_decay": 0.0}, r"tensor 'average.biases.0' should have shape None, it has \(5,\)"),
@@ -225,7 +225,7 @@ def test_a_small_file_cannot_ask_for_much_memory(config, tmp_path):
         ({"seconds": 3}, "its seconds must be a number"),
         ({"seconds": float("nan")}, "its seconds must be a number, at least 0, got nan"),
         ({"seconds": float("inf")}, "its seconds must be a number"),
-        ({"pools": [6]}, "tensor 'pool 7.states' should have shape None, it has"),
+        ({"pools": [6]}, "tensor 'pool 7.ages' should have shape None, it has"),
         ({"pools": [6, 8]}, r"its pools must be of the sizes of the configuration, got \[6, 8\]"),
         ({"pools": {"6": 1}}, "its pools must be of the sizes of the configuration"),
         ({"pools": [[6], 7]}, "unhashable type"),

@@ -101,6 +101,8 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"model": "MLP", "sizes": (8, 9)}, r"an MLP is built for one size, got sizes \(8, 9\)"),
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
         ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
+        ({"pool_edited": 0.1}, "pool_edited needs a pool: set pool_size"),
+        ({"loss_after": -1}, "loss_after must be from 0 to 1,024, got -1"),
         ({**POOL, "model": "GCN", "n_layers": 8}, "a pool needs an NCA with shared weights and skip connections"),
         ({**POOL, "shared_weights": False}, "a pool needs an NCA with shared weights"),
         ({**POOL, "skip_connections": False}, "a pool needs an NCA with shared weights and skip connections"),

@@ -14,12 +14,13 @@ from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
 
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
-from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, relative
+from maze_nca_gym.agents.training import pool as pool_module
+from maze_nca_gym.agents.training.data import LevelStream, solutions
+from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, in_time, relative
 from maze_nca_gym.agents.training.pool import StatePool
 from maze_nca_gym.agents.training.schedules import RISE, SCHEDULES
 from maze_nca_gym.agents.training.updates import normalise, update
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.levels import Tile, one_hot
 
 
 def test_gradients_are_divided_by_their_own_norms():
@@ -45,8 +46,9 @@ def test_losses_against_numpy():
     states[:, 0] = torch.from_numpy(path)
     for name, value in expected.items():
         loss = LOSSES[name](torch.from_numpy(path), torch.from_numpy(target).double())
-        assert float(loss) == pytest.approx(value, rel=1e-6)
-        twice = each(name, [states, states], torch.from_numpy(target).float())
+        assert loss.shape == (3,)
+        assert float(loss.mean()) == pytest.approx(value, rel=1e-6)
+        twice = each(name, [states, states], torch.from_numpy(target).float(), torch.ones(2, 3, dtype=torch.bool))
         assert twice.tolist() == pytest.approx([value, value], rel=1e-5)
 
 
@@ -197,18 +199,72 @@ def test_a_pool_gives_and_takes():
     pool = StatePool.fresh(levels[:6], 2)
     assert pool.states.shape == (6, 2, 8, 8)
     pool.states[:] = torch.arange(1.0, 7)[:, None, None, None]
-    places, batch, states = pool.take(np.random.default_rng(0), 4, levels[6:8])
+    places = pool.draw(np.random.default_rng(0), 4, levels[6:8])
+    batch, states, ages = pool.take(places)
     assert len(set(places)) == 4
+    assert ages.tolist() == [0, 0, 0, 0]
     assert np.array_equal(batch.tiles[:2], levels.tiles[6:8])
     assert np.array_equal(batch.target[:2], levels.target[6:8])
     assert np.array_equal(batch.tiles[2:], levels.tiles[places[2:]])
     assert states[:, 0, 0, 0].tolist() == [0, 0, *(places[2:] + 1)]
     assert np.array_equal(pool.tiles[places], batch.tiles)
-    pool.put(places, torch.full((4, 2, 8, 8), 9.0))
+    pool.put(places, torch.full((4, 2, 8, 8), 9.0), 5)
     rest = sorted(set(range(6)) - set(places))
     assert (pool.states[places] == 9).all()
     assert pool.states[rest, 1, 2, 3].tolist() == [place + 1 for place in rest]
+    assert pool.ages.tolist() == [0 if place in rest else 5 for place in range(6)]
+    pool.draw(np.random.default_rng(0), 4, levels[6:7])
+    assert sorted(pool.ages) == [0, 0, 0, 5, 5, 5], "a newcomer starts anew"
     assert np.array_equal(levels.tiles[0], LevelStream(tiny(batch_size=9)).batch(0).tiles[0]), "levels were changed"
+
+
+@pytest.mark.parametrize(("task", "n_sources"), [("shortest-path", 1), ("diameter", 0)])
+def test_levels_in_a_pool_are_edited_where_they_stand(task, n_sources):
+    levels = LevelStream(tiny(batch_size=40, task=task)).batch(0)
+    pool = StatePool.fresh(levels, 2)
+    pool.put(np.arange(40), torch.ones(40, 2, 8, 8), 7)
+    places = np.arange(3, 33)
+    pool.edit(np.random.default_rng(0), places, task)
+    n_changed = (pool.tiles != levels.tiles).sum(axis=(1, 2))
+    assert not n_changed[[0, 1, 2, *range(33, 40)]].any()
+    assert (n_changed[places] >= 1).all()
+    assert n_changed.max() <= 4, "two edits, each of which may leave an empty tile elsewhere"
+    assert ((pool.tiles == Tile.SOURCE).sum(axis=(1, 2)) == n_sources).all()
+    assert np.array_equal(pool.target, solutions(pool.tiles, task))
+    assert (pool.target != levels.target).any(axis=(1, 2)).sum() > 5
+    assert (pool.states == 1).all()
+    assert pool.ages.tolist() == [0 if place in places else 7 for place in range(40)]
+
+
+def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
+    levels = LevelStream(tiny(batch_size=8)).batch(0)
+    pool = StatePool.fresh(levels, 2)
+    monkeypatch.setattr(pool_module, "is_held_out", lambda tiles, task: np.arange(len(tiles)) % 2 == 0)
+    pool.edit(np.random.default_rng(0), np.arange(8), "shortest-path")
+    assert (pool.tiles != levels.tiles).any(axis=(1, 2)).tolist() == [False, True] * 4
+
+
+def test_levels_that_had_no_time_do_not_count():
+    batch = LevelStream(tiny(batch_size=16)).batch(0)
+    lengths = torch.from_numpy(batch.target.sum(axis=(1, 2)))
+    target, ages = torch.from_numpy(batch.target).float(), torch.stack([torch.full((16,), n) for n in (1, 4, 200)])
+    counted = in_time(target, ages, 1.5)
+    assert counted.tolist() == [(n >= 1.5 * lengths).tolist() for n in (1, 4, 200)]
+    assert 0 < counted[1].sum() < 16
+    states = [torch.rand(16, 1, *target.shape[1:], generator=torch.Generator().manual_seed(n)) for n in range(3)]
+    losses = each("mse", states, target, counted)
+    for loss, path, members in zip(losses, states, counted, strict=True):
+        assert float(loss) == pytest.approx(
+            float(((path[:, 0] - target)[members] ** 2).sum() / target.numel()), rel=1e-5
+        )
+    assert in_time(target, ages, 0.0).all()
+
+
+def test_what_does_not_count_yields_no_gradient():
+    state = started(n_layers=3, loss_after=1000.0)
+    before = [parameter.detach().clone() for parameter in state.model.parameters()]
+    assert update(state, LevelStream(state.config).batch(0), LevelStream(state.config), ALONE) == 0
+    assert all(map(torch.equal, before, state.model.parameters()))
 
 
 def test_updates_go_on_from_the_states_in_the_pool():

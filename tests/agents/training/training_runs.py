@@ -12,7 +12,14 @@ from maze_nca_gym.agents.training.updates import update
 
 CPU = torch.device("cpu")
 ALONE = Workers(CPU)
-POOL = {"n_layers": None, "sizes": (6, 7), "pool_size": 10, "pool_steps": (2, 5), "state_noise": 0.01}
+POOL = {
+    "n_layers": None,
+    "sizes": (6, 7),
+    "pool_size": 10,
+    "pool_steps": (2, 5),
+    "state_noise": 0.01,
+    "pool_edited": 0.25,
+}
 """Makes a configuration one with pools."""
 EVOLVING = {"evolve": True, "population_size": 24, "evolve_every": 3, "evolve_below": 100.0, "n_offspring": 9}
 """Makes a configuration one with levels that evolve, whatever the model makes of them."""
