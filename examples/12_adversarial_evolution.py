@@ -41,7 +41,7 @@ while n_episodes < 4000:
         means = envs.population.statistics()
         print(
             f"{n_episodes:5,} episodes: solutions of {means['mean_solution_length']:4.1f} tiles, "
-            f"regret {means['mean_fitness']:.2f}, generation {means['mean_generation']:.1f}"
+            f"regret {means['mean_fitness']:.2g}, generation {means['mean_generation']:.1f}"
         )
 envs.close()
 

@@ -40,10 +40,9 @@ def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
 
 
 def evolving(population: Any = None, env: Any = None, **options: Any) -> AdversarialEvolution:
-    """Episodes of one step."""
-    return AdversarialEvolution(
-        bare() if env is None else env, population, **(options if population else SMALL | options)
-    )
+    """Episodes of one step, whose regret is what the accuracy lacks of 1, as `finish` has it."""
+    given = {"regret": "accuracy", **({} if population else SMALL), **options}
+    return AdversarialEvolution(bare() if env is None else env, population, **given)
 
 
 def tiles_of(env: Any) -> Any:
@@ -51,7 +50,7 @@ def tiles_of(env: Any) -> Any:
 
 
 def finish(env: Any, regret: float) -> dict[str, Any]:
-    """Play the episode so that its regret is this one, in [0, 1]: a path of strength s has accuracy 1 - (1 - s)^2."""
+    """Play the episode so that its accuracy is 1 - this regret, in [0, 1]: a path of strength s has 1 - (1 - s)^2."""
     strength = 1 - np.sqrt(regret)
     ended = False
     while not ended:
@@ -157,8 +156,9 @@ class TestContract:
 
 
 class TestInfo:
-    def test_regret_is_what_is_missing_to_the_accuracy(self) -> None:
-        env = evolving(env=bare(max_episode_steps=3))
+    @pytest.mark.parametrize("options", [{}, {"regret": "loss"}, {"regret": "accuracy"}], ids=str)
+    def test_regret_is_the_loss_or_what_is_missing_to_the_accuracy(self, options: dict[str, Any]) -> None:
+        env = AdversarialEvolution(bare(max_episode_steps=3), **SMALL, **options)
         _, info = env.reset(seed=0)
         assert (info["level_id"], info["generation"]) == (-1, 0)
         action = np.random.default_rng(0).random(env.action_space.shape, np.float32)
@@ -166,17 +166,12 @@ class TestInfo:
             assert "regret" not in env.step(action)[4]
         *_, truncated, info = env.step(action)
         assert truncated
-        assert info["regret"] == pytest.approx(1 - info["accuracy"])
+        loss = ((action[0] - env.unwrapped.state.target) ** 2).mean()  # type: ignore[attr-defined]
+        assert info["regret"] == pytest.approx(1 - info["accuracy"] if options == {"regret": "accuracy"} else loss)
         assert type(info["regret"]) is float
         np.testing.assert_allclose(env.population.members["fitness"], [info["regret"]])
         assert "regret" not in env.step(action)[4]
         assert env.population.clock == 1
-
-    def test_loss(self) -> None:
-        env = evolving(regret="loss")
-        env.reset(seed=0)
-        info = finish(env, 0.25)
-        assert info["regret"] == info["loss"] == env.population.members["fitness"][0] > 0
 
     def test_completed_is_what_is_optimal(self) -> None:
         env = evolving(n_initial=1, replay_probability=1.0, staleness_weight=0.0)
@@ -288,9 +283,10 @@ class TestSchedule:
         np.testing.assert_allclose(counts / counts.sum(), share, atol=0.03)
         assert len(population) == 5
 
-    def test_threshold_keeps_offspring_from_an_agent_that_is_not_good_enough(self) -> None:
+    @pytest.mark.parametrize("by", ["loss", "accuracy"])
+    def test_threshold_keeps_offspring_from_an_agent_that_is_not_good_enough(self, by: str) -> None:
         for regret, kinds in ((0.64, {"fresh", "replay"}), (0.36, {"fresh", "replay", "candidate"})):
-            env = evolving(threshold=0.5, window=5)
+            env = evolving(threshold=0.5, window=5, regret=by)
             assert {info["kind"] for info in play(env, 100, regret)} == kinds
 
     def test_threshold_goes_by_the_last_episodes_that_were_on_no_offspring(self) -> None:
@@ -466,7 +462,7 @@ class TestPopulations:
             ({"capacity": 3, "batch_size": 3, "n_initial": 4}, "n_initial=4 exceeds the capacity of 3"),
             ({"replay_probability": -0.1}, r"replay_probability must be a number in \[0, 1\]"),
             ({"parents": "best"}, "unknown parents 'best'; known: random, fittest, replay"),
-            ({"regret": "value loss"}, "unknown regret 'value loss'; known: accuracy, loss"),
+            ({"regret": "value loss"}, "unknown regret 'value loss'; known: loss, accuracy"),
             ({"batch_size": 0}, "batch_size must be an integer >= 1"),
             ({"window": 0}, "window must be an integer >= 1"),
             ({"interval": -1}, "interval must be an integer >= 0"),
@@ -507,3 +503,20 @@ def test_paths_grow_beyond_what_the_agent_can_do(task: str, longest: int) -> Non
     assert env.population.members["length"].mean() > 1.15 * first
     assert (env.population.members["length"] > longest).all()
     assert env.population.members["generation"].max() >= 2
+
+
+def test_paths_grow_by_the_loss_and_shrink_by_the_accuracy() -> None:
+    """An agent that draws paths half and one tile too many: by the accuracy it counts most beside short ones."""
+    means = {}
+    for regret in ("loss", "accuracy"):
+        env = AdversarialEvolution(bare(size=6), regret=regret, **{**SMALL, "capacity": 60, "n_initial": 60})
+        for episode in range(800):
+            env.reset(seed=0 if episode == 0 else None)
+            path = env.unwrapped.state.target.astype(np.float32) / 2  # type: ignore[attr-defined]
+            path[0, 0, 0] = 1
+            env.step(path)
+            if episode == 59:
+                means["at first"] = env.population.members["length"].mean()
+        means[regret] = env.population.members["length"].mean()
+    assert means["loss"] > 1.3 * means["at first"]
+    assert means["accuracy"] < 0.8 * means["at first"]

@@ -155,7 +155,7 @@ class TestModes:
             assert ("regret" in final) == ended.any()
             if ended.any():
                 np.testing.assert_array_equal(final["_regret"], ended)
-                np.testing.assert_allclose(final["regret"][ended], 1 - final["accuracy"][ended])
+                np.testing.assert_allclose(final["regret"][ended], final["loss"][ended])
                 assert not final["regret"][~ended].any()
                 n_ended += int(ended.sum())
         assert n_ended >= 50
@@ -266,7 +266,7 @@ class TestContract:
         pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
         from maze_nca_gym.agents.reinforcement.vec_env import make_path_vec
 
-        env = make_path_vec(ID, 4, size=4, max_episode_steps=3, **SMALL)
+        env = make_path_vec(ID, 4, size=4, max_episode_steps=3, regret="accuracy", **SMALL)
         env.seed(0)
         env.reset()
         regrets = []

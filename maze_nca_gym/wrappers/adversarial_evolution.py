@@ -27,8 +27,11 @@ class AdversarialEvolution(
     """Serves levels that evolve to maximise the agent's regret (paper, section "Adversarial data generation").
 
     It sees no agent, only how episodes end. `reset` serves a member of a population, an offspring of members, or a
-    fresh level of the environment. When the episode ends, its regret, 1 - final accuracy, becomes the fitness of a
-    member; offspring and fresh levels enter the population if they are fitter than one that they replace.
+    fresh level of the environment. When the episode ends, its regret becomes the fitness of a member; offspring and
+    fresh levels enter the population if they are fitter than one that they replace.
+
+    Regret is the final loss. It is not 1 - final accuracy (`regret="accuracy"`), since that divides the loss by the
+    length of the solution: an error weighs most beside a short path then, and levels may become trivial ones.
 
     A time limit belongs inside, around the environment. An episode cut short by `reset` counts for nothing, and neither
     does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.

@@ -25,7 +25,7 @@ from maze_nca_gym.population.config import check_count, check_name
 from maze_nca_gym.population.population import PARENTS
 from maze_nca_gym.scoring import Scores
 
-REGRETS = ("accuracy", "loss")
+REGRETS = ("loss", "accuracy")
 NOBODY = -1
 """The id of a level that is no member, and the generation of one that the user gave."""
 _STREAM = 0x65766F
@@ -36,8 +36,8 @@ _STREAM = 0x65766F
 class Schedule:
     """Which levels are served, and when offspring are made.
 
-    A round of `batch_size` offspring is made when the offspring of the last one are all served, the mean regret of the
-    last `window` episodes is below `threshold`, and `interval` episodes have ended since the last round.
+    A round of `batch_size` offspring is made when the offspring of the last one are all served, 1 - the mean accuracy
+    of the last `window` episodes is below `threshold`, and `interval` episodes have ended since the last round.
 
     Attributes:
         replay_probability: how likely an episode replays a member of the population, in [0, 1]. The others are played
@@ -46,10 +46,12 @@ class Schedule:
             None: half the capacity.
         batch_size: offspring a round, at most the population's capacity.
         parents: of offspring, "random" (the paper), "fittest" or "replay".
-        threshold: the agent must be as good as that first, None: at once (ACCEL). The paper's is 0.5.
+        threshold: the agent must be as good as that first, None: at once (ACCEL). The paper's is 0.5. It goes by the
+            accuracy, whatever `regret` is, so that it means the same for short paths and long ones.
         window: how many episodes that goes by; those on offspring do not count.
         interval: least number of episodes between two rounds.
-        regret: "accuracy": 1 - final accuracy, 0 for an optimal path and 1 for none; or "loss": the final loss.
+        regret: "loss": the final loss, the mean squared error over all tiles, as in the paper; or "accuracy":
+            1 - final accuracy, 0 for an optimal path and 1 for none, by which levels may become trivial ones.
 
     Raises:
         ValueError: any value is none of these.
@@ -62,7 +64,7 @@ class Schedule:
     threshold: float | None = 0.5
     window: int = 64
     interval: int = 200
-    regret: str = "accuracy"
+    regret: str = "loss"
 
     def __post_init__(self) -> None:
         check_fraction("replay_probability", self.replay_probability)
@@ -130,13 +132,15 @@ class Evolution:
 
     def finish(self, rows: NDArray[np.intp], scores: Scores) -> NDArray[np.float64]:
         """The episodes there have ended with these scores; returns their (n,) regrets."""
-        regrets = 1.0 - scores.accuracy if self._schedule.regret == "accuracy" else scores.loss
+        missing = 1.0 - scores.accuracy
+        regrets = missing if self._schedule.regret == "accuracy" else scores.loss
         own = self.generations[rows] != NOBODY
         self.population.tick(int(own.sum()))
         self._n_since_round += int(own.sum())
+        self._recent.extend(missing[(self.ids[rows] != NOBODY) | (self.generations[rows] == 0)].tolist())
         self._update(rows, regrets, scores.optimal)
         for row, regret, optimal in zip(rows.tolist(), regrets.tolist(), scores.optimal.tolist(), strict=True):
-            self._note(row, regret, optimal)
+            self._enter(row, regret, optimal)
         self.give(rows)
         return regrets
 
@@ -179,11 +183,9 @@ class Evolution:
         alive = indices >= 0
         self.population.update(indices[alive], regrets[replayed[alive]], optimal[replayed[alive]])
 
-    def _note(self, row: int, regret: float, optimal: bool) -> None:
-        """Count one episode, and let its level enter if it is new."""
+    def _enter(self, row: int, regret: float, optimal: bool) -> None:
+        """Let the level of an episode enter if it is new."""
         entrant = self._entrants[row]
-        if self.generations[row] != NOBODY and (entrant is None or entrant.generations[0] == 0):
-            self._recent.append(regret)
         if entrant is not None:
             self._n_missing -= 1  # as long as any is, there are no offspring
             self.population.insert(entrant, [regret], [optimal])

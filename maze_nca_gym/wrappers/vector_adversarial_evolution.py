@@ -24,7 +24,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
 
     With one environment it is the same, bit for bit, in every autoreset mode. With more, episodes that end in the same
     step are measured together, and levels are chosen together. Short episodes are measured first, so that a population
-    fills with levels that are solved soon before those that are not.
+    fills with levels that are solved soon before those that are not. Regret is the loss here too.
 
     **Info** wherever episodes begin also has `level_id` and `generation`, (N,) int64; where they end, `regret`, (N,)
     float64, which in autoreset mode SAME_STEP is within `final_info`. All come with `_key` masks.
