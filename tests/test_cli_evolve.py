@@ -28,6 +28,7 @@ from maze_nca_gym.agents.regret import Player, Regret
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import evolving, main
 from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.cli.evolution_pictures import draw_curves
 from maze_nca_gym.levels import LevelSet, level_hashes, load_levels, one_hot
 from maze_nca_gym.mutation import apply_edits
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
@@ -89,7 +90,7 @@ class TestARun:
             "runs/evolve: 30 levels, 6 rounds of 8 offspring against model.safetensors on cpu; Ctrl-C saves and ends\n"
         )
         first, last = lines()[0], lines()[-1]
-        assert f"{first['mean_fitness']:.4f} to {last['mean_fitness']:.4f}" in out
+        assert f"{first['mean_fitness']:.3g} to {last['mean_fitness']:.3g}" in out
         assert "30 of 8 x 8 tiles" in out
         assert out.endswith("hardest levels: runs/evolve/hardest.gif\n")
         assert files(FOLDER) == FILES
@@ -110,6 +111,16 @@ class TestARun:
             error = error_of("model.safetensors", tiles[i], 5)
             empty = canonical_shortest_path(tiles[i]).mean() if regret == "loss" else 1
             assert members["fitness"][i] == pytest.approx(error * empty, abs=1e-5)
+
+    def test_small_regrets_are_told_apart(self, monkeypatch):
+        titles = []
+        monkeypatch.setattr("matplotlib.axes.Axes.set_title", lambda axes, title, **_: titles.append(title))
+        lines = [
+            {"round": i, "mean_fitness": regret, "mean_solution_length": 9.0, "complete": 0.5}
+            for i, regret in enumerate((0.000123456, 0.01234567))
+        ]
+        draw_curves(lines, "evolved", Path("curves.png"))
+        assert titles[0] == "mean regret: 0.000123 to 0.0123"
 
     def test_lineage_leads_from_the_first_levels_to_the_last(self):
         assert main(TINY) == 0

@@ -28,7 +28,7 @@ from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
 
 PANELS = {
-    "mean_fitness": ("mean regret", "{:.3f}"),
+    "mean_fitness": ("mean regret", "{:.3g}"),
     "mean_solution_length": ("mean solution length, tiles", "{:.1f}"),
     "complete": ("complete", "{:.1%}"),
 }
@@ -95,7 +95,7 @@ def _frame(snapshot: Snapshot, line: Line) -> Frame:
     room = text_height(TITLE) + 8
     frame = np.concatenate([_blank(room, sheet.shape[1]), sheet])
     put_text(frame, 8, 12, f"round {line['round']:,}", TITLE)
-    facts = f"regret {line['mean_fitness']:.3f}, {line['mean_solution_length']:.1f} tiles"
+    facts = f"regret {line['mean_fitness']:.3g}, {line['mean_solution_length']:.1f} tiles"
     put_text(frame, 10, frame.shape[1] - 12, facts, CAPTION, FAINT_INK, "right")
     return frame
 
@@ -107,7 +107,7 @@ def _level(tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_],
     room = text_height(CAPTION) + 2
     frame = _blank(room + panel.height, panel.width)
     draw_maze(frame[room:], panel, tiles, path, solution)
-    put_text(frame, 0, 0, f"regret {regret:.3f}", CAPTION)
+    put_text(frame, 0, 0, f"regret {regret:.3g}", CAPTION)
     put_text(frame, 0, panel.width, f"{int(solution.sum())} tiles", CAPTION, FAINT_INK, "right")
     return frame
 

@@ -292,10 +292,10 @@ def _summarise(command: Evolve, plan: _Plan, records: Records) -> None:
         {
             "levels": f"{len(records.population):,} of {' x '.join(map(str, plan.levels.shape[1:]))} tiles, "
             f"{last['n_replacements']:,.0f} replaced in {last['round']:,} rounds",
-            "mean regret": f"{first['mean_fitness']:.4f} to {last['mean_fitness']:.4f}",
+            "mean regret": f"{first['mean_fitness']:.3g} to {last['mean_fitness']:.3g}",
             "solution length": f"{first['mean_solution_length']:.1f} to {last['mean_solution_length']:.1f} tiles",
             "complete": f"{percent(first['complete'])} to {percent(last['complete'])}",
-            "hardest level": f"index {hardest}, regret {records.population.members['fitness'][hardest]:.4f}",
+            "hardest level": f"index {hardest}, regret {records.population.members['fitness'][hardest]:.3g}",
         }
     )
     for label, path in records.draw(f"evolved against {', '.join(plan.players)}", command.rounds).items():

@@ -38,7 +38,7 @@ def print_line(population: LevelPopulation, id: int) -> None:
     rows = []
     for kin, record in zip(_kin(population, line), line, strict=True):
         numbers = (record.id, record.generation, record.born, int(kin.solution.sum()), len(kin.edits))
-        rows.append((*map(str, numbers[:3]), f"{record.fitness:.4f}", *map(str, numbers[3:])))
+        rows.append((*map(str, numbers[:3]), f"{record.fitness:.3g}", *map(str, numbers[3:])))
     columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
     print_table(columns, rows, numbers=columns)
 
@@ -84,7 +84,7 @@ def _kin(population: LevelPopulation, records: Sequence[Record]) -> list[Kin]:
             np.zeros((0, 3), np.int16) if record.edits is None else record.edits,
             (
                 (f"level {record.id}", f"generation {record.generation}"),
-                (f"regret {record.fitness:.3f}", f"{int(solution.sum())} tiles"),
+                (f"regret {record.fitness:.3g}", f"{int(solution.sum())} tiles"),
             ),
             lives=bool(living),
         )
