@@ -1,56 +1,59 @@
-"""Proximal policy optimisation by Stable-Baselines3, with an automaton as actor and critic.
+"""Proximal policy optimisation by Stable-Baselines3 of an automaton as actor and critic, on fresh or evolving levels.
 
-    python examples/11_ppo.py [steps] [size] [picture]
+    python examples/11_ppo.py [steps size]
 
-Seven minutes on one core: a mean return of about 0.9 on mazes of 8 x 8 tiles that it has not seen (docs/ppo.png).
-Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
+Seven minutes each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.evaluation import evaluate_policy
 
-from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, make_path_vec
+from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, draw_learning_curves, make_path_vec
+from maze_nca_gym.generation import generate
+from maze_nca_gym.solvers import shortest_path
 
-n_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-size = int(sys.argv[2]) if len(sys.argv) > 2 else 8
-picture = Path(sys.argv[3] if len(sys.argv) > 3 else "runs/ppo.png")
-HELD_OUT = 1_000_000
-"""The seed of the mazes of the evaluation, far from those of the training."""
-GOAL = 0.9
+n_steps, size = map(int, sys.argv[1:3] or (1_000_000, 8))
+HELD_OUT = 1_000_000  # the seed of the mazes of the evaluation, far from those of the training
 
 
-def make_env(num_envs, size):
+def make_env(num_envs=256, id="MazeShortestPath-v0", size=size, **options):
     """Mazes in a batch; an episode has eight steps to draw its path."""
-    return make_path_vec("MazeShortestPath-v0", num_envs, size=size, max_episode_steps=8)
+    return make_path_vec(id, num_envs, size=size, max_episode_steps=8, **options)
 
 
 torch.set_num_threads(1)  # mazes are too small for more to pay
-model = PPO(
-    NCAActorCriticPolicy,
-    make_env(128, size),
-    policy_kwargs={"n_channels": 16, "n_iterations": 5},
-    learning_rate=lambda remaining: 3e-3 * max(remaining, 0.02),
-    n_steps=4,
-    batch_size=256,
-    n_epochs=1,  # the gradient is mostly noise, so that new mazes teach more than a second look
-    gamma=0.0,  # a step's reward is what it gains in accuracy, and says all about the step
-    clip_range=0.5,  # the ratio is a product over all tiles
-    max_grad_norm=0.05,  # nearly every gradient is longer: steps are of equal length
-    vf_coef=0.1,
-    seed=0,
-    device="cpu",
-)
-curve = LearningCurve(make_env(256, size), HELD_OUT, every=max(n_steps // 50, 1))
-model.learn(n_steps, callback=curve)
+mazes = generate(np.random.default_rng(HELD_OUT), 50_000, size)
+long = mazes[shortest_path(mazes).sum(axis=(1, 2)) >= 2 * size]
+held_out = {f"{kind} mazes": make_env(generator=kind) for kind in ("random", "perfect")}
+held_out[f"paths of {2 * size} tiles or more"] = make_env(levels=long)
+held_out[f"mazes of {2 * size} x {2 * size} tiles"] = make_env(size=2 * size)
+evolving = {"replay_probability": 0.5, "prioritisation": "uniform"}
+training = {"fresh": make_env(128), "evolving": make_env(128, "MazeShortestPathEvolving-v0", **evolving)}
+runs = {}
+for name, env in training.items():
+    print(f"{name} levels:")
+    model = PPO(
+        NCAActorCriticPolicy,
+        env,
+        learning_rate=lambda remaining: 3e-3 * max(remaining, 0.02),
+        n_steps=4,
+        batch_size=256,
+        n_epochs=1,  # the gradient is mostly noise, so that new mazes teach more than a second look
+        gamma=0.0,  # a step's reward is what it gains in accuracy, and says all about the step
+        clip_range=0.5,  # the ratio is a product over all tiles
+        max_grad_norm=0.05,  # nearly every gradient is longer: steps are of equal length
+        vf_coef=0.1,
+        seed=0,
+        device="cpu",
+    )
+    curve = LearningCurve(held_out, HELD_OUT, every=max(n_steps // 25, 1))
+    model.learn(n_steps, callback=curve)
+    runs[f"{name} levels"] = curve.points
 
-picture.parent.mkdir(parents=True, exist_ok=True)
-curve.draw(picture, f"PPO on mazes of {size} x {size} tiles, one state channel", reference=GOAL)
-print(f"picture: {picture}")
-larger = make_env(256, 2 * size)
-larger.seed(HELD_OUT)
-mean, _ = evaluate_policy(model.policy.resized(larger), larger, n_eval_episodes=512)
-print(f"the same weights on mazes of {2 * size} x {2 * size} tiles: mean return {mean:.3f}")
+Path("runs").mkdir(exist_ok=True)
+title = f"PPO on mazes of {size} x {size} tiles, one state channel"
+print(f"picture: {draw_learning_curves(runs, Path('runs/ppo.png'), title, reference=0.9)}")

@@ -15,7 +15,7 @@ except ImportError as error:
     ) from error
 
 from .actor_critic import NCAActorCriticPolicy
-from .learning_curve import LearningCurve
+from .learning_curve import LearningCurve, draw_learning_curves
 from .vec_env import PathVecEnv, make_path_vec
 
-__all__ = ["LearningCurve", "NCAActorCriticPolicy", "PathVecEnv", "make_path_vec"]
+__all__ = ["LearningCurve", "NCAActorCriticPolicy", "PathVecEnv", "draw_learning_curves", "make_path_vec"]

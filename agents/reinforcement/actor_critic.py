@@ -203,7 +203,8 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             raise ValueError(f"this policy reads mazes like {old}, not {new}")  # the numbers of tiles differ
         arguments = self._get_constructor_parameters()
         arguments.update(observation_space=new, action_space=env.action_space)
-        policy = type(self)(**arguments)
+        with torch.random.fork_rng(devices=[]):  # of weights that are drawn only to be replaced
+            policy = type(self)(**arguments)
         policy.load_state_dict(self.state_dict())
         policy.set_training_mode(self.training)
         return policy.to(self.device)

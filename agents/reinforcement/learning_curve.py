@@ -1,14 +1,17 @@
-"""How well a policy does on held-out mazes while it learns: lines of progress, and a picture."""
+"""How well a policy does on held-out mazes while it learns: lines of progress, and a picture of runs."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from math import ceil, sqrt
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -18,7 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from maze_nca_gym.atomic import replacing
 
-from ..figure_style import BLUE, GREY, STYLE, VERMILION
+from ..figure_style import COLOURS, GREY, INK, STYLE
 from ..learned.arguments import check_count
 
 
@@ -29,8 +32,8 @@ class Point(NamedTuple):
     """Steps of environments so far."""
     seconds: float
     """Processor time since the training began, of all threads, the evaluations included."""
-    held_out: float
-    """Mean return of the deterministic policy on held-out mazes."""
+    held_out: dict[str, float]
+    """Mean return of the deterministic policy on each kind of held-out mazes."""
     training: float
     """Mean return of the last episodes of the training, with noise; NaN before the first has ended."""
 
@@ -41,33 +44,42 @@ class LearningCurve(BaseCallback):
     The mean return is that of the final accuracy: 1 is perfect. A line of progress is printed each time.
 
     Args:
-        env: held-out mazes, with records of episodes, as `make_path_vec` makes them; not the training's environment.
+        envs: kind -> held-out mazes, with records of episodes, as `make_path_vec` makes them; not the training's. They
+            may be of another size than the training's if the policy is an `NCAActorCriticPolicy`.
         seed: of these mazes, for environment i seed + i.
         every: steps of environments between evaluations.
-        n_episodes: in each.
+        n_episodes: in each, of every kind.
 
     Attributes:
         points: the curve so far.
 
     Raises:
-        ValueError: `every` or `n_episodes` below 1.
+        ValueError: no environment, or `every` or `n_episodes` below 1.
     """
 
-    def __init__(self, env: VecEnv, seed: int, every: int, n_episodes: int = 512) -> None:
+    def __init__(self, envs: Mapping[str, VecEnv], seed: int, every: int, n_episodes: int = 512) -> None:
+        if not envs:
+            raise ValueError("envs must name at least one kind of held-out mazes")
         check_count("every", every, 1, most=2**62)
         check_count("n_episodes", n_episodes, 1)
         super().__init__()
         self.points: list[Point] = []
-        self._env = env
+        self._envs = dict(envs)
         self._seed = seed
         self._every = every
         self._n_episodes = n_episodes
         self._began = time.process_time()
 
-    def evaluate(self) -> float:
-        """Mean return of the policy as it is now on the held-out mazes."""
-        self._env.seed(self._seed)
-        mean, _ = evaluate_policy(self.model, self._env, self._n_episodes)
+    def evaluate(self) -> dict[str, float]:
+        """Mean returns of the policy as it is now on the held-out mazes of each kind."""
+        return {kind: self._evaluate(env) for kind, env in self._envs.items()}
+
+    def _evaluate(self, env: VecEnv) -> float:
+        policy: Any = self.model.policy
+        if env.observation_space != self.model.observation_space:
+            policy = policy.resized(env)
+        env.seed(self._seed)
+        mean, _ = evaluate_policy(policy, env, self._n_episodes)
         return float(np.mean(mean))  # one number, by its type perhaps a list
 
     def _on_training_start(self) -> None:
@@ -88,39 +100,48 @@ class LearningCurve(BaseCallback):
         training = sum(returns) / len(returns) if returns else float("nan")
         point = Point(self.num_timesteps, time.process_time() - self._began, self.evaluate(), training)
         self.points.append(point)
+        held_out = ", ".join(f"{mean:6.3f} on {kind}" for kind, mean in point.held_out.items())
         print(
             f"{point.n_steps:9,} steps, {point.seconds:5.0f} s of processor time: "
-            f"mean return {point.held_out:6.3f} on held-out mazes, {point.training:6.3f} in training",
+            f"mean return {held_out}, {point.training:6.3f} in training",
             flush=True,
         )
 
-    def draw(self, path: Path, title: str, reference: float | None = None) -> Path:
-        """Write the curve as a PNG file; returns its path.
 
-        Args:
-            path: the file.
-            title: above the curve.
-            reference: a mean return to compare with, drawn as a line.
-        """
-        return draw_learning_curve(self.points, path, title, reference)
+def draw_learning_curves(
+    runs: Mapping[str, Sequence[Point]], path: Path, title: str, reference: float | None = None
+) -> Path:
+    """Write mean returns against steps of environments as a PNG file, a panel a kind of mazes; returns its path.
 
-
-def draw_learning_curve(points: Sequence[Point], path: Path, title: str, reference: float | None = None) -> Path:
-    """Write mean returns against steps of environments as a PNG file; returns its path. Arguments as of `draw`."""
-    steps = [point.n_steps for point in points]
+    Args:
+        runs: name -> the `points` of a `LearningCurve`, all of them of the same kinds.
+        path: the file.
+        title: above the panels.
+        reference: a mean return to compare with, drawn as a line.
+    """
+    kinds = list(next(iter(runs.values()))[0].held_out)
+    n_cols = ceil(sqrt(len(kinds)))
+    n_rows = ceil(len(kinds) / n_cols)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(8, 5), dpi=120, layout="constrained")
+        figure = Figure(figsize=(1 + 5 * n_cols, 1 + 3.5 * n_rows), dpi=120, layout="constrained")
         FigureCanvasAgg(figure)
-        axes = figure.subplots()
-        if reference is not None:
-            axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
-        last = points[-1].held_out
-        axes.plot(steps, [point.training for point in points], color=VERMILION, label="training, with noise")
-        axes.plot(steps, [point.held_out for point in points], color=BLUE, linewidth=2.5, label=f"held out, {last:.3f}")
-        axes.set(title=title, xlabel="steps of environments", ylabel="mean return (final accuracy)", ylim=(-0.25, 1.03))
-        axes.set_xlim(0, max(steps[-1], 1))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-        axes.legend(loc="lower right")
+        figure.suptitle(title, color=INK, fontsize=14)
+        figure.supylabel("mean return (final accuracy)", fontsize=12)
+        for i, kind in enumerate(kinds):
+            _draw_panel(figure.add_subplot(n_rows, n_cols, i + 1), runs, kind, reference)
         with replacing(path) as file:
             figure.savefig(file, format="png")
     return path
+
+
+def _draw_panel(axes: Axes, runs: Mapping[str, Sequence[Point]], kind: str, reference: float | None) -> None:
+    """The curves of all runs on one kind of held-out mazes."""
+    if reference is not None:
+        axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
+    for (name, points), colour in zip(runs.items(), cycle(COLOURS)):
+        steps, means = [point.n_steps for point in points], [point.held_out[kind] for point in points]
+        axes.plot(steps, means, color=colour, linewidth=2, label=f"{name}, {means[-1]:.3f}")
+    longest = max(points[-1].n_steps for points in runs.values())
+    axes.set(title=f"on {kind}", xlabel="steps of environments", xlim=(0, max(longest, 1)), ylim=(-0.25, 1.03))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axes.legend(loc="lower right")

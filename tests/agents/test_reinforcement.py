@@ -23,11 +23,22 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from maze_nca_gym.agents import reinforcement
-from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolicy, PathVecEnv, make_path_vec
-from maze_nca_gym.levels import Tile, parse
+from maze_nca_gym.agents.reinforcement import (
+    LearningCurve,
+    NCAActorCriticPolicy,
+    PathVecEnv,
+    draw_learning_curves,
+    make_path_vec,
+)
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, level_hashes, parse
+from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.wrappers import PathAction
 
 SHORTEST_PATH = "MazeShortestPath-v0"
+EVOLVING = "MazeShortestPathEvolving-v0"
+EVOLUTION: dict[str, Any] = {"capacity": 300, "n_initial": 300, "prioritisation": "uniform", "threshold": None}
+"""Options of a population that evolves from its first 300 episodes on."""
 ids = pytest.mark.parametrize("id", [SHORTEST_PATH, "MazeDiameter-v0"])
 LEVEL = """
     #####
@@ -217,7 +228,9 @@ class TestPolicy:
     def test_another_size(self) -> None:
         policy = policy_for(make_path_vec(SHORTEST_PATH, 1, size=4))
         small, large = (make_one(size=size) for size in (4, (7, 12)))
+        before = torch.get_rng_state()
         other = policy.resized(large)
+        assert torch.equal(torch.get_rng_state(), before)
         action, _ = other.predict(large.reset(seed=0)[0])
         assert action.shape == (1, 9, 14)
         mean, _ = evaluate_policy(other, large, n_eval_episodes=1)
@@ -247,9 +260,9 @@ class TestPolicy:
         assert all(torch.isfinite(weight).all() for weight in model.policy.parameters())
 
 
-def learn(n_steps: int) -> tuple[PPO, LearningCurve]:
+def learn(n_steps: int, id: str = SHORTEST_PATH, **options: Any) -> tuple[PPO, LearningCurve]:
     """Proximal policy optimisation on mazes of 4 x 4 tiles."""
-    env, held_out = (make_path_vec(SHORTEST_PATH, n, size=4, max_episode_steps=8) for n in (128, 100))
+    env = make_path_vec(id, 128, size=4, max_episode_steps=8, **options)
     model = PPO(
         NCAActorCriticPolicy,
         env,
@@ -265,6 +278,10 @@ def learn(n_steps: int) -> tuple[PPO, LearningCurve]:
         seed=0,
         device="cpu",
     )
+    held_out = {
+        kind: make_path_vec(SHORTEST_PATH, 100, size=size, max_episode_steps=8)
+        for kind, size in (("random", 4), ("larger", 7))
+    }
     curve = LearningCurve(held_out, seed=10**6, every=n_steps, n_episodes=200)
     model.learn(n_steps, callback=curve)
     return model, curve
@@ -272,17 +289,45 @@ def learn(n_steps: int) -> tuple[PPO, LearningCurve]:
 
 class TestLearning:
     def test_beats_itself_untrained(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        _, curve = learn(25_600)
+        model, curve = learn(25_600)
         untrained, trained = curve.points
         assert (untrained.n_steps, trained.n_steps) == (0, 25_600)
-        assert untrained.held_out < 0.4
-        assert trained.held_out > 0.7
-        assert f"{trained.held_out:6.3f} on held-out mazes" in capsys.readouterr().out.splitlines()[-1]
-        assert curve.draw(tmp_path / "curve.png", "4 x 4", 0.9).stat().st_size > 10_000
+        assert untrained.held_out["random"] < 0.4
+        assert trained.held_out["random"] > 0.7
+        line = capsys.readouterr().out.splitlines()[-1]
+        assert f"{trained.held_out['random']:6.3f} on random, {trained.held_out['larger']:6.3f} on larger" in line
+        larger = make_path_vec(SHORTEST_PATH, 50, size=7, max_episode_steps=8)
+        larger.seed(10**6)
+        mean, _ = evaluate_policy(model.policy.resized(larger), larger, n_eval_episodes=50)
+        assert trained.held_out["larger"] == pytest.approx(float(np.mean(mean)), abs=0.15)  # of the same kind
+        assert trained.held_out["larger"] > untrained.held_out["larger"] + 0.3
+        for runs in ({"one": curve.points}, {"one": curve.points, "another": curve.points[:1]}):
+            picture = draw_learning_curves(runs, tmp_path / f"{len(runs)}.png", "4 x 4", 0.9)
+            assert picture.stat().st_size > 10_000
 
-    def test_same_seed_same_weights(self) -> None:
-        first, second = (learn(1024)[0].policy.parameters_to_vector() for _ in range(2))
+    def test_learns_from_levels_that_evolve(self) -> None:
+        """Offspring of the levels that it failed on are served, live on, and are longer than fresh levels."""
+        model, curve = learn(25_600, EVOLVING, **EVOLUTION)
+        untrained, trained = (point.held_out for point in curve.points)
+        assert untrained["random"] < 0.4
+        assert trained["random"] > 0.6
+        population = model.env.get_attr("population")[0]  # type: ignore[union-attr] # it has one
+        assert len(population) == population.config.capacity
+        assert len(np.unique(level_hashes(population.tiles))) == len(population)
+        members = population.members
+        assert (members["generation"] > 0).mean() > 0.2
+        fresh = generate(np.random.default_rng(0), 2000, 4)
+        assert members["length"].mean() > 1.15 * shortest_path(fresh).sum(axis=(1, 2)).mean()
+
+    @pytest.mark.parametrize("id", [SHORTEST_PATH, EVOLVING])
+    def test_same_seed_same_weights(self, id: str) -> None:
+        options = EVOLUTION if id == EVOLVING else {}
+        first, second = (learn(2048, id, **options)[0].policy.parameters_to_vector() for _ in range(2))
         np.testing.assert_array_equal(first, second)
+
+    def test_a_curve_of_nothing(self) -> None:
+        with pytest.raises(ValueError, match="at least one kind of held-out mazes"):
+            LearningCurve({}, seed=0, every=1)
 
 
 def test_a_missing_stable_baselines_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
