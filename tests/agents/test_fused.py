@@ -34,13 +34,20 @@ KERNELS: list[dict[str, Any]] = [
     {"n_layers": 6},
     {"skip_connections": False},
     {"skip_connections": False, "n_layers": 3},
+    {"max_pool": True},
+    {"max_pool": True, "cut_corners": True, "n_layers": 6},
+    {"max_pool": True, "kernel_size": 5, "n_layers": 9, "skip_connections": False},
 ]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
 CHANNELS = [1, 5, 8, 17, 24]
 
 
 def network(n_channels: int, seed: int = 0, gain: float = 1.7, **arguments: Any) -> NCA:
-    """Larger weights than at the start of a training, for states that neither die out nor explode."""
+    """Larger weights than at the start of a training, for states that neither die out nor explode.
+
+    With maxima it has at least the three channels that these ask for.
+    """
+    n_channels = max(n_channels, 3 * arguments.get("max_pool", False))
     nca = NCA(4, n_channels, generator=torch.Generator().manual_seed(seed), **arguments)
     with torch.no_grad():
         nca.weights[0].mul_(gain)
@@ -106,7 +113,8 @@ def threads(n: int) -> Iterator[None]:
 @pytest.mark.parametrize(("start", "given"), [(0, False), (0, True), (2, True), (5, False)])
 def test_states_and_gradients_are_autograds(arguments, start, given):
     for n_channels, size in zip(CHANNELS, SIZES, strict=True):
-        check(network(n_channels, **arguments), mazes(3, *size), noise(3, n_channels, *size) if given else None, start)
+        nca = network(n_channels, **arguments)
+        check(nca, mazes(3, *size), noise(3, nca.n_channels, *size) if given else None, start)
 
 
 @contextmanager
@@ -160,8 +168,9 @@ def test_states_without_any_zeros_or_without_anything_else(value):
     assert all(map(torch.equal, dense, sparse))
 
 
-def test_sparse_states_notice_what_is_not_a_number():
-    nca, maze = network(32), mazes(2, 5, 5)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_sparse_states_notice_what_is_not_a_number(max_pool):
+    nca, maze = network(32, max_pool=max_pool), mazes(2, 5, 5)
     state = torch.zeros(2, 32, 5, 5)
     state[0, 4, 2, 2] = torch.nan
     with torch.no_grad(), sparse_up_to(ALWAYS):
@@ -184,6 +193,7 @@ def test_states_and_gradients_are_autograds_for_any_network(data):
         cut_corners=draw(st.booleans(), "cut corners"),
         n_layers=draw(st.none() | st.integers(1, 9), "layers"),
         skip_connections=draw(st.booleans(), "skip connections"),
+        max_pool=draw(st.booleans(), "max_pool"),
     )
     size = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), "mazes, height, width")
     keep = tuple(sorted(draw(st.sets(st.integers(1, 7), min_size=1), "keep")))
@@ -192,15 +202,49 @@ def test_states_and_gradients_are_autograds_for_any_network(data):
     check(nca, maze, state, draw(st.integers(0, 4), "start"), keep)
 
 
-def test_networks_for_diameters_have_two_kinds_of_tiles():
-    nca = NCA(2, 10)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_networks_for_diameters_have_two_kinds_of_tiles(max_pool):
+    nca = NCA(2, 10, max_pool=max_pool)
     maze = mazes(3, 4, 5, n_tiles=2)
     check(nca, maze, None, 0)
 
 
-def test_handwritten_networks_keep_every_bit():
-    nca = NCA.from_handcoded("shortest-path")
-    maze = mazes(5, 9, 11)
+def with_ties(n_channels: int, **arguments: Any) -> NCA:
+    """A network of few weights, all of them 1 or -1: its states are small integers, of which many are equal."""
+    nca = NCA(4, n_channels, max_pool=True, **arguments)
+    rng = torch.Generator().manual_seed(n_channels)
+    with torch.no_grad():
+        for parameter in nca.parameters():
+            signs = torch.randint(0, 2, parameter.shape, generator=rng) * 2 - 1
+            parameter.copy_(signs * (torch.rand(parameter.shape, generator=rng) < 0.1))
+    return nca
+
+
+@pytest.mark.parametrize("arguments", [{"n_layers": None}, {"n_layers": 5}], ids=str)
+@pytest.mark.parametrize("n_channels", [3, 8, 13, 32, 41])
+def test_equal_numbers_share_the_gradient_of_their_maximum(n_channels, arguments):
+    nca, maze = with_ties(n_channels, **arguments), mazes(4, 6, 5)
+    keep = (2, 4, 5)
+    expected_states, expected_gradients = in_double(nca, maze, keep, None, 0)
+    states = unroll(nca, maze, 5, keep)
+    assert all(torch.equal(a.double(), b) for a, b in zip(states, expected_states, strict=True))
+    assert_near(gradients(nca, states), expected_gradients, 1e-5)
+
+
+def test_maxima_of_negative_numbers_alone_are_negative():
+    nca, maze = network(5, max_pool=True, n_layers=3, gain=1e-3), mazes(2, 4, 5)
+    with torch.no_grad():
+        nca.biases[0].copy_(torch.tensor([-3, -2, -4, -5, -6]))
+    check(nca, maze, None, 0, (3, 4))
+    end = unroll(nca, maze, 3, [3])[0]
+    assert ((end[:, -1] > -2.1) & (end[:, -1] < -1.9)).all()
+    assert ((end[:, -2] > -5.1) & (end[:, -2] < -4.9)).all()
+
+
+@pytest.mark.parametrize("name", ["shortest-path", "diameter"])
+def test_handwritten_networks_keep_every_bit(name):
+    nca = NCA.from_handcoded(name)
+    maze = mazes(5, 9, 11, nca.n_tiles)
     assert supported(nca, maze)
     with torch.no_grad():
         (state,) = unroll(nca, maze, 60, [60])
@@ -210,8 +254,9 @@ def test_handwritten_networks_keep_every_bit():
 
 @pytest.mark.parametrize("n_mazes", [3, 70, 150])
 @pytest.mark.parametrize("n_channels", [5, 24, 32])
-def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels):
-    nca, maze = network(n_channels), mazes(n_mazes, 4, 5)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels, max_pool):
+    nca, maze = network(n_channels, max_pool=max_pool), mazes(n_mazes, 4, 5)
     results = []
     for n_threads in (1, 2, 3):
         with threads(n_threads):
@@ -221,8 +266,9 @@ def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels):
         assert all(map(torch.equal, results[0], other))
 
 
-def test_states_do_not_depend_on_the_batch_nor_on_gradients():
-    nca, maze = network(13), mazes(70, 4, 6)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_states_do_not_depend_on_the_batch_nor_on_gradients(max_pool):
+    nca, maze = network(13, max_pool=max_pool), mazes(70, 4, 6)
     together = unroll(nca, maze, 5, [2, 5])
     alone = zip(*(unroll(nca, maze[i : i + 1], 5, [2, 5]) for i in range(70)), strict=True)
     with torch.no_grad():
@@ -234,8 +280,9 @@ def test_states_do_not_depend_on_the_batch_nor_on_gradients():
         assert torch.equal(batch, without)
 
 
-def test_rollouts_in_parts_agree_with_one():
-    nca, maze = network(9, n_layers=6), mazes(3, 4, 6)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_rollouts_in_parts_agree_with_one(max_pool):
+    nca, maze = network(9, n_layers=6, max_pool=max_pool), mazes(3, 4, 6)
     with torch.no_grad():
         *_, middle, end = unroll(nca, maze, 9, [1, 6, 9])
         (rest,) = unroll(nca, maze, 3, [3], middle, 6)
@@ -244,15 +291,17 @@ def test_rollouts_in_parts_agree_with_one():
 
 
 @pytest.mark.parametrize("n_layers", [None, 5])
-def test_states_are_clipped_and_gradients_stop_there(n_layers):
-    nca, maze = network(6, gain=300, n_layers=n_layers), mazes(4, 5, 5)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_states_are_clipped_and_gradients_stop_there(n_layers, max_pool):
+    nca, maze = network(6, gain=300, n_layers=n_layers, max_pool=max_pool), mazes(4, 5, 5)
     check(nca, maze, None, 0, (4, 5), tolerance=1e-3)
     states = unroll(nca, maze, 5, [4, 5])
     assert 0.1 < (states[0].abs() == STATE_LIMIT).double().mean() < 0.9
 
 
-def test_what_is_not_a_number_stays_so():
-    nca, maze = network(9), mazes(2, 5, 5)
+@pytest.mark.parametrize("max_pool", [False, True])
+def test_what_is_not_a_number_stays_so(max_pool):
+    nca, maze = network(9, max_pool=max_pool), mazes(2, 5, 5)
     state = torch.zeros(2, 9, 5, 5)
     state[0, 4, 2, 2] = torch.nan
     with torch.no_grad():
@@ -319,7 +368,6 @@ class Other(NCA):
 
 
 UNSUPPORTED: dict[str, Callable[[], Policy]] = {
-    "max_pool": lambda: NCA(4, 6, max_pool=True),
     "unshared": lambda: NCA(4, 6, shared_weights=False, n_layers=9),
     "activation": lambda: NCA(4, 6, activation=LeakyGradient(0.1)),
     "double": lambda: NCA(4, 6).double(),

@@ -1,7 +1,8 @@
 """The innermost loops, written so that all their sums stay in vector registers; importing this imports numba.
 
 numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
-number in a name is that of the vectors of channels that it writes; what has none is for sparse states, see `sparse`.
+number in a name is that of the vectors of channels that it writes; what has none is for sparse states, see `sparse`, or
+for maxima, see `pooling`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 from numba import types
 from numba.extending import intrinsic
 
-from . import sparse
+from . import pooling, sparse
 from .vectors import LANES, LIMIT, ZERO, Code, Value
 
 HEIGHT = 6
@@ -125,6 +126,18 @@ def weigh_1(typing, x, gradient, out, channels, rows, places, n_places):
 def weigh_2(typing, x, gradient, out, channels, rows, places, n_places):
     """Add to a block of rows of the gradient of the weights."""
     return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places))
+
+
+@intrinsic
+def highest(typing, x, n):
+    """The largest of n floats, or what is not a number."""
+    return sparse.expansion(pooling.write_highest, (x, n), types.float32)
+
+
+@intrinsic
+def share_out(typing, whole, n_more, highest, x, n, gradient):
+    """Add equal parts to the gradients of those of n floats that equal the highest, as `n_more` more do; gives one."""
+    return sparse.expansion(pooling.write_share_out, (whole, n_more, highest, x, n, gradient), types.float32)
 
 
 @intrinsic

@@ -11,7 +11,7 @@ from typing import Any
 
 import numba
 
-from . import blocks, kernels, sparse, vectors
+from . import blocks, kernels, pooling, sparse, vectors
 
 
 @cache
@@ -38,5 +38,5 @@ def _compile(function: Callable[..., Any], namespace: dict[str, Any], *signature
 @cache
 def _source_digest() -> str:
     """In the names under which machine code is cached: numba notices a change in a kernel's own file alone."""
-    sources = (Path(str(module.__file__)).read_bytes() for module in (vectors, blocks, sparse, kernels))
+    sources = (Path(str(module.__file__)).read_bytes() for module in (vectors, blocks, pooling, sparse, kernels))
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]

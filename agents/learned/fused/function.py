@@ -32,6 +32,7 @@ class Plan:
         n_returned: how many channels of it.
         n_seen: how many iterations, the first ones, see the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
+        max_pool: whether the last two channels become maxima, see `NCA`.
     """
 
     layout: Layout
@@ -39,13 +40,18 @@ class Plan:
     n_returned: int
     n_seen: int
     unbounded: int
+    max_pool: bool
 
     @property
-    def steps(self) -> tuple[int, int, Integers]:
-        """For the kernels: what is seen, what is unbounded, and where each state belongs among those kept, or -1."""
+    def steps(self) -> tuple[int, int, Integers, int]:
+        """For the kernels: what is seen, what is unbounded, where each state belongs among those kept, what pools."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
-        return self.n_seen, self.unbounded, kept
+        return self.n_seen, self.unbounded, kept, self.layout.n_channels if self.max_pool else 0
+
+    def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
+        """Memory for what the channels of maxima are before these are taken, of n rollouts."""
+        return np.empty((n, n_states, n_tiles if self.max_pool else 0, 2), np.float32)
 
 
 class Unroll(torch.autograd.Function):
@@ -62,8 +68,9 @@ class Unroll(torch.autograd.Function):
         """The states, each (B, n_returned, H, W), channels side by side in memory."""
         mazes, history = _as_tiles([maze])[0], None
         if any(ctx.needs_input_grad):
-            history = _histories.take((len(maze), plan.keep[-1] + 1, plan.layout.size))
-            ctx.save_for_backward(torch.from_numpy(history), weight)
+            shape = len(maze), plan.keep[-1] + 1
+            history = _histories.take((*shape, plan.layout.size)), plan.unpooled(*shape, mazes.shape[1])
+            ctx.save_for_backward(*map(torch.from_numpy, history), weight)
             ctx.plan, ctx.mazes, ctx.has_state = plan, mazes, state is not None
         return tuple(
             torch.from_numpy(out).unflatten(1, maze.shape[2:]).permute(0, 3, 1, 2)
@@ -74,15 +81,15 @@ class Unroll(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """None for plan, mazes and state, and the gradients of weights and bias."""
-        history, weight = ctx.saved_tensors
-        sums = _backward(ctx.plan, history.numpy(), gradients, ctx.mazes, ctx.has_state, weight)
+        *history, weight = ctx.saved_tensors
+        sums = _backward(ctx.plan, [part.numpy() for part in history], gradients, ctx.mazes, ctx.has_state, weight)
         return None, None, None, *map(torch.from_numpy, ctx.plan.layout.unpack(*sums))
 
 
 def _forward(
-    plan: Plan, history: Floats | None, mazes: Floats, state: Tensor | None, weight: Tensor, bias: Tensor
+    plan: Plan, history: Sequence[Floats] | None, mazes: Floats, state: Tensor | None, weight: Tensor, bias: Tensor
 ) -> Floats:
-    """The (k, B, H W, n_returned) states; every state goes to `history`, if there is one."""
+    """The (k, B, H W, n_returned) states; every state goes to `history`, maps and `unpooled`, if there is one."""
     layout, (n_mazes, n_tiles, n_fed) = plan.layout, mazes.shape
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
@@ -91,17 +98,17 @@ def _forward(
     run = compiled().forward
 
     def work(group: range) -> None:
-        maps = zeros((1, 2, layout.size)) if history is None else history
+        states = history or (zeros((1, 2, layout.size)), plan.unpooled(1, 2, n_tiles))
         for maze in group:
             slot = 0 if history is None else maze
-            run(maze, slot, maps, mazes, start, *packed, layout.form, *plan.steps, outs)
+            run(maze, slot, *states, mazes, start, *packed, layout.form, *plan.steps, outs)
 
     _on_threads(work, _groups(n_mazes))
     return outs
 
 
 def _backward(
-    plan: Plan, history: Floats, gradients: Sequence[Tensor], mazes: Floats, has_state: bool, weight: Tensor
+    plan: Plan, history: Sequence[Floats], gradients: Sequence[Tensor], mazes: Floats, has_state: bool, weight: Tensor
 ) -> list[Floats]:
     """The gradients of the weights, by row: of what is fed in, and of the state."""
     layout, groups = plan.layout, _groups(len(mazes))
@@ -113,7 +120,7 @@ def _backward(
     def work(group: range) -> None:
         own = [of_groups[groups.index(group)] for of_groups in sums]
         for maze in group:
-            run(maze, maze, history, given, mazes, has_state, *packed, layout.mirrored, *plan.steps, *own)
+            run(maze, maze, *history, given, mazes, has_state, *packed, layout.mirrored, *plan.steps, *own)
 
     _on_threads(work, groups)
     return [of_groups.sum(0) for of_groups in sums]

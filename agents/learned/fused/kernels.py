@@ -34,12 +34,11 @@ SPARSE_CHUNK = 160
 """The same for sparse states, with more of the gradients and less of the states."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
-STEPS = "i8, i8, i8[::1]"
+STEPS = "i8, i8, i8[::1], i8"
 WEIGHTS = "f4[::1], f4[::1], i8"
-FORWARD = f"void(i8, i8, f4[:,:,::1], f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
-BACKWARD = (
-    f"void(i8, i8, f4[:,:,::1], f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {FORM}, {STEPS}, f4[:,::1], f4[:,::1])"
-)
+STATES = "f4[:,:,::1], f4[:,:,:,::1]"
+FORWARD = f"void(i8, i8, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
+BACKWARD = f"void(i8, i8, {STATES}, f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {FORM}, {STEPS}, f4[:,::1], f4[:,::1])"
 
 
 def address(array, n_floats):
@@ -93,6 +92,13 @@ def bound(share, least, out):
         out[i] = min(max(share[i], least), LIMIT)
 
 
+def without_negatives(x):
+    """A map with zeros for its negative numbers."""
+    out = np.empty(len(x), np.float32)
+    bound(x, ZERO, out)
+    return out
+
+
 def step_back(x, gradient, weights, form, out):
     """The gradient of a state from that of the next one, where the state lies between its bounds."""
     places, taps, channels = form[0], form[1], form[4]
@@ -134,6 +140,44 @@ def weigh(x, gradient, form, rows, n_tiles, out):
                     blocks.weigh_2(address(x, 0), g, o, channels, r, p, n)
                 else:
                     blocks.weigh_1(address(x, 0), g, o, channels, r, p, n)
+
+
+def pool(x, places, n_pooled, before):
+    """Let the last of some channels become the maximum of all, and the one before that its own over all tiles.
+
+    What they were goes to `before`, (n_tiles, 2). What is not a number counts as larger than all else.
+    """
+    over_map = -INFINITY
+    for tile in range(len(before)):
+        last = places[tile] + n_pooled - 1
+        number = x[last - 1]
+        if number > over_map or number != number:
+            over_map = number
+        before[tile, 0], before[tile, 1] = number, x[last]
+        x[last] = blocks.highest(address(x, places[tile]), n_pooled)
+    for tile in range(len(before)):
+        x[places[tile] + n_pooled - 2] = over_map
+
+
+def pool_back(x, places, n_pooled, before, gradient):
+    """Turn the gradient of `x`, which `pool` has written, into that of what it was before.
+
+    Numbers that equal a maximum share its gradient evenly, as in PyTorch.
+    """
+    over_map, of_map, n_equal = x[places[0] + n_pooled - 2], ZERO, 0
+    for tile in range(len(before)):
+        of_map += gradient[places[tile] + n_pooled - 2]
+        n_equal += before[tile, 0] == over_map
+    part_of_map = np.float32(of_map / n_equal)
+    for tile in range(len(before)):
+        last = places[tile] + n_pooled - 1
+        highest, whole, part = x[last], gradient[last], ZERO
+        one, other = before[tile, 0] == highest, before[tile, 1] == highest
+        if whole != ZERO:
+            p, g, n_more = address(x, places[tile]), address(gradient, places[tile]), np.int64(one) + np.int64(other)
+            part = blocks.share_out(whole, n_more, highest, p, n_pooled - 2, g)
+        gradient[last - 1] = (part_of_map if before[tile, 0] == over_map else ZERO) + (part if one else ZERO)
+        gradient[last] = part if other else ZERO
 
 
 def compress(x, channels, most_active, entries, starts):
@@ -198,6 +242,7 @@ def forward(
     maze,
     slot,
     history,
+    unpooled,
     mazes,
     state,
     input_weights,
@@ -208,6 +253,7 @@ def forward(
     n_seen,
     unbounded,
     kept,
+    n_pooled,
     outs,
 ):
     """Roll out one maze.
@@ -215,8 +261,8 @@ def forward(
     Args:
         maze: its place in the batch.
         slot: its place in the history.
-        history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two. One that has
-            met no ReLU is there with zeros for its negative numbers, unless it is the last.
+        history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two.
+        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), what their last two of `n_pooled` channels were before `pool`.
         mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), where to start, no negative numbers, or an empty array for zeros.
         input_weights: of what is fed in, as `layout.pack` writes them.
@@ -227,6 +273,7 @@ def forward(
         n_seen: how many steps, the first ones, see the maze.
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
         kept: (n_steps + 1,), where in `outs` the state after each number of steps belongs, or -1.
+        n_pooled: how many channels take part in maxima, those of the network, or 0 where there are none.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
     places, channels, depth = form[0], form[4], form[5]
@@ -244,6 +291,8 @@ def forward(
             share[:] = ZERO
             step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share)
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
+        if 0 <= unbounded == index - 1:
+            x = without_negatives(x)
         least = -LIMIT if index == unbounded else ZERO
         if index == 0 and not len(state):
             bound(share, least, out)
@@ -251,15 +300,15 @@ def forward(
             step_sparse(share, x, entries, starts, rows_of_weights, form, least, LIMIT, out)
         else:
             step(share, x, weights, form, channels, least, LIMIT, out)
+        if n_pooled:
+            pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
         if kept[index + 1] >= 0:
             take(out, places, outs[kept[index + 1], maze])
-        if index == unbounded and index < n_steps - 1:
-            bound(out, ZERO, out)
 
 
 def backward(
-    maze, slot, history, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen, unbounded,
-    kept, input_sums, sums
+    maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen,
+    unbounded, kept, n_pooled, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -267,6 +316,7 @@ def backward(
         maze: its place in the batch.
         slot: its place in the history.
         history: (n, n_steps + 1, map), as `forward` leaves it.
+        unpooled: (n, n_steps + 1, n_tiles, 2), likewise.
         gradients: (k, B, n_tiles, c), of `outs`.
         mazes: as in `forward`.
         has_state: whether it started at something else than zeros.
@@ -277,6 +327,7 @@ def backward(
         n_seen: as in `forward`.
         unbounded: as in `forward`.
         kept: as in `forward`.
+        n_pooled: as in `forward`.
         input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
         sums: (rows, channels), has that of the weights of the state added.
     """
@@ -295,6 +346,10 @@ def backward(
             step_back(out, there, weights, form, here)
         if kept[index + 1] >= 0:
             add_inside(gradients[kept[index + 1], maze], -LIMIT if index == unbounded else ZERO, out, places, here)
+        if n_pooled:
+            pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
+        if 0 <= unbounded == index - 1:
+            x = without_negatives(x)
         if (index or has_state) and compress(x, channels, most_active, entries, starts):
             weigh_sparse(x, here, entries, starts, form, sums)
         elif index or has_state:
@@ -308,8 +363,8 @@ def backward(
 
 
 HELPERS = (
-    address, place, put, take, feed, step, bound, step_back, add_inside, add, weigh, compress, step_sparse,
-    step_back_sparse, weigh_sparse,
+    address, place, put, take, feed, step, bound, without_negatives, step_back, add_inside, add, weigh, pool, pool_back,
+    compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))

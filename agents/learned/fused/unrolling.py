@@ -43,7 +43,7 @@ def unroll(
     """The states of a rollout after some numbers of iterations, differentiable in the model's weights and biases.
 
     They are those of `policy.rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
-    only where it is at the lower one, after the last layer of a rollout that runs on, they may pass.
+    where it is 0, those that come from the next iteration.
     Neither they nor the gradients depend on the number of threads, `torch.get_num_threads()`, where `supported`.
     There, and without gradients, as under `torch.no_grad()`, no states stay in memory but those returned.
 
@@ -80,14 +80,12 @@ def unroll(
 def supported(model: Policy, maze: Tensor) -> bool:
     """Whether `unroll` runs a model on these mazes in machine code.
 
-    It does so for an `NCA` with shared weights, without `max_pool`, and with the ReLU as its activation, in float32 on
-    the CPU, outside of autocast, where the compiler works. The first call compiles, which takes some seconds once per
-    installation.
+    It does so for an `NCA` with shared weights and with the ReLU as its activation, in float32 on the CPU, outside of
+    autocast, where the compiler works. The first call compiles, which takes some seconds once per installation.
     """
     return (
         type(model) is NCA
         and model.shared_weights
-        and not model.max_pool
         and model.activation is torch.relu
         and all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in (maze, *model.parameters()))
         and not torch.is_autocast_enabled("cpu")
@@ -116,7 +114,7 @@ def _fused(
     form = layout(model.n_tiles, model.n_channels, *maze.shape[2:], model.kernel_size, tuple(model._taps.tolist()))
     unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step
     n_seen = keep[-1] if model.skip_connections else int(start_step == 0)
-    plan = Plan(form, tuple(keep), n_returned or model.n_channels, n_seen, unbounded)
+    plan = Plan(form, tuple(keep), n_returned or model.n_channels, n_seen, unbounded, model.max_pool)
     parameters = (model.weights[0], model.biases[0])
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
         parameters = (parameters[0].detach(), parameters[1].detach())

@@ -107,6 +107,31 @@ class Code:
         vector = self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
         return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
 
+    def larger(self, a: Value, b: Value) -> Value:
+        """The larger of each two numbers of two vectors; where one is not a number, that."""
+        first = self.builder.or_(self.builder.fcmp_ordered(">", a, b), self.builder.fcmp_unordered("uno", a, a))
+        return self.builder.select(first, a, b)
+
+    def first_lanes(self, vector: Value, n: Value, other: Value) -> Value:
+        """Its first n numbers, and those of another vector after them."""
+        lanes = ir.Constant(ir.VectorType(_INT64, LANES), list(range(LANES)))
+        within = self.builder.icmp_signed("<", lanes, self.spread_as(lanes.type, n))
+        return self.builder.select(within, vector, other)
+
+    def largest(self, vector: Value) -> Value:
+        """The largest number of a vector, as `larger` compares them."""
+        step = LANES // 2
+        while step:
+            turned = ir.Constant(ir.VectorType(_INT32, LANES), [(lane + step) % LANES for lane in range(LANES)])
+            vector = self.larger(vector, self.builder.shuffle_vector(vector, vector, turned))
+            step //= 2
+        return self.builder.extract_element(vector, ir.Constant(_INT32, 0))
+
+    def count(self, mask: Value) -> Value:
+        """How many numbers a comparison of two vectors holds for."""
+        bits = self.builder.bitcast(mask, ir.IntType(LANES))
+        return self.builder.zext(self.builder.ctpop(bits), _INT64)
+
     def where_between(self, vector: Value, least: Value, most: Value, value: Value) -> Value:
         """`value` where the vector lies strictly between two others, 0 elsewhere."""
         above, below = (self.builder.fcmp_ordered(sign, vector, end) for sign, end in ((">", least), ("<", most)))
