@@ -92,13 +92,6 @@ def bound(share, least, out):
         out[i] = min(max(share[i], least), LIMIT)
 
 
-def without_negatives(x):
-    """A map with zeros for its negative numbers."""
-    out = np.empty(len(x), np.float32)
-    bound(x, ZERO, out)
-    return out
-
-
 def step_back(x, gradient, weights, form, out):
     """The gradient of a state from that of the next one, where the state lies between its bounds."""
     places, taps, channels = form[0], form[1], form[4]
@@ -283,6 +276,7 @@ def forward(
         np.empty(maps.shape[1] // channels + 1, np.int64),
     )
     fed, share = np.zeros((2, history.shape[2]), np.float32)
+    positive = np.empty(history.shape[2], np.float32)
     if len(state):
         put(state[maze], places, maps[0])
     for index in range(n_steps):
@@ -292,7 +286,8 @@ def forward(
             step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share)
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
         if 0 <= unbounded == index - 1:
-            x = without_negatives(x)
+            bound(x, ZERO, positive)
+            x = positive
         least = -LIMIT if index == unbounded else ZERO
         if index == 0 and not len(state):
             bound(share, least, out)
@@ -338,6 +333,7 @@ def backward(
         np.empty(maps.shape[1] // channels + 1, np.int64),
     )
     fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
+    positive = np.empty(history.shape[2], np.float32)
     for index in range(len(kept) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
         if index < len(kept) - 2 and compress(there, channels, most_active, entries, starts):
@@ -349,7 +345,8 @@ def backward(
         if n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
         if 0 <= unbounded == index - 1:
-            x = without_negatives(x)
+            bound(x, ZERO, positive)
+            x = positive
         if (index or has_state) and compress(x, channels, most_active, entries, starts):
             weigh_sparse(x, here, entries, starts, form, sums)
         elif index or has_state:
@@ -363,7 +360,7 @@ def backward(
 
 
 HELPERS = (
-    address, place, put, take, feed, step, bound, without_negatives, step_back, add_inside, add, weigh, pool, pool_back,
+    address, place, put, take, feed, step, bound, step_back, add_inside, add, weigh, pool, pool_back,
     compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
 """Each after those it calls."""
