@@ -2,7 +2,7 @@
 
     python examples/11_ppo.py [steps size]
 
-Seven minutes each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
+Eight minutes each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
 import sys
