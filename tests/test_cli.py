@@ -28,6 +28,7 @@ COMMANDS = (
     "solve",
     "play",
     "train",
+    "train-hinted",
     "evaluate",
     "evolve",
     "generate",

@@ -26,7 +26,7 @@ def card(run: dict[str, Any], seconds: float, results: dict[str, Any], **texts: 
     """What a card says.
 
     Args:
-        run: its `config.json`.
+        run: its `config.json`; what it says itself of `exact`, `data` and a `certificate` is taken over.
         seconds: that it took.
         results: `results.json` of an evaluation of its model alone.
         texts: `description` and `measured`.
@@ -40,14 +40,15 @@ def card(run: dict[str, Any], seconds: float, results: dict[str, Any], **texts: 
     return {
         "task": config["task"],
         **texts,
-        "exact": False,
-        "iterations": config["n_layers"],
+        "exact": run.get("exact", False),
+        "iterations": config.get("n_layers"),
         "made_by": run["command"],
         "made_in": {"seconds": round(seconds), **{key: run[key] for key in ("device", "processes", "threads")}},
         "versions": run["versions"],
-        "data": _data(config),
+        "data": run["data"] if "data" in run else _data(config),
         "metrics": _metrics(results),
         "configuration": config,
+        **({"certificate": run["certificate"]} if "certificate" in run else {}),
         "evaluation": [_row(row) for row in results["results"]],
     }
 

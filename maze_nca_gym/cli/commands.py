@@ -17,6 +17,7 @@ from maze_nca_gym.cli.play import Play
 from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
 from maze_nca_gym.cli.solve import Solve
 from maze_nca_gym.cli.train import Train
+from maze_nca_gym.cli.train_hinted import TrainHinted
 
 
 class Command(Protocol):
@@ -52,6 +53,7 @@ AnyCommand: TypeAlias = (
     Annotated[Solve, subcommand("solve")]
     | Annotated[Play, subcommand("play")]
     | Annotated[Train, subcommand("train")]
+    | Annotated[TrainHinted, subcommand("train-hinted")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Evolve, subcommand("evolve")]
     | Annotated[Generate, subcommand("generate")]

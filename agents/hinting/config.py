@@ -1,0 +1,89 @@
+"""What a run that learns from hints is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ..evaluation.level_sets import FAMILIES
+
+LEAST_SIZE = 4
+"""Smaller levels of some families do not exist."""
+
+
+@dataclass(frozen=True)
+class HintConfig:
+    """Everything that decides the weights which a run ends with."""
+
+    families: tuple[str, ...] = tuple(FAMILIES)
+    """Kinds of level on which the automaton is watched."""
+    sizes: tuple[int, ...] = (4, 6, 9, 12)
+    """Their inner sizes."""
+    n_levels: int = 64
+    """Of each family, variant and size; half of them have no wall around."""
+    n_recombined: int = 50_000
+    """Patches put together from single tiles that were seen, besides the patches seen; 0 for none."""
+
+    n_updates: int = 4_000
+    """Updates of the weights."""
+    batch_size: int = 2_048
+    """Patches of an update, each drawn with the same probability, however often it was seen."""
+    learning_rate: float = 0.02
+    """Of Adam, at first; it falls to 0 as a cosine."""
+    margin: float = 0.25
+    """By how much a sum must be below 0 where a channel has to be silent, and above it where not."""
+    largest: float = 10.0
+    """Of a signal's second channel: the first is larger by 1."""
+    jitter: float = 0.1
+    """By how much that 1 is missed in the states learned from, at first; it falls to 0."""
+    ridge: float = 1e-4
+    """Added to the inputs' second moments before they are made alike in all directions."""
+    seed: int = 0
+    """Of all that is drawn: initial weights, levels, patches."""
+
+    def __post_init__(self) -> None:
+        _check_families(self.families)
+        _check_counts(self)
+        for name, least in (("learning_rate", 0.0), ("largest", 0.0), ("ridge", 0.0), ("margin", -1e-9)):
+            _check_number(name, getattr(self, name), least, math.inf)
+        _check_number("jitter", self.jitter, -1e-9, 1.0)
+        if self.largest <= 2 * self.margin:
+            raise ValueError(f"largest must be more than twice the margin {self.margin}, got {self.largest}")
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-serialisable."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+
+def changes(config: HintConfig) -> dict[str, Any]:
+    """The fields that are not as by default."""
+    usual = HintConfig()
+    pairs = ((field.name, getattr(config, field.name)) for field in fields(HintConfig))
+    return {name: value for name, value in pairs if value != getattr(usual, name)}
+
+
+def _check_families(families: tuple[str, ...]) -> None:
+    if not families:
+        raise ValueError(f"families must name at least one family; known: {', '.join(FAMILIES)}")
+    for family in families:
+        if family not in FAMILIES:
+            raise ValueError(f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+
+
+def _check_counts(config: HintConfig) -> None:
+    if not config.sizes:
+        raise ValueError(f"sizes must hold at least one integer from {LEAST_SIZE} on")
+    counts = {"n_levels": 2, "n_recombined": 0, "n_updates": 1, "batch_size": 1, "seed": 0}
+    given = [("sizes", size, LEAST_SIZE) for size in config.sizes]
+    given += [(name, getattr(config, name), least) for name, least in counts.items()]
+    for name, value, least in given:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ValueError(f"{name} must be an integer from {least} on, got {value!r}")
+
+
+def _check_number(name: str, value: float, above: float, below: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < below:
+        least = "of at least 0" if above < 0 else f"above {above:g}"
+        most = "" if below == math.inf else f" and below {below:g}"
+        raise ValueError(f"{name} must be a number {least}{most}, got {value!r}")

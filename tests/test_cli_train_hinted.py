@@ -1,0 +1,84 @@
+"""`maze-nca-gym train-hinted`: a run, its files, its complaints."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.cli import main
+from maze_nca_gym.cli.training_hinted import command_line
+
+TINY = ["train-hinted", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
+TINY += ["--n-updates", "120", "--batch-size", "64"]
+FOLDER = Path("runs/train-hinted")
+
+
+@pytest.fixture(autouse=True)
+def _folder_and_threads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    n_threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(n_threads)
+
+
+def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
+    assert main(TINY) == 1
+    out, err = capsys.readouterr()
+    assert "not proven: sums reach" in out
+    assert "the weights are not proven to be exact; try more --n-updates" in err
+    described = json.loads((FOLDER / "config.json").read_text())
+    assert not described["exact"]
+    assert not described["certificate"]["holds"]
+    assert described["configuration"] == {
+        "task": "shortest-path",
+        **HintConfig(
+            families=("random",), sizes=(4,), n_levels=8, n_recombined=500, n_updates=120, batch_size=64
+        ).to_json(),
+    }
+    updates = [json.loads(line)["update"] for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
+    assert updates == [100, 120]
+    assert load(str(FOLDER / "model.safetensors")).n_weights == 1785
+
+
+def test_a_run_is_not_overwritten_by_accident(capsys):
+    assert main(TINY) == 1
+    before = (FOLDER / "model.safetensors").read_bytes()
+    assert main([*TINY, "--seed", "1"]) == 2
+    assert f"{FOLDER} has a run; choose another --out, or lose that run with --overwrite" in capsys.readouterr().err
+    assert (FOLDER / "model.safetensors").read_bytes() == before
+    assert main([*TINY, "--seed", "1", "--overwrite"]) == 1
+    assert (FOLDER / "model.safetensors").read_bytes() != before
+
+
+def test_a_command_line_says_all_that_differs():
+    assert command_line(HintConfig()) == "maze-nca-gym train-hinted"
+    assert command_line(HintConfig(sizes=(4, 5), seed=2)) == "maze-nca-gym train-hinted --sizes 4 5 --seed 2"
+
+
+WRONG = {
+    "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
+    "--sizes 3": "sizes must be an integer from 4 on, got 3",
+    "--n-updates 0": "n_updates must be an integer from 1 on, got 0",
+    "--learning-rate much": "a number is expected, got 'much'",
+    "--learning-rate -1": "learning_rate must be a number above 0, got -1",
+    "--threads 0": "--threads must be at least 1, got 0",
+    "--out a-file": "--out must be a folder, but a-file is a file",
+    "--unheard-of 1": "Unrecognized options",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
+    Path("a-file").touch()
+    assert main([*TINY, *arguments.split()]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
+    assert [path.name for path in Path(".").iterdir()] == ["a-file"]
