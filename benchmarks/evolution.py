@@ -46,6 +46,7 @@ corners, which it trains for 50,000 updates."""
 LEVELS: dict[str, dict[str, Any]] = {
     "fixed": {"n_levels": 10_000},
     "evolved": {"n_levels": 10_000, "evolve": True},
+    "evolved from the fittest": {"n_levels": 10_000, "evolve": True, "parents": "fittest"},
     "evolved by replay": {
         "n_levels": 4_000,
         "evolve": True,
@@ -61,8 +62,9 @@ LEVELS: dict[str, dict[str, Any]] = {
     "fresh, longest of 4": {"n_levels": None, "long_fraction": 1.0},
     "fresh, mixture": {"n_levels": None, "families": ("random", "perfect", "loops")},
 }
-"""Where the levels come from: the paper's fixed set of random mazes, that set evolving as its own does, a population
-that evolves as ACCEL's do, and new mazes for every batch: random ones, the longest of four, and of three families."""
+"""Where the levels come from: the paper's fixed set of random mazes; that set evolving as the paper says; as its code
+does; a population that evolves as ACCEL's do; new mazes for every batch: random ones, the longest of four, a mixture.
+"""
 
 
 @dataclass(frozen=True)
