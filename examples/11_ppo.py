@@ -2,7 +2,7 @@
 
     python examples/11_ppo.py [steps size]
 
-Eight minutes each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
+A quarter of an hour each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
 
 import sys
@@ -16,7 +16,7 @@ from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolic
 from maze_nca_gym.generation import generate
 from maze_nca_gym.solvers import shortest_path
 
-n_steps, size = map(int, sys.argv[1:3] or (1_000_000, 8))
+n_steps, size = map(int, sys.argv[1:3] or (2_000_000, 8))
 HELD_OUT = 1_000_000  # the seed of the mazes of the evaluation, far from those of the training
 
 
@@ -31,7 +31,7 @@ long = mazes[shortest_path(mazes).sum(axis=(1, 2)) >= 2 * size]
 held_out = {f"{kind} mazes": make_env(generator=kind) for kind in ("random", "perfect")}
 held_out[f"paths of {2 * size} tiles or more"] = make_env(levels=long)
 held_out[f"mazes of {2 * size} x {2 * size} tiles"] = make_env(size=2 * size)
-evolving = {"replay_probability": 0.5, "prioritisation": "uniform"}
+evolving = {"replay_probability": 0.2, "prioritisation": "uniform"}  # of 0.5, PPO forgets short paths
 training = {"fresh": make_env(128), "evolving": make_env(128, "MazeShortestPathEvolving-v0", **evolving)}
 runs = {}
 for name, env in training.items():
