@@ -75,7 +75,7 @@ def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
         for metric, name in METRICS.items():
             tests = list(first["tests"])
             parts += [
-                f"| levels | mean solution, tiles | {' | '.join(f'{name}, {test}' for test in tests)} | minutes |"
+                f"| levels | mean solution, tiles | {' | '.join(f'{name}, {test}' for test in tests)} | evolution |"
             ]
             parts += ["|---" * (len(tests) + 3) + "|"]
             parts += [_row(levels, group, tests, metric) for levels, group in groups.items()]

@@ -64,14 +64,15 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
     """
     if state.config.batch_size % workers.size:
         raise ValueError(f"batch_size {state.config.batch_size} must be a multiple of the {workers.size} workers")
-    run = _Run(state, folder, workers, report, rhythm)
-    with asked_to_stop() as stop, made_ahead(run.stream, state.update) as batches:
+    with asked_to_stop() as stop:
+        run = _Run(state, folder, workers, report, rhythm)
         run.tidy()
         run.save()
-        for batch in batches:
-            run.step(batch)
-            if workers.any(stop.is_set()):
-                break
+        with made_ahead(run.stream, state.update) as batches:
+            for batch in batches:
+                run.step(batch)
+                if workers.any(stop.is_set()):
+                    break
         run.save_levels()  # first, so that a run whose last checkpoint there is has them
         run.save()
     if state.update < state.config.n_updates:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_asked: list[threading.Event] = []
+"""The event that signals set, if there is one."""
 
 
 @contextmanager
@@ -16,12 +18,16 @@ def asked_to_stop() -> Iterator[threading.Event]:
     """An event that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
 
     A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
-    gets signals, nothing sets the event.
+    gets signals, nothing sets the event. Within another such block it is the other's: who prepares a run in one, as
+    by reading its checkpoint, need not fear for what a library makes of an exception out of nowhere.
     """
-    asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield threading.Event()
         return
+    if _asked:
+        yield _asked[0]
+        return
+    asked = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and asked.is_set():
@@ -29,8 +35,10 @@ def asked_to_stop() -> Iterator[threading.Event]:
         asked.set()
 
     before = {number: signal.signal(number, ask) for number in SIGNALS}
+    _asked.append(asked)
     try:
         yield asked
     finally:
+        _asked.clear()
         for number, handler in before.items():
             signal.signal(number, handler)

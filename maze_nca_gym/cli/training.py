@@ -29,6 +29,7 @@ from maze_nca_gym.agents.training.metrics_file import read_metrics
 from maze_nca_gym.agents.training.pictures import CURVES, ROLLOUTS
 from maze_nca_gym.agents.training.progress_line import duration
 from maze_nca_gym.agents.training.run_report import EVENTS, METRICS, RunReport
+from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.agents.training.tensorboard_events import find_tensorboard
 from maze_nca_gym.cli.configured import ConfiguredTrain, command_line
 from maze_nca_gym.cli.messages import JobError, complain
@@ -54,12 +55,13 @@ def train(command: ConfiguredTrain, config: TrainingConfig) -> int:
 def _train(command: ConfiguredTrain, config: TrainingConfig) -> int:
     workers = find_workers(command.device)
     torch.set_num_threads(command.threads or _cores())
-    state = _begin(command, config, workers)
     code = 0
-    if state.update < config.n_updates:
-        code = _make_updates(command, state, workers)
-    elif not workers.rank:
-        print(f"{command.folder} is finished; --overwrite starts anew")
+    with asked_to_stop():  # from here on, so that Ctrl-C does not make a checkpoint seem unreadable
+        state = _begin(command, config, workers)
+        if state.update < config.n_updates:
+            code = _make_updates(command, state, workers)
+        elif not workers.rank:
+            print(f"{command.folder} is finished; --overwrite starts anew")
     if not code and not workers.rank:
         _summarise(command.folder, state)
     return code

@@ -26,6 +26,7 @@ from training_runs import ACCEL, ALONE, CPU, POOL, tiny
 from maze_nca_gym import _jit
 from maze_nca_gym.agents.learned.fused import compiling
 from maze_nca_gym.agents.training import CHECKPOINT, Rhythm, Silence, TrainingConfig, TrainingState, data, train
+from maze_nca_gym.agents.training.stopping import asked_to_stop
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {
@@ -57,9 +58,10 @@ class Lines(Silence):
 
 def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO, patience: float = 0.0) -> None:
     checkpoint = folder / CHECKPOINT
-    print("ready", file=out, flush=True)
-    state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
-    train(state, folder, ALONE, Lines(out, patience), Rhythm(log=1, validate=150, save=save))
+    with asked_to_stop():
+        print("ready", file=out, flush=True)
+        state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
+        train(state, folder, ALONE, Lines(out, patience), Rhythm(log=1, validate=150, save=save))
 
 
 def fork(folder: Path, config: TrainingConfig, save: float, patience: float = 0.0) -> tuple[int, TextIO]:

@@ -72,8 +72,7 @@ def test_killed_while_its_levels_evolve_a_run_ends_with_the_same_levels(tmp_path
 def test_asked_to_stop_a_run_saves_and_ends(tmp_path):
     """No checkpoint is due while it runs, so what is not saved at the end is lost."""
     stopped = interrupt(tmp_path, "pool", NEVER, 2, ["SIGINT", "SIGTERM"] * 4)
-    while_starting = {-signal.SIGTERM}
-    assert {piece["code"] for piece in stopped} - while_starting == {interrupted_run.INTERRUPTED}
+    assert {piece["code"] for piece in stopped} == {interrupted_run.INTERRUPTED}
     updates = [piece["update"] for piece in stopped]
     assert updates == sorted(updates)
     assert len(set(updates)) >= 4
@@ -149,6 +148,21 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
         assert asked.is_set()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
+    state, before = started(), signal.getsignal(signal.SIGINT)
+    with asked_to_stop() as outer:
+        signal.raise_signal(signal.SIGINT)
+        with asked_to_stop() as inner:
+            assert inner is outer
+        with pytest.raises(KeyboardInterrupt):
+            train(state, tmp_path, ALONE, Silence(), Rhythm())
+        assert signal.getsignal(signal.SIGINT) != before
+    assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 1
+    assert signal.getsignal(signal.SIGINT) == before
+    with asked_to_stop() as later:
+        assert not later.is_set()
 
 
 def test_training_in_another_thread(tmp_path):
