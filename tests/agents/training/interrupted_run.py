@@ -37,34 +37,28 @@ MOST = 8
 """Updates that a child makes before it gets its signal; twenty such children do not reach the end."""
 MOMENT = 0.02
 """Seconds; an update and its files take less."""
-PATIENCE = 0.1
-"""Seconds that a child waits after every update beyond `2 * MOST`, so that it cannot end before it gets its signal
-where its parent waits for a core."""
 INTERRUPTED, FAILED = 130, 1
 
 
 class Lines(Silence):
-    """A line for every update; after many of them it waits a moment."""
+    """A line for every update."""
 
-    def __init__(self, out: TextIO, patience: float) -> None:
-        self.out, self.patience, self.n_updates = out, patience, 0
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
 
     def log(self, line: object) -> None:
         print("update", file=self.out, flush=True)
-        self.n_updates += 1
-        if self.n_updates > 2 * MOST:
-            time.sleep(self.patience)
 
 
-def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO, patience: float = 0.0) -> None:
+def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> None:
     checkpoint = folder / CHECKPOINT
     with asked_to_stop():
         print("ready", file=out, flush=True)
         state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
-        train(state, folder, ALONE, Lines(out, patience), Rhythm(log=1, validate=150, save=save))
+        train(state, folder, ALONE, Lines(out), Rhythm(log=1, validate=150, save=save))
 
 
-def fork(folder: Path, config: TrainingConfig, save: float, patience: float = 0.0) -> tuple[int, TextIO]:
+def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO]:
     """A child that trains, and its lines."""
     here, there = os.pipe()
     child = os.fork()
@@ -74,7 +68,7 @@ def fork(folder: Path, config: TrainingConfig, save: float, patience: float = 0.
     code = FAILED
     try:
         os.close(here)
-        train_in(folder, config, save, os.fdopen(there, "w"), patience)
+        train_in(folder, config, save, os.fdopen(there, "w"))
         code = 0
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -91,7 +85,7 @@ def ended(child: int) -> int:
 def interrupt(folder: Path, config: TrainingConfig, save: float, number: int, rng: random.Random) -> dict[str, object]:
     """Every third child, or so, is interrupted while it starts, the others during an update or what follows it."""
     n_updates = max(0, rng.randint(-MOST // 2, MOST))
-    child, lines = fork(folder, config, save, PATIENCE)
+    child, lines = fork(folder, config, save)
     with lines:
         for _ in range(1 + n_updates):
             lines.readline()
