@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+def npz_path(path: str | Path) -> Path:
+    """The path with the suffix `.npz`, which is added if it is missing."""
+    path = Path(path)
+    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file to write that takes the place of `path` once the block has ended well; otherwise nothing is left of it."""

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.atomic import npz_path, replacing
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.splitmix import GAMMA, scramble
 
@@ -210,8 +210,7 @@ class LevelSet:
 
     def save(self, path: str | Path) -> Path:
         """Write one `.npz` file without pickles, atomically; returns its path (the suffix is added if missing)."""
-        path = Path(path)
-        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        path = npz_path(path)
         config = np.array(json.dumps(dict(self.config), sort_keys=True))
         with replacing(path) as file:
             np.savez_compressed(file, tiles=self.tiles, config=config)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from maze_nca_gym.atomic import npz_path
 from maze_nca_gym.cli.numbers import INTEGER
 from maze_nca_gym.cli.options import GeneratorOptions
 
@@ -36,7 +37,7 @@ class Generate:
         """
         if self.file.is_dir():
             raise ValueError(f"{self.file} is a folder; name a file in it")
-        path = self.file if self.file.suffix == ".npz" else self.file.with_name(self.file.name + ".npz")
+        path = npz_path(self.file)
         if path.exists() and not self.force:
             raise ValueError(f"{path} exists already; choose another name, or overwrite it with --force")
         levels = self.options.generate(self.n, self.seed, endpoints=not self.no_endpoints)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.atomic import npz_path, replacing
 from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.levels import UNREADABLE, LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
@@ -218,8 +218,7 @@ class LevelPopulation:
 
         It is a level-set file too, which any environment takes as `levels=`.
         """
-        path = Path(path)
-        path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+        path = npz_path(path)
         arrays, state = self.to_arrays()
         named: dict[str, Any] = {"config": np.array(json.dumps(state, sort_keys=True)), **arrays}
         with replacing(path) as file:
