@@ -74,7 +74,7 @@ class Arguments:
     model: str = "small"
     """small or paper."""
     levels: tuple[str, ...] = tuple(LEVELS)
-    """Of which kinds; those of the help above."""
+    """Of which kinds; by default of all."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """A run of each kind each."""
     n_updates: int | None = None

@@ -107,7 +107,7 @@ def command_line(config: HintConfig) -> str:
 
 def _in_words(certificate: Certificate) -> str:
     if certificate.holds:
-        return "exact on every maze, of any size, at every iteration: proven"
+        return "does what the automaton does on every maze, of any size, at every iteration: proven"
     return (
         f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
         f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "
