@@ -66,7 +66,8 @@ def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
         described = first["machine"]
         n_seeds = sorted({len(group) for group in groups.values()})
         parts += [
-            f"## {model}: {first['n_updates']:,} updates of 64 levels, {' or '.join(map(str, n_seeds))} seeds",
+            f"## {model}: {first['n_updates']:,} updates of {first['batch_size']} levels, "
+            f"{' or '.join(map(str, n_seeds))} seeds",
             "",
             f"One thread each on {described['cpu']} ({described['system']}). The mean over seeds, and from the least "
             "to the most, in %; 1,024 levels of each test set. The last column is evolution's part of the time.",
