@@ -187,6 +187,11 @@ def _check_pool(config: TrainingConfig) -> None:
         config.model == "NCA" and config.shared_weights is not False and config.skip_connections is not False,
         "a pool needs an NCA with shared weights and skip connections: other models depend on the step",
     )
+    check(
+        config.pool_fresh + config.pool_edited <= 1,
+        f"pool_fresh and pool_edited are parts of a batch, at most 1 together, got {config.pool_fresh:g} and "
+        f"{config.pool_edited:g}",
+    )
     least, most = config.pool_steps
     check(1 <= least <= most <= 4096, f"pool_steps must be two numbers from 1 to 4,096, ascending, got {least, most}")
 

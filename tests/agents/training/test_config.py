@@ -107,6 +107,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({**POOL, "shared_weights": False}, "a pool needs an NCA with shared weights"),
         ({**POOL, "skip_connections": False}, "a pool needs an NCA with shared weights and skip connections"),
         ({**POOL, "n_levels": 100}, "a pool takes fresh levels: leave n_levels at None"),
+        ({**POOL, "pool_fresh": 0.5, "pool_edited": 0.75}, "at most 1 together, got 0.5 and 0.75"),
         ({**POOL, "pool_steps": (5, 4)}, r"pool_steps must be two numbers from 1 to 4,096, ascending, got \(5, 4\)"),
         ({**POOL, "pool_steps": (0, 4)}, "pool_steps must be two numbers from 1"),
         (
