@@ -17,7 +17,7 @@ from maze_nca_gym.generation import generate
 
 sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
 
-from benchmarks import automata, graphs, machine, plainly, report, timing, training
+from benchmarks import automata, extrapolation, graphs, machine, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
 from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
@@ -164,3 +164,28 @@ def test_jax_has_the_same_loss_gradient_and_path():
     np.testing.assert_allclose(bias, nca.biases[0].grad.numpy(), rtol=1e-4, atol=1e-6)
     path = training_jax.last_path(nca, maze, 8)()
     np.testing.assert_allclose(path, states[-1][:, 0].detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_extrapolation_measures_each_set_once(tmp_path):
+    path, policy = tmp_path / "perfect-8.json", "nca-shortest-path-hinted"
+    extrapolation.make(policy, "perfect", 8, 4, path)
+    measured = extrapolation.read(path)
+    assert (measured.policy, measured.family, measured.size, measured.n_levels) == (policy, "perfect", 8, 4)
+    assert measured.final["complete"][0] == measured.final["optimal"][0] == 1  # proven
+    assert measured.final["complete"][1] < 1  # four levels prove little
+    first, last = measured.curve[0], measured.curve[-1]
+    assert first[2] < last[2] == 1
+    written = path.stat().st_mtime_ns
+    extrapolation.make(policy, "perfect", 8, 3, path)
+    assert path.stat().st_mtime_ns == written
+    text = extrapolation.write_report([measured], tmp_path)
+    assert f"| {policy} | perfect-8 | 4 | {measured.n_steps} | 100.0 (" in text
+    assert {file.name for file in tmp_path.glob("*.png")} == {"extrapolation.png", "iterations.png"}
+
+
+def test_extrapolation_chooses_sets():
+    chosen = extrapolation.sets_of(extrapolation.Arguments(families=("loops", "random"), largest=32, share=0.001))
+    assert chosen == [("loops", 16, 1), ("loops", 31, 1), ("random", 16, 1), ("random", 32, 1)]
+    for wrong in ({"families": ("round",)}, {"share": 0.0}, {"share": 2.0}, {"largest": 3}):
+        with pytest.raises(ValueError, match=r"families must be of|no set is as small"):
+            extrapolation.sets_of(extrapolation.Arguments(**wrong))

@@ -1,0 +1,104 @@
+"""How far policies get beyond the sizes and kinds of maze that they were trained on, beside what is published.
+
+Each policy runs on each named test set and the figures go to a file of their own, `<out>/<policy>/<set>.json`; one
+that is there is not measured again. At the end a table and two figures tell of all that was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import product
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+import tyro
+from rich.progress import track
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.atomic import replacing
+
+from . import machine
+from .extrapolation_report import Measured, read, write_report
+
+SETS: dict[str, dict[int, int]] = {
+    "random": {16: 1024, 32: 512, 64: 128, 128: 32},
+    "perfect": {16: 512, 31: 256, 59: 64, 101: 24, 201: 4},
+    "loops": {16: 512, 31: 256, 59: 64, 101: 24},
+    "sparse": {16: 512, 32: 256, 64: 64},
+}
+"""Family -> size -> how many of its levels run: about as many tiles of each size."""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What to measure and where to write it."""
+
+    policies: tuple[str, ...] = ("nca-shortest-path-small", "nca-shortest-path-hinted")
+    """Names of learned policies, or model files."""
+    families: tuple[str, ...] = tuple(SETS)
+    """Of these."""
+    largest: int = 201
+    """Size of the largest levels."""
+    share: float = 1.0
+    """Part of the levels of each set that run, at least one."""
+    jobs: int = 1
+    """Sets at a time, each on one thread."""
+    out: Path = Path("runs/extrapolation")
+    """Folder of all that is measured, of the table and of the figures."""
+
+
+def sets_of(arguments: Arguments) -> list[tuple[str, int, int]]:
+    """Family, size and number of levels of each set.
+
+    Raises:
+        ValueError: an unknown family, no set at all, or a share outside of (0, 1].
+    """
+    unknown = [family for family in arguments.families if family not in SETS]
+    if unknown or not 0 < arguments.share <= 1:
+        raise ValueError(f"families must be of {', '.join(SETS)}, and share in (0, 1]")
+    chosen = [
+        (family, size, max(1, round(arguments.share * n)))
+        for family in arguments.families
+        for size, n in SETS[family].items()
+        if size <= arguments.largest
+    ]
+    if not chosen:
+        raise ValueError(f"no set is as small as {arguments.largest}")
+    return chosen
+
+
+def make(policy: str, family: str, size: int, n: int, path: Path) -> None:
+    """Measure a policy on a set, unless that is done."""
+    if path.exists() and read(path).n_levels >= n:
+        return
+    torch.set_num_threads(1)
+    evaluation = evaluate(load(policy), test_levels(family, size, "shortest-path", n), name=policy)
+    curve = [(p.step, p.metrics.accuracy.value, p.metrics.complete.value) for p in evaluation.curve]
+    final = {
+        name: (metric["value"], metric["low"], metric["high"]) for name, metric in asdict(evaluation.final).items()
+    }
+    measured = Measured(Path(policy).stem, family, size, n, evaluation.n_steps, final, curve, machine.describe())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(json.dumps(asdict(measured), indent=1).encode())
+
+
+def main() -> None:
+    arguments = tyro.cli(Arguments, description=__doc__)
+    chosen, paths = sets_of(arguments), []
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+        jobs = []
+        for policy, (family, size, n) in product(arguments.policies, chosen):
+            paths.append(arguments.out / Path(policy).stem / f"{family}-{size}.json")
+            jobs.append(pool.submit(make, policy, family, size, n, paths[-1]))
+        for job in track(jobs, "sets"):
+            job.result()
+    print(write_report([read(path) for path in paths], arguments.out))
+
+
+if __name__ == "__main__":
+    main()
