@@ -7,16 +7,17 @@ scaling.png comes from `python -m benchmarks.scaling`, and window.png is a scree
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from maze_nca_gym import solvers
-from maze_nca_gym.agents import load, trace
+from maze_nca_gym.agents import Policy, load, trace
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
@@ -26,7 +27,7 @@ from maze_nca_gym.rendering.text import put_text, text_height
 
 Field = NDArray[np.float32]
 SIZE = (580, 1000)
-"""(height, width) of the animations in pixels."""
+"""(height, width) of most animations in pixels."""
 HOLD_SECONDS = 2.5
 """How long an animation shows its end."""
 
@@ -41,19 +42,22 @@ class Animation:
         policy: what runs.
         tiles: (H, W).
         target: (H, W) bool, what channel 0 shall become.
-        channels: those that are shown; the first is the path.
+        channels: label -> one that is shown, or "A - B", the difference of two where B is positive; the first is the
+            path.
         every: how many steps lie between two frames.
         fps: frames a second.
+        size: (height, width) in pixels.
     """
 
     name: str
     title: str
-    policy: HandcodedNCA
+    policy: Policy
     tiles: Tiles
     target: NDArray[np.bool_]
-    channels: Sequence[str]
+    channels: Mapping[str, str]
     every: int = 1
     fps: float = 10
+    size: tuple[int, int] = SIZE
 
 
 @torch.no_grad()
@@ -61,8 +65,8 @@ def animate(animation: Animation, folder: Path) -> Path:
     """Write a GIF file from the first step to the one with which the automaton has finished."""
     maze = torch.from_numpy(one_hot(animation.tiles[None], animation.policy.n_tiles))
     frames = []
-    for step, state in enumerate(trace(animation.policy, maze, animation.policy.max_steps(*animation.tiles.shape))):
-        finished = step > 0 and bool(animation.policy.solved(maze, state)[0])
+    for step, state in enumerate(trace(animation.policy, maze, sys.maxsize)):
+        finished = step > 0 and _finished(animation, maze, state)
         if finished or step % animation.every == 0:
             frames.append(_frame(animation, state[0].numpy(), step))
         if finished:
@@ -71,25 +75,36 @@ def animate(animation: Animation, folder: Path) -> Path:
     return save_gif(folder / f"{animation.name}.gif", frames, animation.fps)
 
 
+def _finished(animation: Animation, maze: Tensor, state: Tensor) -> bool:
+    """A hand-coded automaton tells; a learned one, whose numbers need not come to rest, shows it."""
+    if isinstance(animation.policy, HandcodedNCA):
+        return bool(animation.policy.solved(maze, state)[0])
+    return np.array_equal(state[0, 0].numpy() > 0.5, animation.target)
+
+
 def _frame(animation: Animation, state: Field, step: int) -> Frame:
     """One step; `scoring.score` measures against one shortest path, which is not every automaton's aim."""
     error = (np.clip(state[0], 0, 1) - animation.target) ** 2
     return draw_frame(
         animation.tiles,
-        np.stack([_channel(animation.policy, state, name) for name in animation.channels]),
+        np.stack([_channel(animation.policy, state, name) for name in animation.channels.values()]),
         animation.target,
-        channel_names=animation.channels,
+        channel_names=list(animation.channels),
         step=step,
         accuracy=1 - float(error.sum() / animation.target.sum()),
         title=animation.title,
-        size=SIZE,
+        size=animation.size,
     )
 
 
-def _channel(policy: HandcodedNCA, state: Field, name: str) -> Field:
-    """A channel, or "A - B", the difference of two where B is positive."""
+def _channel(policy: Policy, state: Field, name: str) -> Field:
+    """See `Animation.channels`."""
     first, *others = (state[policy.channel_names.index(part)] for part in name.split(" - "))
     return np.where(others[0] > 0, first - others[0], 0) if others else first
+
+
+def _named(*channels: str) -> dict[str, str]:
+    return dict(zip(channels, channels, strict=True))
 
 
 def _find(generator: str, size: int, suits: Callable[[Tiles], bool], **options: float) -> Tiles:
@@ -116,7 +131,7 @@ def shortest_path() -> Animation:
         load("shortest-path-bfs"),
         tiles,
         solvers.shortest_path(tiles),
-        ["path", "flood", "age", "point_l", "point_d", "point_r"],
+        _named("path", "flood", "age", "point_l", "point_d", "point_r"),
     )
 
 
@@ -129,7 +144,7 @@ def bidirectional_flood() -> Animation:
         load("all-shortest-paths"),
         tiles,
         _all_shortest_paths(tiles),
-        ["path", "flood_s", "flood_t", "age"],
+        _named("path", "flood_s", "flood_t", "age"),
         fps=5,
     )
 
@@ -143,7 +158,7 @@ def depth_first() -> Animation:
         load("depth-first"),
         tiles,
         solvers.distances(tiles) >= 0,
-        ["path", "pebble", "stack", "stack_direction", "stack_rank"],
+        _named("path", "pebble", "stack", "stack_direction", "stack_rank"),
         fps=6,
     )
 
@@ -157,8 +172,25 @@ def diameter() -> Animation:
         load("diameter"),
         tiles,
         solvers.diameter(tiles),
-        ["path", "route", "pebble", "stack", "clock - wave", "eccentricity", "flood", "age"],
+        _named("path", "route", "pebble", "stack", "clock - wave", "eccentricity", "flood", "age"),
         every=2,
+    )
+
+
+def learned() -> Animation:
+    """The network that was learned from hints on mazes of at most 12x12; its signals are differences of channels."""
+    tiles = _find("perfect", 101, _has_path(500, 600))
+    signals = {name: f"{name}_low - {name}_high" for name in ("flood", "near_u", "enter_l")}
+    return Animation(
+        "learned-101",
+        "Learned from hints on at most 12x12",
+        load("nca-shortest-path-hinted"),
+        tiles,
+        solvers.shortest_path(tiles),
+        {"path": "path", **signals},
+        every=16,
+        fps=12,
+        size=(800, 1300),
     )
 
 
@@ -183,7 +215,7 @@ def _captioned(picture: Frame, caption: str) -> Frame:
 def main(folder: Path) -> None:
     """Draw everything."""
     torch.set_num_threads(1)
-    for animation in (shortest_path, bidirectional_flood, depth_first, diameter):
+    for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned):
         print(animate(animation(), folder))
     print(draw_levels(folder))
 
