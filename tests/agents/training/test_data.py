@@ -123,7 +123,7 @@ def test_sizes_join_one_after_the_other():
 
 def test_with_a_pool_only_newcomers_are_drawn():
     for fresh, n in ((0.0, 0), (0.25, 2), (1.0, 8)):
-        batch = LevelStream(tiny(**POOL, pool_fresh=fresh)).batch(0)
+        batch = LevelStream(tiny(**POOL | {"pool_edited": 0.0}, pool_fresh=fresh)).batch(0)
         assert batch.tiles.shape == batch.target.shape == (n, 8, 8)
 
 
