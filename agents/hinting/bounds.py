@@ -21,7 +21,9 @@ from .patches import KIND_BITS, TAPS, Codes, PatchView, mask_of
 
 Doubles: TypeAlias = NDArray[np.float64]
 TOLERANCE = 0.02
-"""How much a pair's difference, or what is pooled, may be off 1."""
+"""How much a pair's difference may be off 1."""
+POOLED_TOLERANCE = 0.05
+"""How much what is pooled may be off 1: a single channel passes on errors, and more."""
 PATH_TOLERANCE = 0.5
 """How much the path may be off: rounding forgives it."""
 ROUNDING = 2.0**-24
@@ -87,7 +89,7 @@ class Network:
         automaton: with the model's channels.
         model: any weights.
         largest: of a pair's second channel.
-        tolerance: by how much a pair's difference, or what is pooled, is off 1.
+        tolerance: by how much a pair's difference is off 1.
     """
 
     def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
@@ -153,7 +155,7 @@ class Network:
         common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
         if self.automaton.pooled is not None:
             pooled = channels[:, -2:-1]
-            middle, spread = [*middle, pooled], [*spread, self.tolerance * abs(pooled)]
+            middle, spread = [*middle, pooled], [*spread, POOLED_TOLERANCE * abs(pooled)]
             common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
         centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
         return (
@@ -162,9 +164,12 @@ class Network:
         )
 
     def _rounded(self, weight: Doubles, bias: Doubles) -> Doubles:
-        """(R,) the most by which float32 sums are off: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1."""
+        """(R,) the most by which float32 sums are off: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1.
+
+        To add what a weight of 0 makes is exact.
+        """
         of_kinds, of_signals = self._parts(abs(weight))
-        n_terms, most = weight[0].size + 1, abs(bias)
+        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
         for tap in range(len(TAPS)):
             sums = [
                 of_kinds.high[tap, place] + sum((_on(part) @ of_signals.high[tap]).max(axis=0) for part in world[kind])

@@ -2,10 +2,10 @@
 
 Suppose that at some iteration every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and
 |e| <= `tolerance`, every channel of a signal that is off is 0, and the path is off by at most 1/2 where it is on; and,
-if a signal is pooled, that its channel is off 1 by at most `tolerance` at every tile where it is on anywhere, else 0,
-while the maximum over all channels is anything up to the largest of these. At first all is off, so that this holds. If
-it then also holds one iteration later, whatever five tiles a patch is made of, it holds for ever by induction, and the
-path, rounded, is that of the automaton at every iteration.
+if a signal is pooled, that its channel is off 1 by at most 1/20 at every tile if the signal is on, else 0, while the
+maximum over all channels is anything that this allows. At first all is off, so that it holds. If it then also holds one
+iteration later, whatever five tiles a patch is made of, it holds for ever by induction, and the path, rounded, is that
+of the automaton at every iteration.
 
 One iteration is linear up to the ReLU, so the extremes of its sums over such states are extremes tile by tile, and
 component by component (`bounds`). What a rule makes of a patch depends on what it reads alone, so of all tiles that are
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..learned.nca import NCA
 from .automata import AUTOMATA
 from .automaton import Automaton
-from .bounds import PATH_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
+from .bounds import PATH_TOLERANCE, POOLED_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
 from .config import HintConfig
 from .patches import TAPS, Codes, distinct
 
@@ -43,8 +43,9 @@ class Certificate:
         silent: the largest sum of a channel that must be 0.
         least: the smallest of the second channel of a signal that is on.
         most: the largest of those.
-        error: the largest by which a pair's difference, or what is pooled, is off 1.
+        error: the largest by which a pair's difference is off 1.
         path_error: the same of the path.
+        pooled_error: the same of what is pooled, 0 if nothing is.
         largest: what `most` may be.
         tolerance: what `error` may be.
     """
@@ -55,6 +56,7 @@ class Certificate:
     most: float
     error: float
     path_error: float
+    pooled_error: float
     largest: float
     tolerance: float
 
@@ -66,6 +68,7 @@ class Certificate:
             and self.most <= self.largest
             and self.error <= self.tolerance
             and self.path_error <= PATH_TOLERANCE
+            and self.pooled_error <= POOLED_TOLERANCE
         )
 
 
@@ -75,7 +78,7 @@ def certify(model: NCA, largest: float | None = None, tolerance: float = TOLERAN
     Args:
         model: any weights.
         largest: bound of a pair's second channel; by default that of `HintConfig` for the model's task.
-        tolerance: bound of what a pair's difference, or what is pooled, is off 1.
+        tolerance: bound of what a pair's difference is off 1.
 
     Raises:
         ValueError: a network of another shape.
@@ -87,14 +90,14 @@ def certify(model: NCA, largest: float | None = None, tolerance: float = TOLERAN
     path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
     single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
     silent = [*(_silent(kinds, 2) for kinds in pairs), *(_silent(kinds, 1) for kinds in single)]
-    errors = [*(_error(kinds, 2) for kinds in pairs), *(_error(kinds, 0) for kinds in single[1:])]
     return Certificate(
         n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
         silent=max(silent if automaton.pooled is None else [*silent, network.highest_maximum()]),
         least=float(min(kinds.bounds.low[kinds.on, 1].min() for kinds in pairs)),
         most=float(max(kinds.bounds.high[kinds.on, 1].max() for kinds in pairs)),
-        error=max(errors),
+        error=max(_error(kinds, 2) for kinds in pairs),
         path_error=_error(path, 0),
+        pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
         largest=largest,
         tolerance=tolerance,
     )
@@ -149,8 +152,8 @@ def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Itera
 def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:
     """Of a signal that is one channel."""
     low, high = bounds.low[:, 0], bounds.high[:, 0]
-    yield 0, 1, np.where(on, high - 1 - TOLERANCE / 2, high + margin)
-    yield 0, -1, np.where(on, 1 - TOLERANCE / 2 - low, -np.inf)
+    yield 0, 1, np.where(on, high - 1 - POOLED_TOLERANCE, high + margin)
+    yield 0, -1, np.where(on, 1 - POOLED_TOLERANCE - low, -np.inf)
 
 
 def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:

@@ -63,14 +63,14 @@ class HintConfig:
     """Draw half of each batch so that each signal comes on as often as any other."""
     sparsity: float = 0.0
     """Cost of the sum of all weights' sizes, at first; it falls to 0 with the learning rate."""
-    n_rounds: int = 0
-    """Times that learning goes on with patches on which the certificate failed, at most."""
     n_dense: int = 2
-    """Rounds after which weights below `least_weight` are set to 0 for good."""
+    """Where weights cost something: rounds of learning with patches on which the certificate failed, before ..."""
     least_weight: float = 0.1
-    """Smaller ones are noise: those that matter are about 1."""
+    """... weights below this are set to 0 for good; those that matter are above 1."""
     n_updates_again: int = 1_000
-    """Updates of each such round."""
+    """Updates of each round, and of the one after that."""
+    n_rounds: int = 20
+    """Rounds of `polish` with patches on which the certificate failed, at most."""
     n_worst: int = 100
     """Patches for each signal and each way to be wrong in it that a round adds, at most."""
     seed: int = 0
@@ -96,10 +96,10 @@ class HintConfig:
             raise ValueError(f"unknown task {task!r}; known: {', '.join(USUAL)}")
         return cls(**{"task": task, **USUAL[task], **given})
 
-    @property
-    def again(self) -> HintConfig:
-        """That of a round which follows."""
-        return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2)
+    def again(self, dense: bool) -> HintConfig:
+        """That of a round which follows; there is nothing left to spare once small weights are 0."""
+        sparsity = self.sparsity if dense else 0.0
+        return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2, sparsity=sparsity)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-serialisable."""

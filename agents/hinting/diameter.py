@@ -3,27 +3,29 @@
 The free tiles launch waves one after another, row by row, as in `learned.handwritten.diameter`. But nothing is counted:
 a wave A races a replay B of the longest wave so far, and the one that moves longer has gone further.
 
-- **Race.** A starts at TOKEN, B at END, the tile whose wave was the longest. A wave is NEW at a tile, then MID, and then
-  NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations, B at odd ones, A at even
-  ones, always B before A. MOVES, the pooled signal, tells each iteration's movement to all, and BEFORE what it told an
-  iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance d from their origins:
-  BETTER if only A moves, GROW if only B does, OVER if neither.
-- **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is. BETTER wipes the path of
-  the best wave so far and the flood that it follows, a FLOOD spreads from FAR, and END moves (MARK) to the TOKEN.
+- **Race.** A starts at TOKEN, B at END, the tile whose wave was the longest. A wave is NEW at a tile, then MID, and
+  then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations, B at odd ones, A at
+  even ones, always B before A. MOVES, the pooled signal, tells each iteration's movement to all, and BEFORE what it
+  told an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance from their
+  origins: BETTER if only A moves, GROW if only B does, OVER if neither.
+- **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the
+  path of the best wave so far and the flood that it follows, a FLOOD spreads from FAR, and END moves (MARK) to TOKEN.
 - **Path.** NEAR, ENTER and PATH lead from END against the flood, as in `shortest_path`.
 - **Skipping.** With e the eccentricity of A's origin and b the largest so far, no tile at most b - e away from the
   origin has one above b. TOKEN grows once for each distance at which only B moves, so just over those tiles, and what
-  it has been on is SKIPped. This leaves a few waves of the hundreds that a perfect maze would need.
+  it has been on is SKIPped: most tiles never launch.
 - **Order.** A single walker goes from the first tile to the last. SCOUT passes walls and what is skipped, to the right;
-  after the last column it is TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT. When the race
-  is OVER it LAUNCHes, which MOVES tells as if it were B's move. The iteration after, TOKEN is there; all know that they
-  are CALLED, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
+  after the last column it is TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT. When the
+  race is OVER it LAUNCHes, which MOVES tells as if it were B's move. The iteration after, TOKEN is there; all know
+  that they are CALLED, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
 
-Only a wave that outlasts all before replaces them, so of tiles that tie the first is END, as it must be.
+Only a wave that outlasts all before replaces them, so of tiles that tie the first is END, as it must be. A wave takes
+2 max(e, b) + 6 iterations, about. RESET, before each wave, wipes what is WET, and TOKEN.
 
 What can occur (`_worlds`): TICK is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of
-BETTER, GROW and OVER is on; at odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. Waves move until
-they end, so after BETTER MOVES is off, and nothing moves while OVER, RESET or CALLED are on but a B that starts.
+BETTER, GROW and OVER is on; at odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
+ended does not move again, so after BETTER MOVES is off, and nothing moves while OVER, RESET or CALLED are on but a B
+that starts.
 """
 
 from __future__ import annotations
@@ -213,8 +215,7 @@ def _world(on: Some) -> World:
         WAVE_A: (_wave_a(on), nothing),
         WAVE_B: (_wave_b(on), nothing),
         RETURN: (_return(on), nothing),
-        VISITED: (_subsets(VISITED), nothing),
-        WALKER: (_walker(on), passing),
+        (*VISITED, *WALKER): (_walker(on), passing),
     }
     everywhere = Component(EVERYWHERE, (frozenset(on),))
     free, wall = (
@@ -231,22 +232,22 @@ def _subsets(signals: tuple[Signal, ...]) -> Iterator[Some]:
 
 
 def _wave_a(on: Some) -> Iterator[Some]:
-    """A is NEW at even iterations; a FAR tile has just been wet."""
+    """A is NEW at even iterations, and MID when MOVES tells of it; a FAR tile has just been wet."""
     yield from (set(), {S.A_WET})
-    if S.TICK in on and not on & {S.RESET, S.CALLED}:
+    if {S.TICK, S.MOVES} <= on:
         yield from ({S.A_MID, S.A_WET}, {S.A_MID, S.A_WET, S.FAR_NEXT})
-    elif not on & {S.TICK, S.OVER, S.GROW}:
+    if not on & {S.TICK, S.OVER, S.GROW}:
         yield {S.A_NEW}
     if S.BETTER in on:
         yield {S.A_WET, S.FAR}
 
 
 def _wave_b(on: Some) -> Iterator[Some]:
-    """B is NEW at odd iterations, not at that of a LAUNCH."""
+    """B is NEW at odd iterations, not at that of a LAUNCH, and MID when MOVES tells of it."""
     yield from (set(), {S.B_WET})
-    if not on & {S.TICK, S.OVER, S.BETTER}:
+    if S.MOVES in on and not on & {S.TICK, S.OVER}:
         yield {S.B_MID, S.B_WET}
-    elif S.TICK in on and S.RESET not in on:
+    if S.TICK in on and S.RESET not in on:
         yield {S.B_NEW}
 
 
@@ -266,8 +267,9 @@ def _return(on: Some) -> Iterator[Some]:
 
 
 def _walker(on: Some) -> Iterator[Some]:
-    """There is one walker, and it launches from where it waits, just after OVER."""
-    yield from (set(), *({signal} for signal in WALKER if signal != S.LAUNCH))
+    """There is one walker, and it launches from where it waits, just after OVER, on a tile that was not visited."""
+    for visited in _subsets(VISITED):
+        yield from (visited, *(visited | {signal} for signal in WALKER if signal != S.LAUNCH))
     if S.RESET in on:
         yield {S.WAIT, S.LAUNCH}
 

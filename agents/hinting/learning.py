@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,12 +25,16 @@ from ..learned.nca import NCA
 from ..training.draws import draws, torch_draws
 from .automata import AUTOMATA
 from .automaton import Automaton
+from .bounds import TOLERANCE
 from .certificate import certify, counterexamples
 from .config import HintConfig
 from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
+from .polish import polish
 
 WHITENED = 80_000
 """Patches of which the second moments are taken, about."""
+N_POLISHED, DRAWS = 12_000, 4
+"""Of the patches that `polish` sees: how many are of the usual ones, and states of each of the others."""
 LOG_EVERY = 100
 """Updates from one line of metrics to the next."""
 Log = Callable[[Mapping[str, float]], None]
@@ -115,23 +118,43 @@ def learn(config: HintConfig, log: Log) -> NCA:
     )
     examples, generator = Examples.of(automaton, patches_to_learn(config)), torch_draws(config.seed, "updates")
     pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
-    began, wrong = time.monotonic(), np.empty((0, len(TAPS)), np.int64)
+    began = time.monotonic()
 
-    def log_all(n_before: int, line: Mapping[str, float]) -> None:
-        log({**line, "update": n_before + line["update"], "seconds": time.monotonic() - began})
+    def log_all(line: Mapping[str, float]) -> None:
+        log({**line, "seconds": time.monotonic() - began})
 
-    fit(model, pools, config, generator, partial(log_all, 0))
-    kept = None
-    for n_rounds in range(config.n_rounds):
-        if certify(model, config.largest).holds:
-            break
-        if n_rounds == config.n_dense:
-            kept = prune(model, config.least_weight)
-        wrong = distinct(automaton, [wrong, counterexamples(model, config.largest, config.n_worst, config.margin)])
-        n_before = config.n_updates + n_rounds * config.n_updates_again
-        again = [*pools, Pool(Examples.of(automaton, wrong))]
-        fit(model, again, config.again, generator, partial(log_all, n_before), kept)
+    fit(model, pools, config, generator, log_all)
+    if config.sparsity:
+        _refine(model, pools, config, generator, log_all)
     return model
+
+
+def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log) -> None:
+    """Learn on where the certificate fails: with all weights, then with those alone that matter."""
+    automaton, wrong = AUTOMATA[config.task], np.empty((0, len(TAPS)), np.int64)
+
+    def ask() -> Examples:
+        nonlocal wrong
+        found = counterexamples(model, config.largest, config.n_worst, config.margin / 2)
+        wrong = distinct(automaton, [wrong, found])
+        return Examples.of(automaton, wrong)
+
+    for n_rounds in range(config.n_dense):
+        fit(model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
+    kept, again = prune(model, config.least_weight), config.again(dense=False)
+    fit(model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
+    for _ in range(config.n_rounds):
+        if certify(model, config.largest).holds:
+            return
+        asked = Examples.join([pools[-1].draw(N_POLISHED, generator), *[ask()] * DRAWS])
+        read = inputs(automaton, asked, config.largest, 2 * TOLERANCE, generator, config.extremes)
+        polish(automaton, model, read, asked.labels, kept, config.margin / 2, config.largest)
+
+
+def _after(config: HintConfig, n_rounds: int, log: Log) -> Log:
+    """A log of updates that come after others."""
+    n_before = config.n_updates + n_rounds * config.n_updates_again
+    return lambda line: log({**line, "update": n_before + line["update"]})
 
 
 @torch.no_grad()
@@ -170,6 +193,7 @@ def fit(
     """
     automaton = AUTOMATA[config.task]
     (weight,), (bias,) = model.weights, model.biases
+    is_sparse = config.sparsity > 0 or kept is not None
     kept = torch.ones(1) if kept is None else kept
 
     def read(examples: Sequence[Examples], jitter: float) -> Tensor:
@@ -184,7 +208,7 @@ def fit(
         batch = [pool.draw(config.batch_size // len(pools), generator) for pool in pools]
         labels = torch.cat([examples.labels for examples in batch])
         patches, weights = read(batch, config.jitter * left), turned @ whiten * kept
-        sums = patches @ weights.T if config.sparsity else patches @ whiten @ turned.T
+        sums = patches @ weights.T if is_sparse else patches @ whiten @ turned.T
         loss = losses(automaton, sums, labels, config.margin, config.largest).mean()
         optimiser.zero_grad()
         cost = config.sparsity * rate / config.learning_rate

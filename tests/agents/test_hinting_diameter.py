@@ -10,7 +10,7 @@ import torch
 from maze_samples import FAMILIES as SAMPLES
 from maze_samples import sample
 
-from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents import load
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.level_sets import test_levels as named_levels
@@ -30,10 +30,16 @@ from maze_nca_gym.agents.hinting.patches import (
     tile_codes,
 )
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned.fused import unroll
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities
 
 NAME = "nca-diameter-hinted"
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return load(NAME)
 
 
 def mazes(seed, family, n, height, width):
@@ -75,17 +81,16 @@ class TestAutomaton:
         tiles = noise(np.random.default_rng(height * 10 + width), 256, height, width)
         np.testing.assert_array_equal(settle(tiles), as_bits(diameter(tiles)))
 
-    def test_it_is_the_first_of_equals(self):
+    def test_of_equals_it_is_the_first(self):
         tiles = parse(
             """
-            ..#
-            .##
-            #..
+            #.#..
+            ..##.
+            #####
             """
         )[None]
         *_, last = DIAMETER.trace(tiles)
-        assert np.argwhere(last[0, S.PATH]).tolist() == [[0, 0], [0, 1], [1, 0]] or diameter(tiles)[0].sum() == 3
-        np.testing.assert_array_equal(last[:, S.PATH], diameter(tiles))
+        assert np.argwhere(last[0, S.PATH]).tolist() == [[0, 1], [1, 0], [1, 1]]
 
     def test_only_promising_tiles_launch(self):
         """Launches come row by row, and one from each tile that is first with a larger eccentricity; few others."""
@@ -171,7 +176,7 @@ class TestLearning:
         assert losses(DIAMETER, sums, moves, 0.25, 20) == 0
 
     def test_a_short_run_is_not_proven_and_says_where(self):
-        config = HintConfig.of("diameter", sizes=(4,), n_levels=2, n_recombined=2000, n_updates=30, n_rounds=0)
+        config = HintConfig.of("diameter", sizes=(4,), n_levels=2, n_recombined=2000, n_updates=30, sparsity=0.0)
         model = learn(config, lambda line: None)
         assert not certify(model).holds
         wrong = counterexamples(model, 20.0, 3)
@@ -186,3 +191,91 @@ class TestLearning:
         assert changes(replace(HintConfig.of("diameter"), seed=1)) == {"seed": 1}
         with pytest.raises(ValueError, match="unknown task 'longest'; known: shortest-path, diameter"):
             HintConfig.of("longest")
+
+
+class TestCertificate:
+    def test_the_shipped_weights_have_one(self, policy):
+        certificate = certify(policy)
+        assert certificate.holds
+        assert certificate.most <= 20
+        assert certificate.pooled_error > 0
+
+    def test_small_changes_are_forgiven_and_large_ones_are_not(self):
+        for size, holds in ((1e-7, True), (0.1, False)):
+            noisy = load(NAME)
+            noise = torch.empty_like(noisy.weights[0]).uniform_(-1, 1, generator=torch.Generator().manual_seed(0))
+            noisy.weights[0].data += size * noise * (noisy.weights[0] != 0)
+            assert certify(noisy).holds is holds
+
+    @pytest.mark.parametrize("channel", ["a_new_low", "moves", "channel_max", "path", "end_high"])
+    def test_no_channel_can_do_without_its_bias(self, channel):
+        spoilt = load(NAME)
+        place = DIAMETER.channels.index(channel)
+        spoilt.biases[0].data[place] += 4 if channel == "channel_max" else -4
+        assert not certify(spoilt).holds
+
+    def test_it_fails_if_the_maximum_over_all_channels_matters(self):
+        spoilt = load(NAME)
+        spoilt.weights[0].data[DIAMETER.channels.index("token_low"), -1, 2] = 0.5
+        assert not certify(spoilt).holds
+
+    def test_it_bounds_what_happens(self, policy):
+        certificate, tiles = certify(policy), mazes(9, "loops", 3, 6, 6)
+        watched = list(DIAMETER.trace(tiles))
+        with torch.no_grad():
+            states = trace_policy(policy, torch.from_numpy(one_hot(tiles, 2)), len(watched) - 1)
+            for signals, state in zip(watched, states, strict=True):
+                low, high = state[:, 1:-2:2], state[:, 2:-2:2]
+                on = torch.from_numpy(signals[:, 1:-1])
+                assert not low[~on].any()
+                assert not high[~on].any()
+                if on.any():
+                    assert abs((low - high)[on] - 1).max() <= certificate.error
+                    assert certificate.least <= high[on].min()
+                    assert high[on].max() <= certificate.most
+                moves = torch.from_numpy(signals[:, S.MOVES])
+                assert (abs(state[:, -2][moves] - 1) <= certificate.pooled_error).all()
+                assert not state[:, -2][~moves].any()
+                np.testing.assert_array_equal(state[:, 0] > 0.5, signals[:, S.PATH])
+
+    def test_it_is_for_what_is_learned_from_hints(self):
+        with pytest.raises(ValueError, match=r"a pooling and the 75 channels .* channels path, wet"):
+            certify(NCA.from_handcoded("diameter"))
+
+
+class TestPolicy:
+    def test_it_is_an_ordinary_network(self, policy):
+        assert type(policy) is NCA
+        assert (policy.n_channels, policy.n_weights, policy.max_pool, policy.n_layers) == (75, 28_875, True, None)
+        assert not torch.equal(policy.weights[0], policy.weights[0].round())
+
+    @pytest.mark.parametrize("family", FAMILIES)
+    def test_it_solves_every_family_for_good(self, policy, family):
+        tiles = named_levels(family, 6, "diameter", 8).tiles
+        maze, n_steps = torch.from_numpy(one_hot(tiles, 2)), len(list(DIAMETER.trace(tiles)))
+        with torch.no_grad():
+            for path in unroll(policy, maze, n_steps + 51, [n_steps, n_steps + 51], n_returned=1):
+                np.testing.assert_array_equal(path[:, 0] > 0.5, diameter(tiles))
+
+    def test_pieces_and_mazes_without_a_free_tile(self, policy):
+        tiles = noise(np.random.default_rng(10), 64, 4, 5)
+        n_steps = len(list(DIAMETER.trace(tiles)))
+        with torch.no_grad():
+            (path,) = unroll(policy, torch.from_numpy(one_hot(tiles, 2)), n_steps, [n_steps], n_returned=1)
+        np.testing.assert_array_equal(path[:, 0] > 0.5, diameter(tiles))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_every_seed_gets_a_certificate(seed):
+    assert certify(learn(HintConfig.of("diameter", seed=seed), lambda line: None)).holds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("family", "size", "n"),
+    [("random", 16, 1024), ("perfect", 15, 256), ("perfect", 31, 64), ("loops", 15, 256), ("sparse", 16, 256)],
+)
+def test_the_automaton_on_many_levels(family, size, n):
+    tiles = named_levels(family, size, "diameter", n).tiles
+    np.testing.assert_array_equal(settle(tiles), as_bits(diameter(tiles)))
