@@ -1,8 +1,9 @@
 """Learning an automaton from hints: not from solutions alone, but from what it holds at every tile at every step.
 
-The automaton (`automaton`) is boolean and local, so whatever happens at a tile, the five tiles around it say what
+An automaton (`automaton`) is boolean and local, so whatever happens at a tile, the five tiles around it say what
 happens next: one iteration of a network is ordinary supervised learning on patches of five tiles (`patches`), without
 rollouts. Every boolean signal becomes two channels, of which the difference is the signal (`learning`), so that small
 errors vanish in each iteration in place of adding up. Whether the learned weights are exact, on mazes of any size and
-for ever, is then a finite question (`certificate`).
+for ever, is then a finite question (`certificate`). There are two of them, that of the canonical `shortest_path` and
+that of the `diameter`.
 """

@@ -1,98 +1,147 @@
-"""The automaton that is watched: the canonical shortest path, by nine booleans a tile.
+"""What an automaton is: booleans at every tile, and a rule for each that reads a tile and its four neighbours.
 
-It is that of `handcoded.canonical`, iteration by iteration, without its ages: a tile remembers which neighbours the
-flood had reached before it. Written down with and, or and not; no weights.
+A rule is written with `&`, `|` and `~` alone, on what it sees. So the same lines run on maps, on patches of five tiles,
+and on 64 maps at a time, one in each bit of an integer; and what a rule reads need not be declared, it can be watched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
 
-from ..handcoded.kernels import DIRECTIONS, OPPOSITE, offsets
+from ..handcoded.kernels import offsets
 
-Signals: TypeAlias = NDArray[np.bool_]
-"""(N, 9, H, W) bool, in the order of `Signal`."""
-Scalar = TypeVar("Scalar", bound=np.generic)
+Bits: TypeAlias = NDArray[Any]
+"""Booleans, or unsigned integers of which every bit is one."""
+Signals: TypeAlias = NDArray[Any]
+"""(N, S, H, W) `Bits`, in the order of an automaton's signals."""
 
 
-class Signal(IntEnum):
-    """What a tile knows.
+class View(Protocol):
+    """What the tiles that a rule is for see, each array of one shape; nothing is on beyond the edge of the map."""
 
-    `FLOOD` has reached it from the target; the neighbour `NEAR_*` had been reached before, so it is nearer; the path
-    comes in by the move `ENTER_*`.
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """A signal of the tile itself, "C", or of the neighbour in a direction of `DIRECTIONS`."""
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """Whether that tile is of a kind."""
+
+
+Rule: TypeAlias = Callable[[View], Bits]
+
+
+@dataclass(frozen=True)
+class Component:
+    """Some signals of a tile, and which of them can be on together, whatever the other signals are."""
+
+    signals: tuple[IntEnum, ...]
+    states: tuple[frozenset[IntEnum], ...]
+
+
+World: TypeAlias = Mapping[Tile, tuple[Component, ...]]
+"""What the tiles of a map can be at the same time: of each kind any combination of what its components can be."""
+
+
+@dataclass(frozen=True)
+class Automaton:
+    """A rule for each signal, and what is known of where they lead.
+
+    Attributes:
+        task: "shortest-path" or "diameter".
+        kinds: of tile, in the order of the maze's channels.
+        signals: an enumeration from 0 on, of which the first is the path, which is shown and not read.
+        rules: of each signal.
+        pooled: the last signal, if that is on at every tile when its rule makes it so at any.
+        everywhere: signals that are the same at every tile.
+        worlds: at each iteration, all tiles of a map are of one of them.
     """
 
-    PATH = 0
-    FLOOD = 1
-    NEAR_U = 2
-    NEAR_L = 3
-    NEAR_D = 4
-    ENTER_U = 5
-    ENTER_L = 6
-    ENTER_D = 7
-    ENTER_R = 8
+    task: str
+    kinds: tuple[Tile, ...]
+    signals: type[IntEnum]
+    rules: Mapping[IntEnum, Rule]
+    worlds: tuple[World, ...]
+    pooled: IntEnum | None = None
+    everywhere: tuple[IntEnum, ...] = ()
+
+    @property
+    def paired(self) -> tuple[IntEnum, ...]:
+        """The signals that a network holds as pairs of channels."""
+        return tuple(self.signals)[1 : None if self.pooled is None else -1]
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Of a network that learns it: the path, two for each pair, and what the architecture pools."""
+        pairs = (f"{signal.name.lower()}_{part}" for signal in self.paired for part in ("low", "high"))
+        return "path", *pairs, *(() if self.pooled is None else (self.pooled.name.lower(), "channel_max"))
+
+    def step(self, tiles: Tiles, signals: Signals) -> Signals:
+        """One iteration on (N, H, W) tiles."""
+        return self.advance(MapView({kind: tiles == kind for kind in self.kinds}, signals))
+
+    def advance(self, view: MapView) -> Signals:
+        """The signals that follow those of a view."""
+        after = [self.rules[signal](view) for signal in self.signals]
+        if self.pooled is not None:
+            anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
+            after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
+        return np.stack(after, axis=1)
+
+    def trace(self, tiles: Tiles) -> Iterator[Signals]:
+        """All states on (N, H, W) tiles, from the first, in which every signal is off, until they only repeat.
+
+        They do when a state is that of one or two iterations before.
+        """
+        signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
+        view = MapView({kind: tiles == kind for kind in self.kinds}, signals)
+        earlier = None
+        while True:
+            yield view.signals
+            after = self.advance(view)
+            if np.array_equal(after, view.signals) or (earlier is not None and np.array_equal(after, earlier)):
+                return
+            earlier, view = view.signals, view.after(after)
 
 
-NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
-"""If none of these neighbours is nearer, the one to the right is."""
-ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
+class MapView:
+    """What every tile of maps sees.
 
-
-def neighbours(values: NDArray[Scalar], towards: str) -> NDArray[Scalar]:
-    """What each tile of (..., H, W) sees in a direction of `DIRECTIONS`, zero beyond the edge."""
-    ((down, right),) = offsets(towards)
-    height, width = values.shape[-2:]
-    padded = np.pad(values, [(0, 0)] * (values.ndim - 2) + [(1, 1), (1, 1)])
-    return padded[..., 1 + down : 1 + down + height, 1 + right : 1 + right + width]
-
-
-def step(tiles: Tiles, signals: Signals) -> Signals:
-    """One iteration on (N, H, W) tiles.
-
-    - The flood spreads from the target over free tiles.
-    - A neighbour that it reaches before the tile is nearer, and stays so.
-    - The path is at the source and wherever it has entered. It goes on to the first neighbour that is nearer, in the
-      order up, left, down, right, and is shown where the flood is.
+    Args:
+        kinds: (N, H, W) `Bits`, whether tiles are of a kind.
+        signals: of the maps.
     """
-    wall, source, target = (tiles == kind for kind in (Tile.WALL, Tile.SOURCE, Tile.TARGET))
-    flood, near = signals[:, Signal.FLOOD], [signals[:, k] for k in NEAR]
-    around = {towards: neighbours(flood, towards) for towards in DIRECTIONS}
-    on_path = source | np.any([signals[:, k] for k in ENTER], axis=0)
-    return np.stack(
-        [
-            flood & on_path,
-            (flood | target | np.any(list(around.values()), axis=0)) & ~wall,
-            *(k | (around[towards] & ~flood & ~wall) for k, towards in zip(near, DIRECTIONS, strict=False)),
-            *(
-                neighbours(on_path & points, OPPOSITE[towards])
-                for points, towards in zip(_points(near, flood & ~target), DIRECTIONS, strict=True)
-            ),
-        ],
-        axis=1,
-    )
+
+    def __init__(self, kinds: Mapping[Tile, Bits], signals: Signals) -> None:
+        self.signals = signals
+        self._kinds = {kind: _framed(tiles) for kind, tiles in kinds.items()}
+        self._framed = _framed(signals)
+
+    def after(self, signals: Signals) -> MapView:
+        """The same maps with other signals."""
+        view = MapView({}, signals)
+        view._kinds = self._kinds
+        return view
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """(N, H, W) a signal there."""
+        return self._shifted(self._framed[:, signal], tap)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """(N, H, W) whether the tile there is of a kind."""
+        return self._shifted(self._kinds[kind], tap)
+
+    def _shifted(self, framed: Bits, tap: str) -> Bits:
+        ((down, right),) = offsets(tap)
+        height, width = self.signals.shape[-2:]
+        return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
 
 
-def _points(near: list[Signals], right: Signals) -> Iterator[Signals]:
-    """Where a tile points up, left, down, right: at the first nearer neighbour, or else, where it may, to the right."""
-    free = np.ones_like(right)
-    for k in [*near, right]:
-        yield k & free
-        free = free & ~k
-
-
-def trace(tiles: Tiles) -> Iterator[Signals]:
-    """All states on (N, H, W) tiles, from the first, in which every signal is off, until none changes any more."""
-    signals = np.zeros((len(tiles), len(Signal), *tiles.shape[1:]), np.bool_)
-    while True:
-        yield signals
-        after = step(tiles, signals)
-        if np.array_equal(after, signals):
-            return
-        signals = after
+def _framed(values: Bits) -> Bits:
+    return np.pad(values, [(0, 0)] * (values.ndim - 2) + [(1, 1), (1, 1)])

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ..evaluation.level_sets import FAMILIES
 
+USUAL: dict[str, dict[str, Any]] = {
+    "shortest-path": {},
+    "diameter": {
+        "sizes": (4, 5, 6),
+        "n_levels": 4,
+        "n_recombined": 300_000,
+        "largest": 20.0,
+        "ridge": 1e-3,
+        "balanced": True,
+        "extremes": True,
+        "sparsity": 3e-5,
+        "n_updates": 3_000,
+        "n_rounds": 60,
+    },
+}
+"""What is not as in `HintConfig`, by task."""
 LEAST_SIZE = 4
 """Smaller levels of some families do not exist."""
 
@@ -16,6 +32,8 @@ LEAST_SIZE = 4
 class HintConfig:
     """Everything that decides the weights which a run ends with."""
 
+    task: str = "shortest-path"
+    """What the automaton finds."""
     families: tuple[str, ...] = tuple(FAMILIES)
     """Kinds of level on which the automaton is watched."""
     sizes: tuple[int, ...] = (4, 6, 9, 12)
@@ -35,10 +53,26 @@ class HintConfig:
     """By how much a sum must be below 0 where a channel has to be silent, and above it where not."""
     largest: float = 10.0
     """Of a signal's second channel: the first is larger by 1."""
+    extremes: bool = False
+    """Learn from second channels of 0 and of `largest` more than from others."""
     jitter: float = 0.1
     """By how much that 1 is missed in the states learned from, at first; it falls to 0."""
     ridge: float = 1e-4
     """Added to the inputs' second moments before they are made alike in all directions."""
+    balanced: bool = False
+    """Draw half of each batch so that each signal comes on as often as any other."""
+    sparsity: float = 0.0
+    """Cost of the sum of all weights' sizes, at first; it falls to 0 with the learning rate."""
+    n_dense: int = 2
+    """Where weights cost something: rounds of learning with patches on which the certificate failed, before ..."""
+    least_weight: float = 0.1
+    """... weights below this are set to 0 for good; those that matter are above 1."""
+    n_updates_again: int = 1_000
+    """Updates of each round, and of the one after that."""
+    n_rounds: int = 20
+    """Rounds of `polish` with patches on which the certificate failed, at most."""
+    n_worst: int = 100
+    """Patches for each signal and each way to be wrong in it that a round adds, at most."""
     seed: int = 0
     """Of all that is drawn: initial weights, levels, patches."""
 
@@ -51,14 +85,30 @@ class HintConfig:
         if self.largest <= 2 * self.margin:
             raise ValueError(f"largest must be more than twice the margin {self.margin}, got {self.largest}")
 
+    @classmethod
+    def of(cls, task: str, **given: Any) -> HintConfig:
+        """The configuration of a task, as by default where nothing is given.
+
+        Raises:
+            ValueError: an unknown task, or a value of the wrong type or out of range.
+        """
+        if task not in USUAL:
+            raise ValueError(f"unknown task {task!r}; known: {', '.join(USUAL)}")
+        return cls(**{"task": task, **USUAL[task], **given})
+
+    def again(self, dense: bool) -> HintConfig:
+        """That of a round which follows; there is nothing left to spare once small weights are 0."""
+        sparsity = self.sparsity if dense else 0.0
+        return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2, sparsity=sparsity)
+
     def to_json(self) -> dict[str, Any]:
         """JSON-serialisable."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 def changes(config: HintConfig) -> dict[str, Any]:
-    """The fields that are not as by default."""
-    usual = HintConfig()
+    """The fields that are not as by default for the task."""
+    usual = HintConfig.of(config.task)
     pairs = ((field.name, getattr(config, field.name)) for field in fields(HintConfig))
     return {name: value for name, value in pairs if value != getattr(usual, name)}
 

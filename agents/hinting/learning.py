@@ -14,24 +14,27 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.levels import Tile
-
 from ..learned.nca import NCA
 from ..training.draws import draws, torch_draws
-from .automaton import Signal
+from .automata import AUTOMATA
+from .automaton import Automaton
+from .bounds import TOLERANCE
+from .certificate import certify, counterexamples
 from .config import HintConfig
-from .patches import Codes, distinct_patches, kinds_of, labels, levels_to_watch, recombine, signals_of, tiles_of
+from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
+from .polish import polish
 
-PAIRED = tuple(signal for signal in Signal if signal != Signal.PATH)
-CHANNELS = ("path", *(f"{signal.name.lower()}_{part}" for signal in PAIRED for part in ("low", "high")))
-"""The path is shown and not read, so it needs no pair."""
+WHITENED = 80_000
+"""Patches of which the second moments are taken, about."""
+N_POLISHED, DRAWS = 12_000, 4
+"""Of the patches that `polish` sees: how many are of the usual ones, and states of each of the others."""
 LOG_EVERY = 100
 """Updates from one line of metrics to the next."""
 Log = Callable[[Mapping[str, float]], None]
@@ -41,9 +44,9 @@ class Examples(NamedTuple):
     """Patches as tensors, float32.
 
     Attributes:
-        kinds: (P, 4, 5) one-hot tiles.
-        signals: (P, 9, 5) zeros and ones.
-        labels: (P, 9) the centre's next signals.
+        kinds: (P, T, 5) one-hot tiles.
+        signals: (P, S, 5) zeros and ones.
+        labels: (P, S) the centre's next signals.
     """
 
     kinds: Tensor
@@ -51,108 +54,240 @@ class Examples(NamedTuple):
     labels: Tensor
 
     @classmethod
-    def of(cls, patches: Codes) -> Examples:
-        """Those of (P,) patches."""
-        tiles = tiles_of(patches)
-        kinds, signals = (torch.from_numpy(values(tiles)).float().mT for values in (kinds_of, signals_of))
-        return cls(kinds.contiguous(), signals.contiguous(), torch.from_numpy(labels(patches)).float())
+    def of(cls, automaton: Automaton, patches: Codes) -> Examples:
+        """Those of (P, 5) patches."""
+        kinds, signals = (torch.from_numpy(read(automaton, patches)).float().mT for read in (kinds_of, signals_of))
+        return cls(kinds.contiguous(), signals.contiguous(), torch.from_numpy(labels(automaton, patches)).float())
+
+    @classmethod
+    def join(cls, parts: Sequence[Examples]) -> Examples:
+        """All of them."""
+        return cls(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
+
+
+class Pool:
+    """Examples to draw from.
+
+    Args:
+        examples: all of them.
+        evenly: draw them so that each signal comes on as often as any other, else each with the same probability.
+    """
+
+    def __init__(self, examples: Examples, evenly: bool = False) -> None:
+        self._examples = examples
+        self._edges: Tensor | None = None
+        if evenly:
+            on = examples.labels.double()
+            self._edges = (on / on.sum(dim=0).clamp(min=1)).sum(dim=1).cumsum(dim=0)
 
     def draw(self, n: int, generator: torch.Generator) -> Examples:
         """Any `n` of them."""
-        places = torch.randint(len(self.labels), (n,), generator=generator)
-        return Examples(*(tensor[places] for tensor in self))
+        n_examples = len(self._examples.labels)
+        if self._edges is None:
+            places = torch.randint(n_examples, (n,), generator=generator)
+        else:
+            drawn = torch.rand(n, generator=generator, dtype=torch.float64) * self._edges[-1]
+            places = torch.searchsorted(self._edges, drawn).clamp(max=n_examples - 1)
+        return Examples(*(tensor[places] for tensor in self._examples))
+
+    def sample(self, n: int, generator: torch.Generator) -> Examples:
+        """About `n` that stand for all."""
+        if self._edges is not None:
+            return self.draw(n, generator)
+        return Examples(*(tensor[:: 1 + len(tensor) // n] for tensor in self._examples))
 
 
 def learn(config: HintConfig, log: Log) -> NCA:
     """A network that does in each iteration what the automaton does.
 
+    Where the certificate fails, the automaton is asked what happens there, and learning goes on with that as well.
+
     Args:
         config: of the run.
         log: is told `update`, `seconds`, `loss` (of the last batch) and `learning_rate` now and then.
     """
+    automaton = AUTOMATA[config.task]
     model = NCA(
-        n_tiles=len(Tile),
-        n_channels=len(CHANNELS),
+        n_tiles=len(automaton.kinds),
+        n_channels=len(automaton.channels),
         cut_corners=True,
         n_layers=None,
-        channel_names=CHANNELS,
+        max_pool=automaton.pooled is not None,
+        channel_names=automaton.channels,
         generator=torch_draws(config.seed, "weights"),
     )
-    fit(model, Examples.of(patches_to_learn(config)), config, log)
+    examples, generator = Examples.of(automaton, patches_to_learn(config)), torch_draws(config.seed, "updates")
+    pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
+    began = time.monotonic()
+
+    def log_all(line: Mapping[str, float]) -> None:
+        log({**line, "seconds": time.monotonic() - began})
+
+    fit(model, pools, config, generator, log_all)
+    if config.sparsity:
+        _refine(model, pools, config, generator, log_all)
     return model
 
 
+def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log) -> None:
+    """Learn on where the certificate fails: with all weights, then with those alone that matter."""
+    automaton, wrong = AUTOMATA[config.task], np.empty((0, len(TAPS)), np.int64)
+
+    def ask() -> Examples:
+        nonlocal wrong
+        found = counterexamples(model, config.largest, config.n_worst, config.margin / 2)
+        wrong = distinct(automaton, [wrong, found])
+        return Examples.of(automaton, wrong)
+
+    for n_rounds in range(config.n_dense):
+        fit(model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
+    kept, again = prune(model, config.least_weight), config.again(dense=False)
+    fit(model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
+    for _ in range(config.n_rounds):
+        if certify(model, config.largest).holds:
+            return
+        asked = Examples.join([pools[-1].draw(N_POLISHED, generator), *[ask()] * DRAWS])
+        read = inputs(automaton, asked, config.largest, 2 * TOLERANCE, generator, config.extremes)
+        polish(automaton, model, read, asked.labels, kept, config.margin / 2, config.largest)
+
+
+def _after(config: HintConfig, n_rounds: int, log: Log) -> Log:
+    """A log of updates that come after others."""
+    n_before = config.n_updates + n_rounds * config.n_updates_again
+    return lambda line: log({**line, "update": n_before + line["update"]})
+
+
+@torch.no_grad()
+def prune(model: NCA, least: float) -> Tensor:
+    """Set a network's small weights to 0, and tell which are left, (C, F) zeros and ones; the biases, last, all are."""
+    (weight,) = model.weights
+    weight *= weight.abs() >= least
+    kept = (weight != 0).flatten(1).float()
+    return torch.cat([kept, kept.new_ones(len(kept), 1)], dim=1)
+
+
 def patches_to_learn(config: HintConfig) -> Codes:
-    """(P,) the patches of a run, each once: those that are seen, and those put together from their tiles."""
-    rng = draws(config.seed, "levels")
-    seen = distinct_patches(levels_to_watch(rng, config))
-    return np.union1d(seen, recombine(rng, seen, config.n_recombined))
+    """(P, 5) the patches of a run, each once: those that are seen, and those put together from their tiles."""
+    automaton, rng = AUTOMATA[config.task], draws(config.seed, "levels")
+    seen = patches_seen(automaton, levels_to_watch(rng, config))
+    return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
 
 
-def fit(model: NCA, examples: Examples, config: HintConfig, log: Log) -> None:
-    """Change the weights of a network with `CHANNELS` until it agrees with the examples."""
-    generator, began = torch_draws(config.seed, "updates"), time.monotonic()
+def fit(
+    model: NCA,
+    pools: Sequence[Pool],
+    config: HintConfig,
+    generator: torch.Generator,
+    log: Log,
+    kept: Tensor | None = None,
+) -> None:
+    """Change the weights of a network with the automaton's channels until it agrees with the examples.
+
+    Args:
+        model: of any weights.
+        pools: each batch has as many examples of each.
+        config: of the run.
+        generator: draws the examples, and how large signals are.
+        log: is told `update`, `loss` and `learning_rate`.
+        kept: as from `prune`, which weights may change; by default all.
+    """
+    automaton = AUTOMATA[config.task]
     (weight,), (bias,) = model.weights, model.biases
-    whiten, colour = _whitening(inputs(examples, config.largest, config.jitter, generator), config.ridge)
+    is_sparse = config.sparsity > 0 or kept is not None
+    kept = torch.ones(1) if kept is None else kept
+
+    def read(examples: Sequence[Examples], jitter: float) -> Tensor:
+        return inputs(automaton, Examples.join(examples), config.largest, jitter, generator, config.extremes)
+
+    some = [read([pool.sample(WHITENED // len(pools), generator)], config.jitter) for pool in pools]
+    whiten, colour = _whitening(some, config.ridge)
     turned = (torch.cat([weight.flatten(1), bias[:, None]], dim=1).detach() @ colour).requires_grad_()
     optimiser = torch.optim.Adam([turned], betas=(0.9, 0.99))
-    for update, (rate, jitter) in enumerate(_schedule(config), start=1):
+    for update, (rate, left) in enumerate(_schedule(config), start=1):
         optimiser.param_groups[0]["lr"] = rate
-        batch = examples.draw(config.batch_size, generator)
-        sums = inputs(batch, config.largest, jitter, generator) @ whiten @ turned.T
-        loss = losses(sums, batch.labels, config.margin, config.largest).mean()
+        batch = [pool.draw(config.batch_size // len(pools), generator) for pool in pools]
+        labels = torch.cat([examples.labels for examples in batch])
+        patches, weights = read(batch, config.jitter * left), turned @ whiten * kept
+        sums = patches @ weights.T if is_sparse else patches @ whiten @ turned.T
+        loss = losses(automaton, sums, labels, config.margin, config.largest).mean()
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        cost = config.sparsity * rate / config.learning_rate
+        (loss + cost * weights[:, :-1].abs().sum()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         if update % LOG_EVERY == 0 or update == config.n_updates:
-            seconds = time.monotonic() - began
-            log({"update": update, "seconds": seconds, "loss": loss.item(), "learning_rate": rate})
+            log({"update": update, "loss": loss.item(), "learning_rate": rate})
     with torch.no_grad():
-        learned = turned @ whiten
+        learned = turned @ whiten * kept
         weight.copy_(learned[:, :-1].view_as(weight))
         bias.copy_(learned[:, -1])
 
 
 def _schedule(config: HintConfig) -> Iterator[tuple[float, float]]:
-    """Learning rate and jitter of each update; there is no jitter in the last fifth."""
+    """Of each update the learning rate, and the part of the jitter that is left: none in the last fifth."""
     for update in range(config.n_updates):
         progress = update / config.n_updates
         rate = config.learning_rate * (1 + math.cos(math.pi * progress)) / 2
-        yield rate, config.jitter * max(0.0, 1 - 1.25 * progress)
+        yield rate, max(0.0, 1 - 1.25 * progress)
 
 
-def inputs(examples: Examples, largest: float, jitter: float, generator: torch.Generator) -> Tensor:
-    """(P, 106) what a network could read there: 4 + 17 channels of 5 taps, and a 1 for the bias.
+def inputs(
+    automaton: Automaton,
+    examples: Examples,
+    largest: float,
+    jitter: float,
+    generator: torch.Generator,
+    extremes: bool = False,
+) -> Tensor:
+    """(P, F) what a network could read there: kinds and channels at 5 taps, and a 1 for the bias.
 
     Where a signal is on, its second channel is anything from 0 to `largest`, and the first larger by 1 +- jitter; the
-    path is anything from 1/2 to 3/2. Where it is off, they are 0.
+    path is anything from 1/2 to 3/2. Where it is off, they are 0. What is pooled is 1 +- jitter, and the maximum over
+    all channels anything that it can be. With `extremes`, second channels are 0 in a quarter of all cases, and
+    `largest` in another.
     """
-    path, signals = examples.signals[:, :1], examples.signals[:, 1:]
+    n_pairs = len(automaton.paired)
+    path, signals = examples.signals[:, :1], examples.signals[:, 1 : 1 + n_pairs]
     path = path * (0.5 + torch.rand(path.shape, generator=generator))
-    high = signals * largest * torch.rand(signals.shape, generator=generator)
+    part = torch.rand(signals.shape, generator=generator)
+    high = signals * largest * ((2 * part - 0.5).clamp(0, 1) if extremes else part)
     low = high + signals * (1 + jitter * (2 * torch.rand(signals.shape, generator=generator) - 1))
-    pairs = torch.stack([low, high], dim=2).flatten(1, 2)
-    patches = torch.cat([examples.kinds, path, pairs], dim=1).flatten(1)
+    read = [examples.kinds, path, torch.stack([low, high], dim=2).flatten(1, 2)]
+    if automaton.pooled is not None:
+        pooled, inside = examples.signals[:, -1:], examples.kinds.sum(dim=1, keepdim=True)
+        read.append(pooled * (1 + jitter * (2 * torch.rand(pooled.shape, generator=generator) - 1)))
+        read.append(inside * (1 + jitter + largest) * torch.rand(inside.shape, generator=generator))
+    patches = torch.cat(read, dim=1).flatten(1)
     return torch.cat([patches, patches.new_ones(len(patches), 1)], dim=1)
 
 
-def losses(sums: Tensor, labels: Tensor, margin: float, largest: float) -> Tensor:
-    """(P,) how wrong the (P, 17) sums are, of which the ReLU makes the channels, for the (P, 9) signals.
+def losses(automaton: Automaton, sums: Tensor, labels: Tensor, margin: float, largest: float) -> Tensor:
+    """(P,) how wrong (P, C) sums are, of which the ReLU makes the channels, for (P, S) signals.
 
-    Squares of: what a channel that must be silent is above -margin; what the path is off 1; what a pair's difference is
-    off 1, and its second channel below the margin or closer than that to `largest`.
+    Squares of: what a channel that must be silent is above -margin; what the path, or what is pooled, is off 1; what a
+    pair's difference is off 1, and its second channel below the margin or closer than that to `largest`. The channel
+    that becomes the maximum over all channels has to be silent itself.
     """
-    path, low, high = sums[:, 0], sums[:, 1::2], sums[:, 2::2]
-    on_path, on = labels[:, 0], labels[:, 1:]
+    n_pairs = len(automaton.paired)
+    low, high, on = sums[:, 1 : 1 + 2 * n_pairs : 2], sums[:, 2 : 2 + 2 * n_pairs : 2], labels[:, 1 : 1 + n_pairs]
     silent = (low + margin).relu() ** 2 + (high + margin).relu() ** 2
     right = (low - high - 1) ** 2 + (margin - high).relu() ** 2 + (high - largest + margin).relu() ** 2
-    of_path = on_path * (path - 1) ** 2 + (1 - on_path) * (path + margin).relu() ** 2
-    return of_path + (on * right + (1 - on) * silent).sum(dim=1)
+    loss = _single(sums[:, 0], labels[:, 0], margin) + (on * right + (1 - on) * silent).sum(dim=1)
+    if automaton.pooled is not None:
+        loss = loss + _single(sums[:, -2], labels[:, -1], margin) + (sums[:, -1] + margin).relu() ** 2
+    return loss
 
 
-def _whitening(read: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """The symmetric matrix that makes the second moments of (P, F) inputs alike in all directions, and its inverse."""
-    moments = (read.double().T @ read.double()) / len(read)
+def _single(sums: Tensor, on: Tensor, margin: float) -> Tensor:
+    """The same of a signal that is one channel."""
+    return on * (sums - 1) ** 2 + (1 - on) * (sums + margin).relu() ** 2
+
+
+def _whitening(pools: Sequence[Tensor], ridge: float) -> tuple[Tensor, Tensor]:
+    """The symmetric matrix that makes the second moments of (P, F) inputs alike in all directions, and its inverse.
+
+    Pools of them count the same.
+    """
+    moments = torch.stack([(read.double().T @ read.double()) / len(read) for read in pools]).mean(dim=0)
     values, directions = torch.linalg.eigh(moments)
     scales = (values.clamp(min=0) + ridge).sqrt()
     return ((directions / scales) @ directions.T).float(), ((directions * scales) @ directions.T).float()

@@ -6,113 +6,177 @@ proportion to how often they occur, all but leaves out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
 
 from ..evaluation.level_sets import FAMILIES
 from ..handcoded.kernels import offsets
-from .automaton import Signal, Signals, neighbours, step, trace
+from .automaton import Automaton, Bits, Signals
 from .config import HintConfig
 
 Codes: TypeAlias = NDArray[np.int64]
-"""A tile is 12 bits: 0 beyond the edge, else its kind plus 1 in three bits, then one bit a signal. A patch is five
-tiles in the order of `TAPS`, the first in the lowest bits."""
+"""Tiles, each a number: 0 beyond the edge, else its kind plus 1 in three bits, then one bit a signal. A patch is five
+of them in the order of `TAPS`."""
 
 TAPS = ("U", "L", "C", "R", "D")
 """The order in which a kernel without corners has its weights: row by row."""
 CENTRE = TAPS.index("C")
 KIND_BITS = 3
-TILE_BITS = KIND_BITS + len(Signal)
+MIXED = 0x9E3779B97F4A7C15
+"""An odd number without a pattern."""
 WATCHED_EVERY = 32
 """Iterations after which patches found are merged."""
 
 
-def tile_codes(tiles: Tiles, signals: Signals) -> Codes:
+def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
     """(N, H, W) codes of tiles with their signals."""
     codes = tiles.astype(np.int64) + 1
-    for signal in Signal:
+    for signal in automaton.signals:
         codes |= signals[:, signal].astype(np.int64) << (KIND_BITS + signal)
     return codes
 
 
-def patch_codes(codes: Codes) -> Codes:
-    """(N, H, W) codes of the patches around (N, H, W) tiles."""
-    seen = [codes if tap == "C" else neighbours(codes, tap) for tap in TAPS]
-    return np.bitwise_or.reduce([code << (TILE_BITS * place) for place, code in enumerate(seen)])
+def patches_of(codes: Codes) -> Codes:
+    """(N, H, W, 5) the patches around (N, H, W) tiles."""
+    padded = np.pad(codes, [(0, 0), (1, 1), (1, 1)])
+    (height, width), ways = codes.shape[1:], [offsets(tap)[0] for tap in TAPS]
+    return np.stack([padded[:, 1 + d : 1 + d + height, 1 + r : 1 + r + width] for d, r in ways], axis=-1)
 
 
-def tiles_of(patches: Codes) -> Codes:
-    """(P, 5) codes of the tiles in (P,) patches."""
-    return (patches[:, None] >> (TILE_BITS * np.arange(len(TAPS)))) & ((1 << TILE_BITS) - 1)
+def mask_of(signals: Iterable[IntEnum]) -> int:
+    """The bits of some signals in a tile's code."""
+    return sum(1 << (KIND_BITS + signal) for signal in signals)
 
 
-def join(tiles: Codes) -> Codes:
-    """(P,) patches of (P, 5) tiles."""
-    return np.bitwise_or.reduce(tiles << (TILE_BITS * np.arange(len(TAPS))), axis=1)
+def kinds_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
+    """(..., T) one-hot kinds of (...) tiles, all false beyond the edge."""
+    return (tiles & ((1 << KIND_BITS) - 1))[..., None] == 1 + np.array(automaton.kinds)
 
 
-def kinds_of(tiles: Codes) -> NDArray[np.bool_]:
-    """(..., 4) one-hot kinds of (...) tiles, all false beyond the edge."""
-    return (tiles & ((1 << KIND_BITS) - 1))[..., None] == 1 + np.arange(len(Tile))
+def signals_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
+    """(..., S) signals of (...) tiles."""
+    return (tiles[..., None] >> (KIND_BITS + np.arange(len(automaton.signals)))) & 1 == 1
 
 
-def signals_of(tiles: Codes) -> NDArray[np.bool_]:
-    """(..., 9) signals of (...) tiles."""
-    return (tiles[..., None] >> (KIND_BITS + np.arange(len(Signal)))) & 1 == 1
+class PatchView:
+    """What the centres of (P, 5) patches see, (P,) each."""
+
+    def __init__(self, patches: Codes) -> None:
+        self._patches = patches
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Whether a signal is on there."""
+        return self._patches[:, TAPS.index(tap)] & mask_of([signal]) != 0
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """Whether the tile there is of a kind."""
+        return self._patches[:, TAPS.index(tap)] & ((1 << KIND_BITS) - 1) == kind + 1
 
 
-def labels(patches: Codes) -> NDArray[np.bool_]:
-    """(P, 9) what the automaton does at the centre of (P,) patches: its step on a map of just those tiles."""
-    tiles = np.full((len(patches), 3, 3), Tile.WALL, np.uint8)
-    signals = np.zeros((len(patches), len(Signal), 3, 3), np.bool_)
-    for tap, codes in zip(TAPS, tiles_of(patches).T, strict=True):
-        ((down, right),) = offsets(tap)
-        kinds = kinds_of(codes)
-        tiles[:, 1 + down, 1 + right] = np.where(kinds.any(axis=1), kinds.argmax(axis=1), Tile.WALL)
-        signals[:, :, 1 + down, 1 + right] = signals_of(codes)
-    return step(tiles, signals)[:, :, 1, 1]
+def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
+    """(P, S) what the rules make of the centres of (P, 5) patches."""
+    view = PatchView(patches)
+    return np.stack([automaton.rules[signal](view) for signal in automaton.signals], axis=1)
 
 
-def distinct_patches(levels: Iterable[Tiles]) -> Codes:
-    """(P,) all patches that occur while the automaton runs on batches of (N, H, W) levels, each once, sorted."""
-    found = [np.empty(0, np.int64)]
+def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
+    """(P, 5) each of some (..., 5) patches once, in an order that depends on nothing else.
+
+    They are told apart by numbers of 64 bits. Where a patch has more, two of a million are taken for the same with a
+    probability of 1e-7, so that one is missed.
+    """
+    bits = KIND_BITS + len(automaton.signals)
+    factor = 1 << bits if bits * len(TAPS) <= 64 else MIXED
+    factors = np.array([pow(factor, place, 1 << 64) for place in range(len(TAPS))], np.uint64)
+    rows = np.concatenate([np.empty((0, len(TAPS)), np.int64), *(some.reshape(-1, len(TAPS)) for some in patches)])
+    keys = (rows.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
+    return rows[np.unique(keys, return_index=True)[1]]
+
+
+def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
+    """(P, 5) all patches that occur while the automaton runs on batches of (N, H, W) levels, each once."""
+    found: list[Codes] = []
     for tiles in levels:
         before = None
-        for signals in trace(tiles):
-            patches = patch_codes(tile_codes(tiles, signals))
-            found.append(np.unique(patches if before is None else patches[patches != before]))
+        for signals in automaton.trace(tiles):
+            patches = patches_of(tile_codes(automaton, tiles, signals))
+            fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
+            found.append(distinct(automaton, [fresh]))
             before = patches
             if len(found) > WATCHED_EVERY:
-                found = [np.unique(np.concatenate(found))]
-    return np.unique(np.concatenate(found))
+                found = [distinct(automaton, found)]
+    return distinct(automaton, found)
 
 
 def levels_to_watch(rng: np.random.Generator, config: HintConfig) -> Iterator[Tiles]:
-    """The levels of a run, in batches of one size, with and without a wall around."""
+    """The levels of a run in batches of one shape, with and without a wall around."""
+    endpoints = find_task(config.task).has_endpoints
     for size in config.sizes:
-        for family in (FAMILIES[name] for name in config.families):
-            for options in family.variants:
-                for border in (True, False):
-                    n = config.n_levels // 2
-                    yield generate(rng, n, size, family.generator, border=border, **options)
+        batches = [
+            generate(rng, config.n_levels // 2, size, family.generator, border=border, endpoints=endpoints, **options)
+            for family in (FAMILIES[name] for name in config.families)
+            for options in family.variants
+            for border in (True, False)
+        ]
+        for _, alike in groupby(sorted(batches, key=np.shape), key=np.shape):
+            yield np.concatenate(list(alike))
 
 
-def recombine(rng: np.random.Generator, patches: Codes, n: int) -> Codes:
-    """Patches of five tiles that were seen anywhere in (P,) patches: at most `n`, each once, sorted.
+def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
+    """(P, 5) patches put together from what was seen anywhere in some (..., 5) patches: at most `n`, each once.
 
-    Half of the tiles in each place are flooded. The automaton says what happens there, possible or not.
+    Their tiles were seen in the same world, or for automata whose tiles have several components, the states of these
+    were, each with its own kind of tile. About half of them have no signal on. The rules say what happens there,
+    possible or not.
     """
-    seen = np.unique(tiles_of(patches))
-    flooded = signals_of(seen)[:, Signal.FLOOD]
+    tiles, bits = np.unique(patches), mask_of(automaton.everywhere)
+    worlds = np.unique(tiles[tiles > 0] & bits)
+    parts = [
+        _recombine_world(rng, automaton, tiles[(tiles == 0) | (tiles & bits == world)], n // len(worlds))
+        for world in worlds
+    ]
+    return distinct(automaton, parts)
+
+
+def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Codes, n: int) -> Codes:
+    """(n, 5) patches of (S,) tiles, 0 among them, that were seen in one world."""
+    wet = tiles & mask_of(set(automaton.signals) - set(automaton.everywhere)) != 0
 
     def draw(inside: bool) -> Codes:
-        dry = seen[~flooded & ((seen > 0) | (not inside))]
-        return np.where(rng.random(n) < 0.5, rng.choice(dry, n), rng.choice(seen[flooded], n))
+        dry, some = tiles[~wet & ((tiles > 0) | (not inside))], tiles[wet] if wet.any() else tiles[tiles > 0]
+        drawn = np.where(rng.random(n) < 0.5, rng.choice(dry, n), rng.choice(some, n))
+        return _cross(rng, automaton, tiles, drawn)
 
-    return np.unique(join(np.stack([draw(tap == "C") for tap in TAPS], axis=1)))
+    return np.stack([draw(tap == "C") for tap in TAPS], axis=1)
+
+
+def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:
+    """The (n,) tiles drawn from (S,) tiles, with their components drawn anew, each by itself, where there are some."""
+    crossed = drawn.copy()
+    for kind, components in automaton.worlds[0].items():
+        masks = [mask_of(set(component.signals) - set(automaton.everywhere)) for component in components]
+        of_kind, places = (some & ((1 << KIND_BITS) - 1) == kind + 1 for some in (tiles, drawn))
+        for mask in masks if len(masks) > 1 else []:
+            states = np.unique(tiles[of_kind] & mask)
+            if len(states) > 1:
+                n = np.count_nonzero(places)
+                fresh = np.where(rng.random(n) < 0.5, rng.choice(states, n, p=_evenly(automaton, states)), 0)
+                crossed[places] = crossed[places] & ~mask | fresh
+    return crossed
+
+
+def _evenly(automaton: Automaton, states: Codes) -> NDArray[np.float64]:
+    """(N,) how likely states are if each of the signals that are on in some is, one after another, as likely."""
+    on = signals_of(automaton, states)
+    n_states = on.sum(axis=0)
+    odds: NDArray[np.float64] = (on / np.maximum(n_states, 1)).sum(axis=1)
+    return odds / odds.sum()

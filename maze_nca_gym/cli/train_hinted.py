@@ -4,59 +4,70 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from tyro.conf import arg
 
 from maze_nca_gym.agents.evaluation import FAMILIES
-from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.hinting.config import USUAL, HintConfig
 from maze_nca_gym.cli.numbers import INTEGER, NUMBER, check_at_least
 from maze_nca_gym.cli.output import check_folder
 
-_FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
-_SIZES = arg(metavar="SIZE …")
-_DEFAULT = HintConfig()
+_BY_TASK = "(default: as the task needs)"
+
+
+def _option(metavar: str) -> Any:
+    return arg(metavar=metavar, help_behavior_hint=_BY_TASK)
 
 
 @dataclass(frozen=True)
 class HintOptions:
     """What decides the weights."""
 
-    families: Annotated[tuple[str, ...], _FAMILIES] = _DEFAULT.families
+    families: Annotated[tuple[str, ...] | None, _option("{" + ",".join(FAMILIES) + "} …")] = None
     """Kinds of level on which the automaton is watched."""
-    sizes: Annotated[tuple[int, ...], _SIZES] = _DEFAULT.sizes
+    sizes: Annotated[tuple[int, ...] | None, _option("SIZE …")] = None
     """Their inner sizes."""
-    n_levels: Annotated[int, INTEGER] = _DEFAULT.n_levels
+    n_levels: Annotated[int | None, INTEGER, _option("INT")] = None
     """Of each family, variant and size; half of them have no wall around."""
-    n_recombined: Annotated[int, INTEGER] = _DEFAULT.n_recombined
-    """Patches put together from single tiles that were seen, besides the patches seen."""
-    n_updates: Annotated[int, INTEGER] = _DEFAULT.n_updates
+    n_recombined: Annotated[int | None, INTEGER, _option("INT")] = None
+    """Patches put together from what was seen, besides the patches seen."""
+    n_updates: Annotated[int | None, INTEGER, _option("INT")] = None
     """Updates of the weights."""
-    batch_size: Annotated[int, INTEGER] = _DEFAULT.batch_size
+    batch_size: Annotated[int | None, INTEGER, _option("INT")] = None
     """Patches of an update."""
-    learning_rate: Annotated[float, NUMBER] = _DEFAULT.learning_rate
+    learning_rate: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Of Adam, at first."""
-    margin: Annotated[float, NUMBER] = _DEFAULT.margin
+    margin: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """By how much a sum must be below or above 0."""
-    largest: Annotated[float, NUMBER] = _DEFAULT.largest
+    largest: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Bound of the second channel of a signal."""
-    jitter: Annotated[float, NUMBER] = _DEFAULT.jitter
+    jitter: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Errors of signals in the states learned from, at first."""
-    ridge: Annotated[float, NUMBER] = _DEFAULT.ridge
+    ridge: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Added to the inputs' second moments before they are made alike in all directions."""
-    seed: Annotated[int, INTEGER] = _DEFAULT.seed
+    sparsity: Annotated[float | None, NUMBER, _option("NUMBER")] = None
+    """Cost of the sum of all weights' sizes, at first."""
+    n_rounds: Annotated[int | None, INTEGER, _option("INT")] = None
+    """Times that learning goes on with patches on which the certificate failed, at most."""
+    n_updates_again: Annotated[int | None, INTEGER, _option("INT")] = None
+    """Updates of each such round."""
+    seed: Annotated[int | None, INTEGER, _option("INT")] = None
     """Of all randomness, at least 0: the same seed gives the same weights."""
 
 
 @dataclass(frozen=True)
 class TrainHinted:
-    """Learn the shortest path from hints: from all that an automaton holds at every tile at every step.
+    """Learn a task from hints: from all that an automaton holds at every tile at every step.
 
-    Half a minute on one core, so there is nothing to resume. At the end a certificate tells whether the weights are
-    proven to be exact on every maze; the exit code is 1 if not. The folder gets model.safetensors, which the other
-    commands take for a policy, metrics.jsonl and config.json, with the certificate.
+    Half a minute on one core for the shortest path, some minutes for the diameter, so there is nothing to resume. At
+    the end a certificate tells whether the weights are proven to do the same on every maze; the exit code is 1 if not.
+    The folder gets model.safetensors, which the other commands take for a policy, metrics.jsonl and config.json, with
+    the certificate.
     """
 
+    task: Annotated[str, arg(metavar="{" + ",".join(USUAL) + "}")] = "shortest-path"
+    """What the automaton finds."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/train-hinted")
     """Of the run."""
     threads: Annotated[int, INTEGER] = 1
@@ -74,7 +85,8 @@ class TrainHinted:
         """
         check_at_least("--threads", self.threads, 1)
         check_folder("--out", self.out)
-        config = HintConfig(**{f.name: getattr(self.learning, f.name) for f in fields(HintConfig)})
+        options = {f.name: getattr(self.learning, f.name) for f in fields(HintOptions)}
+        config = HintConfig.of(self.task, **{name: value for name, value in options.items() if value is not None})
         from maze_nca_gym.cli.training_hinted import train_hinted
 
         return train_hinted(self, config)

@@ -28,20 +28,22 @@ if TYPE_CHECKING:
     from maze_nca_gym.cli.train_hinted import TrainHinted
 
 FAILED = 1
+BOOLEANS = {"shortest-path": "nine", "diameter": "38"}
+"""In words, of the automata."""
 
 
 def train_hinted(command: TrainHinted, config: HintConfig) -> int:
     """Learn from hints, and tell how it went; returns the exit code."""
     torch.set_num_threads(command.threads)
     _make_folder(command)
-    model, seconds = _learn(command, config)
+    model, n_updates, seconds = _learn(command, config)
     certificate = certify(model, config.largest)
     path = save_model(model, command.out / MODEL)
     write_json(command.out / DESCRIPTION, _describe(command, config, certificate))
     print_facts(
         {
-            "policy": f"NCA, shortest-path, {model.n_weights:,} weights",
-            "learning": f"{config.n_updates:,} updates, {duration(seconds)}",
+            "policy": f"NCA, {config.task}, {model.n_weights:,} weights",
+            "learning": f"{n_updates:,} updates, {duration(seconds)}",
             "certificate": _in_words(certificate),
         }
     )
@@ -65,8 +67,8 @@ def _make_folder(command: TrainHinted) -> None:
         path.unlink(missing_ok=True)
 
 
-def _learn(command: TrainHinted, config: HintConfig) -> tuple[NCA, float]:
-    """The network, and the seconds that its updates took."""
+def _learn(command: TrainHinted, config: HintConfig) -> tuple[NCA, int, float]:
+    """The network, its updates, and the seconds that they took."""
     print(f"{command.out}: watching the automaton, then {config.n_updates:,} updates of {config.batch_size:,} patches")
     with (
         closing(MetricsFile(command.out / METRICS)) as metrics,
@@ -75,10 +77,11 @@ def _learn(command: TrainHinted, config: HintConfig) -> tuple[NCA, float]:
 
         def log(line: Mapping[str, float]) -> None:
             metrics.log(line)
-            advance(min(LOG_EVERY, int(line["update"])))
+            if line["update"] <= config.n_updates:
+                advance(min(LOG_EVERY, int(line["update"])))
 
         model = learn(config, log)
-        return model, metrics.lines[-1]["seconds"]
+        return model, int(metrics.lines[-1]["update"]), metrics.lines[-1]["seconds"]
 
 
 def _describe(command: TrainHinted, config: HintConfig, certificate: Certificate) -> Mapping[str, object]:
@@ -86,9 +89,9 @@ def _describe(command: TrainHinted, config: HintConfig, certificate: Certificate
     return {
         "command": command_line(config),
         "exact": certificate.holds,
-        "data": f"traces of an automaton of nine booleans a tile on {', '.join(config.families)} levels at {sizes}: "
-        "each patch of five tiles once",
-        "configuration": {"task": "shortest-path", **config.to_json()},
+        "data": f"traces of an automaton of {BOOLEANS[config.task]} booleans a tile on {', '.join(config.families)} "
+        f"levels at {sizes}: each patch of five tiles once",
+        "configuration": config.to_json(),
         "certificate": {**asdict(certificate), "holds": certificate.holds},
         "device": "cpu",
         "processes": 1,
@@ -100,6 +103,7 @@ def _describe(command: TrainHinted, config: HintConfig, certificate: Certificate
 def command_line(config: HintConfig) -> str:
     """The command that learns with a configuration, in the words of a shell."""
     words = ["maze-nca-gym", "train-hinted"]
+    words += [] if config.task == HintConfig().task else ["--task", config.task]
     for name, value in changes(config).items():
         words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
     return shlex.join(words)

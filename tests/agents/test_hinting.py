@@ -17,34 +17,43 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.level_sets import test_levels as named_levels
-from maze_nca_gym.agents.hinting.automaton import ENTER, Signal, trace
-from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, certify, tile_states
+from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
-from maze_nca_gym.agents.hinting.learning import CHANNELS, Examples, inputs, learn, losses, patches_to_learn
+from maze_nca_gym.agents.hinting.learning import Examples, inputs, learn, losses, patches_to_learn
 from maze_nca_gym.agents.hinting.patches import (
     CENTRE,
     TAPS,
-    distinct_patches,
-    join,
+    distinct,
     kinds_of,
     labels,
     levels_to_watch,
-    patch_codes,
+    mask_of,
+    patches_of,
+    patches_seen,
     recombine,
     tile_codes,
-    tiles_of,
 )
+from maze_nca_gym.agents.hinting.shortest_path import ENTER, SHORTEST_PATH, Signal
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import shortest_path
 
 NAME = "nca-shortest-path-hinted"
+CHANNELS = SHORTEST_PATH.channels
+trace = SHORTEST_PATH.trace
 TINY = HintConfig(families=("random",), sizes=(6,), n_recombined=0, batch_size=256)
 
 
 def ignore(line):
     pass
+
+
+def tile_states():
+    """Codes of all tiles that can occur, and 0 for beyond the edge."""
+    (world,) = SHORTEST_PATH.worlds
+    codes = [kind + 1 | mask_of(state) for kind, (component,) in world.items() for state in component.states]
+    return np.array(sorted([0, *codes]))
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +87,9 @@ class TestPatches:
         tiles = sample(np.random.default_rng(2), "random 0.3", 8, 7, 6)
         watched = list(trace(tiles))
         for before, after in pairwise(watched):
-            patches = patch_codes(tile_codes(tiles, before))
-            np.testing.assert_array_equal(labels(patches.ravel()), after.transpose(0, 2, 3, 1).reshape(-1, len(Signal)))
+            patches = patches_of(tile_codes(SHORTEST_PATH, tiles, before)).reshape(-1, len(TAPS))
+            expected = after.transpose(0, 2, 3, 1).reshape(-1, len(Signal))
+            np.testing.assert_array_equal(labels(SHORTEST_PATH, patches), expected)
 
     def test_a_patch_holds_its_five_tiles(self):
         tiles = parse(
@@ -89,30 +99,36 @@ class TestPatches:
             .#.
             """
         )[None]
-        codes = tile_codes(tiles, np.zeros((1, 9, 3, 3), bool))
-        (middle, corner) = (tiles_of(patch_codes(codes)[0, row, col, None])[0] for row, col in ((1, 1), (0, 0)))
-        assert kinds_of(middle).argmax(axis=1).tolist() == [2, 1, 3, 0, 1]
-        assert kinds_of(corner).sum(axis=1).tolist() == [0, 0, 1, 1, 1]
-        assert join(middle[None])[0] == patch_codes(codes)[0, 1, 1]
+        (patches,) = patches_of(tile_codes(SHORTEST_PATH, tiles, np.zeros((1, 9, 3, 3), bool)))
+        assert kinds_of(SHORTEST_PATH, patches[1, 1]).argmax(axis=1).tolist() == [2, 1, 3, 0, 1]
+        assert kinds_of(SHORTEST_PATH, patches[0, 0]).sum(axis=1).tolist() == [0, 0, 1, 1, 1]
 
     def test_each_is_kept_once(self):
         tiles = sample(np.random.default_rng(3), "loops", 4, 9, 9)
-        patches = distinct_patches([tiles, tiles])
-        every = [patch_codes(tile_codes(tiles, signals)) for signals in trace(tiles)]
-        np.testing.assert_array_equal(patches, np.unique(np.concatenate(every)))
+        patches = patches_seen(SHORTEST_PATH, [tiles, tiles])
+        every = [patches_of(tile_codes(SHORTEST_PATH, tiles, signals)) for signals in trace(tiles)]
+        assert sorted(patches.tolist()) == np.unique(np.reshape(every, (-1, len(TAPS))), axis=0).tolist()
+
+    def test_their_order_depends_on_them_alone(self):
+        rng = np.random.default_rng(4)
+        patches = rng.choice(tile_states(), (100, len(TAPS)))
+        expected = sorted({tuple(patch) for patch in patches.tolist()}, key=lambda patch: patch[::-1])
+        for order in (patches, patches[::-1]):
+            assert distinct(SHORTEST_PATH, [order[:50], order[50:]]).tolist() == list(map(list, expected))
 
     def test_recombined_ones_are_made_of_tiles_that_were_seen(self):
-        seen = distinct_patches([sample(np.random.default_rng(4), "open", 4, 6, 6)])
-        made = recombine(np.random.default_rng(5), seen, 1000)
-        assert set(tiles_of(made).ravel()) <= set(tiles_of(seen).ravel())
-        assert len(set(made.tolist()) - set(seen.tolist())) > 900
-        assert kinds_of(tiles_of(made)[:, CENTRE]).any(axis=1).all()
+        seen = patches_seen(SHORTEST_PATH, [sample(np.random.default_rng(4), "open", 4, 6, 6)])
+        made = recombine(np.random.default_rng(5), SHORTEST_PATH, seen, 1000)
+        assert set(made.ravel()) <= set(seen.ravel())
+        assert len(set(map(tuple, made.tolist())) - set(map(tuple, seen.tolist()))) > 900
+        assert kinds_of(SHORTEST_PATH, made[:, CENTRE]).any(axis=1).all()
 
     def test_all_tiles_that_occur_are_known(self):
         config = HintConfig(n_levels=16, sizes=(4, 5, 9))
-        seen = distinct_patches(levels_to_watch(np.random.default_rng(6), config))
-        assert set(tiles_of(seen).ravel()) <= set(tile_states())
-        assert len(set(tiles_of(seen).ravel())) > 50
+        seen = patches_seen(SHORTEST_PATH, levels_to_watch(np.random.default_rng(6), config))
+        assert set(seen.ravel()) <= set(tile_states())
+        assert len(np.unique(seen)) > 50
+        assert len(tile_states()) == 76
 
 
 class TestLearning:
@@ -138,15 +154,15 @@ class TestLearning:
         wanted = torch.tensor([[1.0, 1, 0, 0, 0, 0, 0, 0, 0]])
         sums = torch.full((1, len(CHANNELS)), -0.3)
         sums[0, :3] = torch.tensor([1.0, 1.4, 0.4])
-        assert losses(sums, wanted, 0.25, 10) == 0
+        assert losses(SHORTEST_PATH, sums, wanted, 0.25, 10) == 0
         for channel, value in ((0, 0.9), (1, 1.5), (2, 0.3), (3, -0.2), (4, 0.1)):
             wrong = sums.clone()
             wrong[0, channel] = value
-            assert losses(wrong, wanted, 0.25, 10) > 0, channel
+            assert losses(SHORTEST_PATH, wrong, wanted, 0.25, 10) > 0, channel
 
     def test_inputs_are_pairs_of_any_size(self):
-        examples = Examples.of(patches_to_learn(TINY))
-        read = inputs(examples, 10, 0.0, torch.Generator().manual_seed(0))
+        examples = Examples.of(SHORTEST_PATH, patches_to_learn(TINY))
+        read = inputs(SHORTEST_PATH, examples, 10, 0.0, torch.Generator().manual_seed(0))
         patch = read[:, :-1].view(len(read), 4 + len(CHANNELS), len(TAPS))
         low, high = patch[:, 5::2], patch[:, 6::2]
         torch.testing.assert_close(low - high, examples.signals[:, 1:], atol=1e-5, rtol=0)
@@ -159,7 +175,7 @@ class TestCertificate:
     def test_the_shipped_weights_have_one(self, policy):
         certificate = certify(policy)
         assert certificate.holds
-        assert certificate.n_patches == 81 * 75
+        assert certificate.n_patches == 322
 
     def test_small_changes_are_forgiven_and_large_ones_are_not(self, policy):
         for size, holds in ((1e-6, True), (0.1, False)):
@@ -195,19 +211,19 @@ class TestCertificate:
                     assert not path[~on_path].any()
         assert certificate.path_error <= PATH_TOLERANCE
 
-    def test_neighbours_that_are_alike_are_interchangeable(self):
-        """Only what the automaton reads of a neighbour decides, on patches of any tiles."""
+    def test_it_bounds_every_patch(self, policy):
+        """Sums on patches of any tiles with any pairs are within what the certificate says of all."""
         rng, states = np.random.default_rng(9), tile_states()
-        tiles = np.stack([rng.choice(states[states > 0] if tap == "C" else states, 3000) for tap in TAPS], axis=1)
-        before = labels(join(tiles))
-        alone = np.zeros((len(states), len(TAPS)), np.int64)
-        for tap in (0, 1, 3, 4):
-            alone[:], alone[:, CENTRE], alone[:, tap] = 0, states[1], states
-            alike = np.unique(labels(join(alone)), axis=0, return_inverse=True)[1].ravel()
-            swapped = tiles.copy()
-            for i, code in enumerate(tiles[:, tap]):
-                swapped[i, tap] = rng.choice(states[alike == alike[np.searchsorted(states, code)]])
-            np.testing.assert_array_equal(labels(join(swapped)), before)
+        tiles = np.stack([rng.choice(states[states > 0] if tap == "C" else states, 20_000) for tap in TAPS], axis=1)
+        examples = Examples.of(SHORTEST_PATH, tiles)
+        read = inputs(SHORTEST_PATH, examples, 10, 0.02, torch.Generator().manual_seed(0))
+        sums = read @ torch.cat([policy.weights[0].flatten(1), policy.biases[0][:, None]], dim=1).detach().T
+        low, high, on = sums[:, 1::2], sums[:, 2::2], examples.labels[:, 1:] > 0
+        certificate = certify(policy)
+        assert max(low[~on].max(), high[~on].max()) <= certificate.silent
+        assert high[on].min() >= certificate.least
+        assert high[on].max() <= certificate.most
+        assert abs((low - high)[on] - 1).max() <= certificate.error
 
     def test_it_is_for_what_is_learned_from_hints(self):
         with pytest.raises(ValueError, match=r"the 17 channels that are learned from hints, got a 3x3 .* path, wet"):

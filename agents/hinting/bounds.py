@@ -1,0 +1,251 @@
+"""What tiles can add to the sums of a network: extremes over all that are alike in what a rule reads of them.
+
+One iteration is linear up to the ReLU, so extremes are found tile by tile, and component by component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tile
+
+from ..learned.nca import NCA
+from .automaton import Automaton, Bits, Component, Rule, World
+from .patches import KIND_BITS, TAPS, Codes, PatchView, mask_of
+
+Doubles: TypeAlias = NDArray[np.float64]
+TOLERANCE = 0.02
+"""How much a pair's difference may be off 1."""
+POOLED_TOLERANCE = 0.05
+"""How much what is pooled may be off 1: a single channel passes on errors, and more."""
+PATH_TOLERANCE = 0.5
+"""How much the path may be off: rounding forgives it."""
+ROUNDING = 2.0**-24
+"""Relative, of one float32 operation."""
+
+
+class Bounds(NamedTuple):
+    """Of what is added to the sums of some rows of weights, (..., R) each."""
+
+    low: Doubles
+    high: Doubles
+
+
+class Reads(NamedTuple):
+    """What a rule reads at a tap: bits of a tile's code."""
+
+    signals: int
+    kind: bool
+
+
+class Kinds(NamedTuple):
+    """Kinds of patch: all that are alike in what a rule reads.
+
+    Attributes:
+        reads: at each tap.
+        codes: (P, 5) what is read.
+        worlds: (P,) places of the worlds that they are of.
+        on: (P,) whether the signal of the rule must be on.
+        bounds: (P, R) of the sums.
+    """
+
+    reads: Sequence[Reads]
+    codes: Codes
+    worlds: Codes
+    on: NDArray[np.bool_]
+    bounds: Bounds
+
+
+_Cases: TypeAlias = dict[int, Bounds]
+"""Tiles that are alike, as a code with all else left out, and the bounds of all of them."""
+
+
+class _Watch:
+    """A view that remembers what was read."""
+
+    def __init__(self) -> None:
+        self.signals: dict[str, int] = dict.fromkeys(TAPS, 0)
+        self.kinds: set[str] = set()
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        self.signals[tap] |= mask_of([signal])
+        return np.zeros(1, np.bool_)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        self.kinds.add(tap)
+        return np.zeros(1, np.bool_)
+
+
+class Network:
+    """Weights, as what tiles can add to each sum. Its rows are the channels', then each pair's difference.
+
+    Args:
+        automaton: with the model's channels.
+        model: any weights.
+        largest: of a pair's second channel.
+        tolerance: by how much a pair's difference is off 1.
+    """
+
+    def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
+        self.automaton, self.largest, self.tolerance = automaton, largest, tolerance
+        n_pairs = len(automaton.paired)
+        self._low, self._high = slice(1, 1 + 2 * n_pairs, 2), slice(2, 2 + 2 * n_pairs, 2)
+        weight = model.weights[0].detach().double().numpy()
+        bias = model.biases[0].detach().double().numpy()
+        self._bias = self._with_differences(bias)
+        self._of_kinds, self._of_signals = self._parts(self._with_differences(weight))
+        self._rounding = self._rounded(weight, bias)
+        self._states: dict[tuple[int, Component], Bounds] = {}
+
+    def kinds(self, signal: IntEnum) -> Kinds:
+        """All patches, for a signal's rule, and its rows: of a pair its channels' and its difference's, else one."""
+        n_channels, n_pairs = len(self.automaton.channels), len(self.automaton.paired)
+        if signal == self.automaton.pooled:
+            rows = [n_channels - 2]
+        else:
+            rows = [2 * signal - 1, 2 * signal, n_channels + signal - 1] if 0 < signal <= n_pairs else [0]
+        return self._kinds(self.automaton.rules[signal], rows)
+
+    def highest_maximum(self) -> float:
+        """The largest sum of the channel that becomes the maximum over all channels."""
+        anything = self._kinds(lambda see: np.zeros(1, np.bool_), [len(self.automaton.channels) - 1])
+        return float(anything.bounds.high.max())
+
+    def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
+        """The five tiles, of one kind of patch, with the largest sum of one of the signal's rows, or (-1) smallest."""
+        row = (2 * signal - 1, 2 * signal, len(self.automaton.channels) + signal - 1)[row]
+        if signal == self.automaton.pooled:
+            row = len(self.automaton.channels) - 2
+        world, codes = self.automaton.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
+        return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
+
+    def _kinds(self, rule: Rule, rows: list[int]) -> Kinds:
+        reads = _reads(rule)
+        codes: list[tuple[int, ...]] = []
+        worlds: list[int] = []
+        low: list[Doubles] = []
+        high: list[Doubles] = []
+        for place, world in enumerate(self.automaton.worlds):
+            taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(TAPS))]
+            for patch in product(*(cases.items() for cases in taps)):
+                worlds.append(place)
+                codes.append(tuple(code for code, _ in patch))
+                low.append(np.sum([bounds.low for _, bounds in patch], axis=0))
+                high.append(np.sum([bounds.high for _, bounds in patch], axis=0))
+        bias, rounding, patches = self._bias[rows], self._rounding[rows], np.array(codes)
+        bounds = Bounds(np.array(low) + bias - rounding, np.array(high) + bias + rounding)
+        return Kinds(reads, patches, np.array(worlds), rule(PatchView(patches)), bounds)
+
+    def _with_differences(self, rows: Doubles) -> Doubles:
+        return np.concatenate([rows, rows[self._low] - rows[self._high]])
+
+    def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
+        """(5, T, R) what kinds of tile can add at each tap, and (5, S, R) signals that are on."""
+        weight = weight.transpose(2, 1, 0)
+        n_kinds = len(self.automaton.kinds)
+        of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
+        path, low, high = channels[:, :1], channels[:, self._low], channels[:, self._high]
+        middle, spread = [path, low], [PATH_TOLERANCE * abs(path), self.tolerance * abs(low)]
+        common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
+        if self.automaton.pooled is not None:
+            pooled = channels[:, -2:-1]
+            middle, spread = [*middle, pooled], [*spread, POOLED_TOLERANCE * abs(pooled)]
+            common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
+        centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
+        return (
+            Bounds(of_kinds + np.minimum(most, 0), of_kinds + np.maximum(most, 0)),
+            Bounds(centre - off + np.minimum(both, 0), centre + off + np.maximum(both, 0)),
+        )
+
+    def _rounded(self, weight: Doubles, bias: Doubles) -> Doubles:
+        """(R,) the most by which float32 sums are off: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1.
+
+        To add what a weight of 0 makes is exact.
+        """
+        of_kinds, of_signals = self._parts(abs(weight))
+        n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
+        for tap in range(len(TAPS)):
+            sums = [
+                of_kinds.high[tap, place] + sum((_on(part) @ of_signals.high[tap]).max(axis=0) for part in world[kind])
+                for world in self.automaton.worlds
+                for place, kind in enumerate(self.automaton.kinds)
+            ]
+            most = most + np.max(sums, axis=0)
+        off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
+        return np.concatenate([off, off[self._low] + off[self._high]])
+
+    def _of_states(self, tap: int, component: Component) -> Bounds:
+        """(N, R) what each state of a component can add at a tap."""
+        if (tap, component) not in self._states:
+            on = _on(component)
+            self._states[tap, component] = Bounds(*(on @ values[tap] for values in self._of_signals))
+        return self._states[tap, component]
+
+    def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
+        """The tiles of a world at a tap, for a rule that makes some rows."""
+        nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
+        found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
+        for place, kind in enumerate(self.automaton.kinds):
+            code = int(kind) + 1 if reads.kind else 0
+            of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
+            for component in world[kind]:
+                of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
+            for code, bounds in of_kind.items():
+                found[code] = _hull(found[code], bounds) if code in found else bounds
+        return found
+
+    def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
+        low, high = (values[:, rows] for values in self._of_states(tap, component))
+        codes = np.array([mask_of(state) & read for state in component.states])
+        return {
+            int(code): Bounds(low[codes == code].min(axis=0), high[codes == code].max(axis=0))
+            for code in np.unique(codes)
+        }
+
+    def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
+        """Of the tiles of a case the one that adds most to a row, or (-1) least."""
+        found = [(0.0, 0)] if TAPS[tap] != "C" and not code else []
+        for place, kind in enumerate(self.automaton.kinds):
+            if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
+                total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
+                for component in world[kind]:
+                    mask = mask_of(component.signals) & reads.signals
+                    fits = np.array([mask_of(state) & mask == code & mask for state in component.states])
+                    values = np.where(fits, sign * _either(self._of_states(tap, component), sign)[:, row], -np.inf)
+                    total, tile = total + values.max(), tile | mask_of(component.states[int(values.argmax())])
+                found.append((float(total), tile))
+        return max(found)[1]
+
+
+def _either(bounds: Bounds, sign: int) -> Doubles:
+    return bounds.high if sign > 0 else bounds.low
+
+
+def _reads(rule: Rule) -> list[Reads]:
+    watch = _Watch()
+    rule(watch)
+    return [Reads(watch.signals[tap], tap in watch.kinds) for tap in TAPS]
+
+
+def _on(component: Component) -> Doubles:
+    """(N, S) which signals are on in its states."""
+    n_signals = len(type(component.signals[0]))
+    return np.array([[float(signal in state) for signal in range(n_signals)] for state in component.states])
+
+
+def _combine(some: _Cases, others: _Cases) -> _Cases:
+    """All tiles with one of each."""
+    return {
+        code | other: Bounds(bounds.low + more.low, bounds.high + more.high)
+        for (code, bounds), (other, more) in product(some.items(), others.items())
+    }
+
+
+def _hull(one: Bounds, other: Bounds) -> Bounds:
+    return Bounds(np.minimum(one.low, other.low), np.maximum(one.high, other.high))

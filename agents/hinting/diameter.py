@@ -1,0 +1,286 @@
+"""An automaton of the canonical longest shortest path, 38 booleans a tile, of which one is seen by all.
+
+The free tiles launch waves one after another, row by row, as in `learned.handwritten.diameter`. But nothing is counted:
+a wave A races a replay B of the longest wave so far, and the one that moves longer has gone further.
+
+- **Race.** A starts at TOKEN, B at END, the tile whose wave was the longest. A wave is NEW at a tile, then MID, and
+  then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations, B at odd ones, A at
+  even ones, always B before A. MOVES, the pooled signal, tells each iteration's movement to all, and BEFORE what it
+  told an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance from their
+  origins: BETTER if only A moves, GROW if only B does, OVER if neither.
+- **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the
+  path of the best wave so far and the flood that it follows, a FLOOD spreads from FAR, and END moves (MARK) to TOKEN.
+- **Path.** NEAR, ENTER and PATH lead from END against the flood, as in `shortest_path`.
+- **Skipping.** With e the eccentricity of A's origin and b the largest so far, no tile at most b - e away from the
+  origin has one above b. TOKEN grows once for each distance at which only B moves, so just over those tiles, and what
+  it has been on is SKIPped: most tiles never launch.
+- **Order.** A single walker goes from the first tile to the last. SCOUT passes walls and what is skipped, to the right;
+  after the last column it is TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT. When the
+  race is OVER it LAUNCHes, which MOVES tells as if it were B's move. The iteration after, TOKEN is there; all know
+  that they are CALLED, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
+
+Only a wave that outlasts all before replaces them, so of tiles that tie the first is END, as it must be. A wave takes
+2 max(e, b) + 6 iterations, about. RESET, before each wave, wipes what is WET, and TOKEN.
+
+What can occur (`_worlds`): TICK is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of
+BETTER, GROW and OVER is on; at odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
+ended does not move again, so after BETTER MOVES is off, and nothing moves while OVER, RESET or CALLED are on but a B
+that starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from functools import partial, reduce
+from itertools import product
+from operator import or_
+
+from maze_nca_gym.levels import Tile
+
+from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from .automaton import Automaton, Bits, Component, Rule, View, World
+
+
+class Signal(IntEnum):
+    """What a tile knows; see the module's text."""
+
+    PATH = 0
+    A_NEW = 1
+    A_MID = 2
+    A_WET = 3
+    B_NEW = 4
+    B_MID = 5
+    B_WET = 6
+    FAR_NEXT = 7
+    FAR = 8
+    FLOOD = 9
+    NEAR_U = 10
+    NEAR_L = 11
+    NEAR_D = 12
+    NEAR_R = 13
+    ENTER_U = 14
+    ENTER_L = 15
+    ENTER_D = 16
+    ENTER_R = 17
+    END = 18
+    MARK = 19
+    TOKEN = 20
+    SKIP = 21
+    LAUNCH = 22
+    SCOUT = 23
+    DROP = 24
+    WAIT = 25
+    LEAVE = 26
+    TURN = 27
+    BACK = 28
+    TICK = 29
+    BOOT = 30
+    BEFORE = 31
+    BETTER = 32
+    GROW = 33
+    OVER = 34
+    RESET = 35
+    CALLED = 36
+    MOVES = 37
+
+
+S = Signal
+NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
+ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
+WAVE_A = (S.A_NEW, S.A_MID, S.A_WET, S.FAR_NEXT, S.FAR)
+WAVE_B = (S.B_NEW, S.B_MID, S.B_WET)
+RETURN = (S.FLOOD, *NEAR, *ENTER, S.END, S.MARK)
+VISITED = (S.TOKEN, S.SKIP)
+WALKER = (S.SCOUT, S.DROP, S.WAIT, S.LEAVE, S.TURN, S.BACK, S.LAUNCH)
+EVERYWHERE = (S.TICK, S.BOOT, S.BEFORE, S.BETTER, S.GROW, S.OVER, S.RESET, S.CALLED, S.MOVES)
+"""Signals that are the same at every tile."""
+
+
+def _around(see: View, signal: Signal) -> Bits:
+    return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
+
+
+def _inside(see: View, tap: str) -> Bits:
+    """Whether that tile is on the map."""
+    return see.tile(Tile.EMPTY, tap) | see.tile(Tile.WALL, tap)
+
+
+def _arrives(start: tuple[Signal, ...], mid: Signal, wet: Signal, see: View) -> Bits:
+    """A wave, where all signals of its start are on, or from a neighbour."""
+    starts = reduce(lambda all_on, signal: all_on & see(signal), start[1:], see(start[0]))
+    return (starts | _around(see, mid)) & ~see(wet) & see.tile(Tile.EMPTY)
+
+
+def _stays(signal: Signal, set_by: Signal, wiped_by: Signal, see: View) -> Bits:
+    return see(set_by) | (see(signal) & ~see(wiped_by))
+
+
+def _flood(see: View) -> Bits:
+    spreads = see(S.FLOOD) | (_around(see, S.FLOOD) & see.tile(Tile.EMPTY))
+    return see(S.FAR) | (spreads & ~see(S.BETTER))
+
+
+def _near(place: int, see: View) -> Bits:
+    arrives = see(S.FLOOD, DIRECTIONS[place]) & ~see(S.FLOOD) & see.tile(Tile.EMPTY)
+    return (see(NEAR[place]) | arrives) & ~see(S.BETTER)
+
+
+def _on_path(see: View, tap: str = "C") -> Bits:
+    return reduce(or_, (see(signal, tap) for signal in (S.END, *ENTER)))
+
+
+def _enter(place: int, see: View) -> Bits:
+    """From the tile before, if that points here."""
+    before = OPPOSITE[DIRECTIONS[place]]
+    points = reduce(lambda kept, rival: kept & ~see(rival, before), NEAR[:place], see(NEAR[place], before))
+    return _on_path(see, before) & points & ~see(S.BETTER)
+
+
+def _token(see: View) -> Bits:
+    grows = see(S.GROW) & _around(see, S.TOKEN) & see.tile(Tile.EMPTY)
+    return see(S.LAUNCH) | (see(S.TOKEN) & ~see(S.RESET)) | grows
+
+
+def _passable(see: View, tap: str = "C") -> Bits:
+    return see.tile(Tile.WALL, tap) | see(S.SKIP, tap)
+
+
+def _passes(see: View, tap: str = "C") -> Bits:
+    """Whether the walker goes on from that tile."""
+    return ((see(S.SCOUT, tap) | see(S.DROP, tap)) & _passable(see, tap)) | see(S.LEAVE, tap)
+
+
+def _drop(see: View) -> Bits:
+    """In the first column, from the row above, or at the beginning in the first row."""
+    seeded = ~_inside(see, "U") & ~see(S.BOOT)
+    return (see(S.BACK, "U") | see(S.TURN, "U") | seeded) & ~_inside(see, "L")
+
+
+RULES: dict[IntEnum, Rule] = {
+    S.PATH: lambda see: see(S.FLOOD) & _on_path(see),
+    S.A_NEW: partial(_arrives, (S.TOKEN, S.CALLED), S.A_MID, S.A_WET),
+    S.A_MID: lambda see: see(S.A_NEW),
+    S.A_WET: partial(_stays, S.A_WET, S.A_NEW, S.RESET),
+    S.B_NEW: partial(_arrives, (S.END, S.OVER, S.MOVES), S.B_MID, S.B_WET),
+    S.B_MID: lambda see: see(S.B_NEW),
+    S.B_WET: partial(_stays, S.B_WET, S.B_NEW, S.RESET),
+    S.FAR_NEXT: lambda see: see(S.A_NEW) & ~see(S.MOVES),
+    S.FAR: lambda see: see(S.FAR_NEXT),
+    S.FLOOD: _flood,
+    **{near: partial(_near, place) for place, near in enumerate(NEAR)},
+    **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
+    S.END: partial(_stays, S.END, S.MARK, S.BETTER),
+    S.MARK: lambda see: see(S.TOKEN) & see(S.BETTER),
+    S.TOKEN: _token,
+    S.SKIP: lambda see: see(S.SKIP) | see(S.TOKEN),
+    S.LAUNCH: lambda see: see(S.WAIT) & ~see(S.SKIP) & see(S.OVER) & ~see(S.MOVES),
+    S.SCOUT: lambda see: _passes(see, "L"),
+    S.DROP: _drop,
+    S.WAIT: lambda see: (see(S.SCOUT) | see(S.DROP) | see(S.WAIT)) & ~_passable(see),
+    S.LEAVE: lambda see: see(S.WAIT) & see(S.SKIP),
+    S.TURN: lambda see: _passes(see) & ~_inside(see, "R"),
+    S.BACK: lambda see: see(S.TURN, "R") | see(S.BACK, "R"),
+    S.TICK: lambda see: ~see(S.TICK),
+    S.BOOT: lambda see: _inside(see, "C"),
+    S.BEFORE: lambda see: see(S.MOVES),
+    S.BETTER: lambda see: see(S.TICK) & see(S.MOVES) & ~see(S.BEFORE),
+    S.GROW: lambda see: see(S.TICK) & ~see(S.MOVES) & see(S.BEFORE) & ~see(S.CALLED),
+    S.OVER: lambda see: see(S.TICK) & ~see(S.MOVES) & ~see(S.BEFORE),
+    S.RESET: lambda see: see(S.OVER) & ~see(S.MOVES),
+    S.CALLED: lambda see: see(S.OVER) & see(S.MOVES),
+    S.MOVES: lambda see: see(S.A_NEW) | see(S.B_NEW) | see(S.LAUNCH),
+}
+Some = set[Signal]
+
+
+def _worlds() -> Iterator[World]:
+    """What is on everywhere, and then what can be on at single tiles."""
+    yield _world(set())
+    for seen in _subsets((S.BEFORE, S.MOVES)):
+        yield _world({S.BOOT} | seen)
+        yield _world({S.BOOT, S.TICK} | seen)
+    yield _world({S.BOOT, S.BETTER, S.BEFORE})
+    for told, moves in product((S.GROW, S.OVER), (set[Signal](), {S.MOVES})):
+        yield _world({S.BOOT, told} | moves)
+    yield _world({S.BOOT, S.TICK, S.RESET})
+    yield _world({S.BOOT, S.TICK, S.CALLED, S.BEFORE})
+
+
+def _world(on: Some) -> World:
+    nothing: tuple[Some, ...] = (set(),)
+    passing = [set(), *({signal} for signal in (S.SCOUT, S.DROP, S.TURN, S.BACK))] if S.BOOT in on else nothing
+    parts = {
+        (S.PATH,): ([set(), {S.PATH}], nothing),
+        WAVE_A: (_wave_a(on), nothing),
+        WAVE_B: (_wave_b(on), nothing),
+        RETURN: (_return(on), nothing),
+        (*VISITED, *WALKER): (_walker(on), passing),
+    }
+    everywhere = Component(EVERYWHERE, (frozenset(on),))
+    free, wall = (
+        (*(Component(part, tuple(map(frozenset, states[place]))) for part, states in parts.items()), everywhere)
+        for place in range(2)
+    )
+    blank = (*(Component(part, (frozenset(),)) for part in parts), everywhere)
+    return {Tile.EMPTY: free if S.BOOT in on else blank, Tile.WALL: wall}
+
+
+def _subsets(signals: tuple[Signal, ...]) -> Iterator[Some]:
+    for on in product((False, True), repeat=len(signals)):
+        yield {signal for signal, is_on in zip(signals, on, strict=True) if is_on}
+
+
+def _wave_a(on: Some) -> Iterator[Some]:
+    """A is NEW at even iterations, and MID when MOVES tells of it; a FAR tile has just been wet."""
+    yield from (set(), {S.A_WET})
+    if {S.TICK, S.MOVES} <= on:
+        yield from ({S.A_MID, S.A_WET}, {S.A_MID, S.A_WET, S.FAR_NEXT})
+    if not on & {S.TICK, S.OVER, S.GROW}:
+        yield {S.A_NEW}
+    if S.BETTER in on:
+        yield {S.A_WET, S.FAR}
+
+
+def _wave_b(on: Some) -> Iterator[Some]:
+    """B is NEW at odd iterations, not at that of a LAUNCH, and MID when MOVES tells of it."""
+    yield from (set(), {S.B_WET})
+    if S.MOVES in on and not on & {S.TICK, S.OVER}:
+        yield {S.B_MID, S.B_WET}
+    if S.TICK in on and S.RESET not in on:
+        yield {S.B_NEW}
+
+
+def _return(on: Some) -> Iterator[Some]:
+    """Nothing is nearer, and nothing enters, where the flood has not been; what is entered is nearer than what was.
+
+    A MARK comes when all of this has been wiped, but a flood can have begun at the tile itself, if it is alone.
+    """
+    yield from (set(), {S.END})
+    if S.TICK in on:
+        yield from ({S.MARK}, {S.MARK, S.FLOOD})
+    for nearer in _subsets(NEAR):
+        yield from ({S.FLOOD} | nearer, {S.FLOOD, S.END} | nearer)
+        for towards, entered in zip(DIRECTIONS, ENTER, strict=True):
+            if S[f"NEAR_{OPPOSITE[towards]}"] not in nearer:
+                yield {S.FLOOD, entered} | nearer
+
+
+def _walker(on: Some) -> Iterator[Some]:
+    """There is one walker, and it launches from where it waits, just after OVER, on a tile that was not visited."""
+    for visited in _subsets(VISITED):
+        yield from (visited, *(visited | {signal} for signal in WALKER if signal != S.LAUNCH))
+    if S.RESET in on:
+        yield {S.WAIT, S.LAUNCH}
+
+
+DIAMETER = Automaton(
+    task="diameter",
+    kinds=(Tile.EMPTY, Tile.WALL),
+    signals=Signal,
+    rules=RULES,
+    worlds=tuple(_worlds()),
+    pooled=S.MOVES,
+    everywhere=EVERYWHERE,
+)
+"""In the end nothing but TICK, OVER and RESET changes, every other iteration."""

@@ -1,0 +1,118 @@
+"""The automaton of the canonical shortest path, nine booleans a tile.
+
+It is that of `handcoded.canonical`, iteration by iteration, without its ages: a tile remembers which neighbours the
+flood had reached before it.
+
+- **Flood.** It spreads from the target over free tiles. A neighbour that it reaches before the tile is nearer, and
+  stays so.
+- **Path.** It is at the source and wherever it has entered. It goes on to the first neighbour that is nearer, in the
+  order up, left, down, right, and is shown where the flood is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from functools import partial, reduce
+from itertools import product
+from operator import or_
+
+from maze_nca_gym.levels import Tile
+
+from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from .automaton import Automaton, Bits, Component, View
+
+
+class Signal(IntEnum):
+    """What a tile knows.
+
+    `FLOOD` has reached it from the target; the neighbour `NEAR_*` had been reached before, so it is nearer; the path
+    comes in by the move `ENTER_*`.
+    """
+
+    PATH = 0
+    FLOOD = 1
+    NEAR_U = 2
+    NEAR_L = 3
+    NEAR_D = 4
+    ENTER_U = 5
+    ENTER_L = 6
+    ENTER_D = 7
+    ENTER_R = 8
+
+
+NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
+"""If none of these neighbours is nearer, the one to the right is."""
+ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
+
+
+def _flood(see: View) -> Bits:
+    around = reduce(or_, (see(Signal.FLOOD, towards) for towards in DIRECTIONS))
+    return (see(Signal.FLOOD) | see.tile(Tile.TARGET) | around) & ~see.tile(Tile.WALL)
+
+
+def _near(place: int, see: View) -> Bits:
+    return see(NEAR[place]) | (see(Signal.FLOOD, DIRECTIONS[place]) & ~see(Signal.FLOOD) & ~see.tile(Tile.WALL))
+
+
+def _on_path(see: View, tap: str = "C") -> Bits:
+    return reduce(or_, (see(enter, tap) for enter in ENTER), see.tile(Tile.SOURCE, tap))
+
+
+def _enter(place: int, see: View) -> Bits:
+    """From the tile before, if that points here."""
+    before = OPPOSITE[DIRECTIONS[place]]
+    rivals = [see(near, before) for near in NEAR[:place]]
+    right = see(Signal.FLOOD, before) & ~see.tile(Tile.TARGET, before)
+    points = see(NEAR[place], before) if place < len(NEAR) else right
+    return reduce(lambda kept, rival: kept & ~rival, rivals, _on_path(see, before) & points)
+
+
+def _states(kind: Tile) -> Iterator[frozenset[Signal]]:
+    """What a free tile of this kind can know.
+
+    Nothing is known where the flood has not been. The path enters from one side at most, which is not nearer, and is
+    shown only at the source and where it has entered. It never enters the source, and no neighbour of the target is
+    nearer than the target.
+    """
+    yield frozenset()
+    for near in product((False, True), repeat=len(NEAR)):
+        for entered in [None] if kind == Tile.SOURCE else [None, *ENTER]:
+            if kind == Tile.TARGET and any(near):
+                continue
+            if entered is not None and kind != Tile.TARGET and not _can_enter(near, entered):
+                continue
+            on = {Signal.FLOOD, *(k for k, is_near in zip(NEAR, near, strict=True) if is_near)}
+            on |= set() if entered is None else {entered}
+            yield frozenset(on)
+            if kind == Tile.SOURCE or entered is not None:
+                yield frozenset(on | {Signal.PATH})
+
+
+def _can_enter(near: tuple[bool, ...], entered: Signal) -> bool:
+    """Whether the neighbour that the path came from can be one that is not nearer: by the move up, that below."""
+    came_from = {Signal.ENTER_U: 2, Signal.ENTER_L: None, Signal.ENTER_D: 0, Signal.ENTER_R: 1}[entered]
+    return any(near) if came_from is None else not near[came_from]
+
+
+SHORTEST_PATH = Automaton(
+    task="shortest-path",
+    kinds=tuple(Tile),
+    signals=Signal,
+    rules={
+        Signal.PATH: lambda see: see(Signal.FLOOD) & _on_path(see),
+        Signal.FLOOD: _flood,
+        **{near: partial(_near, place) for place, near in enumerate(NEAR)},
+        **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
+    },
+    worlds=(
+        {
+            Tile.WALL: (Component(tuple(Signal), (frozenset(),)),),
+            **{
+                kind: (Component(tuple(Signal), tuple(_states(kind))),)
+                for kind in (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
+            },
+        },
+    ),
+)
+"""Nothing that a tile knows is ever forgotten, so it comes to rest."""
