@@ -47,6 +47,18 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert load(str(FOLDER / "model.safetensors")).n_weights == 1785
 
 
+def test_a_run_of_the_other_task(capsys):
+    short = ["--n-updates", "8", "--sparsity", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
+    assert main(["train-hinted", "--task", "diameter", *short]) == 1
+    assert "NCA, diameter, 28,875 weights" in capsys.readouterr().out
+    described = json.loads((FOLDER / "config.json").read_text())
+    assert described["configuration"]["task"] == "diameter"
+    assert described["configuration"]["largest"] == 20
+    assert described["command"].startswith("maze-nca-gym train-hinted --task diameter --sizes 4")
+    model = load(str(FOLDER / "model.safetensors"))
+    assert (model.task, model.max_pool) == ("diameter", True)
+
+
 def test_a_run_is_not_overwritten_by_accident(capsys):
     assert main(TINY) == 1
     before = (FOLDER / "model.safetensors").read_bytes()
@@ -59,11 +71,13 @@ def test_a_run_is_not_overwritten_by_accident(capsys):
 
 def test_a_command_line_says_all_that_differs():
     assert command_line(HintConfig()) == "maze-nca-gym train-hinted"
+    assert command_line(HintConfig.of("diameter")) == "maze-nca-gym train-hinted --task diameter"
     assert command_line(HintConfig(sizes=(4, 5), seed=2)) == "maze-nca-gym train-hinted --sizes 4 5 --seed 2"
 
 
 WRONG = {
     "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
+    "--task longest": "unknown task 'longest'; known: shortest-path, diameter",
     "--sizes 3": "sizes must be an integer from 4 on, got 3",
     "--n-updates 0": "n_updates must be an integer from 1 on, got 0",
     "--learning-rate much": "a number is expected, got 'much'",

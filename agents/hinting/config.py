@@ -20,7 +20,6 @@ USUAL: dict[str, dict[str, Any]] = {
         "extremes": True,
         "sparsity": 3e-5,
         "n_updates": 3_000,
-        "n_rounds": 60,
     },
 }
 """What is not as in `HintConfig`, by task."""
@@ -69,7 +68,7 @@ class HintConfig:
     """... weights below this are set to 0 for good; those that matter are above 1."""
     n_updates_again: int = 1_000
     """Updates of each round, and of the one after that."""
-    n_rounds: int = 20
+    n_rounds: int = 30
     """Rounds of `polish` with patches on which the certificate failed, at most."""
     n_worst: int = 100
     """Patches for each signal and each way to be wrong in it that a round adds, at most."""
@@ -81,6 +80,8 @@ class HintConfig:
         _check_counts(self)
         for name, least in (("learning_rate", 0.0), ("largest", 0.0), ("ridge", 0.0), ("margin", -1e-9)):
             _check_number(name, getattr(self, name), least, math.inf)
+        for name in ("sparsity", "least_weight"):
+            _check_number(name, getattr(self, name), -1e-9, math.inf)
         _check_number("jitter", self.jitter, -1e-9, 1.0)
         if self.largest <= 2 * self.margin:
             raise ValueError(f"largest must be more than twice the margin {self.margin}, got {self.largest}")
@@ -125,6 +126,7 @@ def _check_counts(config: HintConfig) -> None:
     if not config.sizes:
         raise ValueError(f"sizes must hold at least one integer from {LEAST_SIZE} on")
     counts = {"n_levels": 2, "n_recombined": 0, "n_updates": 1, "batch_size": 1, "seed": 0}
+    counts |= {"n_dense": 0, "n_updates_again": 1, "n_rounds": 0, "n_worst": 1}
     given = [("sizes", size, LEAST_SIZE) for size in config.sizes]
     given += [(name, getattr(config, name), least) for name, least in counts.items()]
     for name, value, least in given:

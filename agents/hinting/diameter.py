@@ -201,7 +201,7 @@ def _worlds() -> Iterator[World]:
         yield _world({S.BOOT} | seen)
         yield _world({S.BOOT, S.TICK} | seen)
     yield _world({S.BOOT, S.BETTER, S.BEFORE})
-    for told, moves in product((S.GROW, S.OVER), (set[Signal](), {S.MOVES})):
+    for told, moves in product((S.GROW, S.OVER), _subsets((S.MOVES,))):
         yield _world({S.BOOT, told} | moves)
     yield _world({S.BOOT, S.TICK, S.RESET})
     yield _world({S.BOOT, S.TICK, S.CALLED, S.BEFORE})

@@ -141,7 +141,7 @@ def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: to
 
     for n_rounds in range(config.n_dense):
         fit(model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
-    kept, again = prune(model, config.least_weight), config.again(dense=False)
+    kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
     fit(model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
     for _ in range(config.n_rounds):
         if certify(model, config.largest).holds:
@@ -158,11 +158,19 @@ def _after(config: HintConfig, n_rounds: int, log: Log) -> Log:
 
 
 @torch.no_grad()
-def prune(model: NCA, least: float) -> Tensor:
-    """Set a network's small weights to 0, and tell which are left, (C, F) zeros and ones; the biases, last, all are."""
+def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
+    """Set a network's small weights to 0, and tell which are left, (C, F) zeros and ones; the biases, last, all are.
+
+    The two channels of a pair are left together, as what reads and as what is read.
+    """
     (weight,) = model.weights
-    weight *= weight.abs() >= least
-    kept = (weight != 0).flatten(1).float()
+    large, n_kinds, n_pairs = weight.abs() >= least, len(automaton.kinds), len(automaton.paired)
+    for of_channels in (large, large[:, n_kinds:].transpose(0, 1)):
+        low, high = of_channels[1 : 1 + 2 * n_pairs : 2], of_channels[2 : 2 + 2 * n_pairs : 2]
+        low |= high
+        high |= low
+    weight *= large
+    kept = large.flatten(1).float()
     return torch.cat([kept, kept.new_ones(len(kept), 1)], dim=1)
 
 
