@@ -262,7 +262,7 @@ def _return(on: Some) -> Iterator[Some]:
     for nearer in _subsets(NEAR):
         yield from ({S.FLOOD} | nearer, {S.FLOOD, S.END} | nearer)
         for towards, entered in zip(DIRECTIONS, ENTER, strict=True):
-            if S[f"NEAR_{OPPOSITE[towards]}"] not in nearer:
+            if Signal[f"NEAR_{OPPOSITE[towards]}"] not in nearer:
                 yield {S.FLOOD, entered} | nearer
 
 
