@@ -12,6 +12,7 @@ from ..evaluation.level_sets import FAMILIES
 from ..policy import TASKS
 from ..weights import MODELS
 from .losses import LOSSES
+from .optimisers import OPTIMISERS
 from .schedules import SCHEDULES
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def _check_choices(config: TrainingConfig) -> None:
         "task": TASKS,
         "model": MODELS,
         "loss": LOSSES,
+        "optimiser": OPTIMISERS,
         "schedule": SCHEDULES,
         "precision": PRECISIONS,
         "parents": PARENTS,

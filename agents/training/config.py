@@ -87,6 +87,8 @@ class TrainingConfig:
     loss_after: float = 0.0
     """A level counts in a loss once it has had so many iterations for each tile of its solution: with 1, once anything
     could have crossed it. 0 counts all levels."""
+    optimiser: str = "adam"
+    """adam, or soap: Adam in coordinates in which a layer's gradients hardly correlate, which needs fewer updates."""
     learning_rate: float = 1e-3
     """The peak."""
     schedule: str = "constant"

@@ -11,18 +11,17 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Adam
+from torch.optim import Optimizer
 
 from ..learned.fused.unrolling import Sharing
 from ..policy import Policy
 from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
 from .config import TrainingConfig
 from .evolution import Evolution
+from .optimisers import OPTIMISERS
 from .pool import StatePool
 
 KIND, CALLED = "maze_nca_gym checkpoint 1", "checkpoint"
-MOMENTS = ("exp_avg", "exp_avg_sq")
-"""Adam's, by torch's names."""
 POPULATION = "population"
 """What the names of an evolution's tensors begin with."""
 
@@ -34,7 +33,7 @@ class TrainingState:
     Attributes:
         config: what it is a run of.
         model: the weights that are trained, on the device.
-        optimiser: Adam over them.
+        optimiser: over them, of the configuration's kind.
         average: the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
         evolution: the levels of a configuration whose levels evolve, else None.
@@ -44,7 +43,7 @@ class TrainingState:
 
     config: TrainingConfig
     model: Policy
-    optimiser: Adam
+    optimiser: Optimizer
     average: Policy | None
     pools: dict[int, StatePool] = field(default_factory=dict)
     evolution: Evolution | None = None
@@ -68,7 +67,8 @@ class TrainingState:
         average = copy.deepcopy(model) if config.ema_decay else None
         if config.compile:
             compile_iterations(model)
-        return cls(config, model, Adam(model.parameters(), lr=config.learning_rate), average)
+        optimiser = OPTIMISERS[config.optimiser].make(model.parameters(), lr=config.learning_rate)
+        return cls(config, model, optimiser, average)
 
     @property
     def best_model(self) -> Policy:
@@ -96,8 +96,9 @@ class TrainingState:
         if self.average is not None:
             tensors |= {f"average.{key}": tensor for key, tensor in self.average.state_dict().items()}
         for key, parameter in self.model.named_parameters() if self.update else ():
-            moments = self.optimiser.state.get(parameter, {})  # none where there was no gradient
-            tensors |= {f"{name}.{key}": moments.get(name, torch.zeros_like(parameter)) for name in MOMENTS}
+            kept = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
+            empty = OPTIMISERS[self.config.optimiser].empty(parameter)
+            tensors |= {f"{name}.{key}": kept.get(name, tensor) for name, tensor in empty.items()}
         for size, pool in self.pools.items():
             tensors |= {f"pool {size}.{key}": tensor for key, tensor in pool.tensors().items()}
         if self.evolution is not None:
@@ -118,7 +119,7 @@ class TrainingState:
         state.model.load_state_dict(_under("model", tensors))
         if state.average is not None:
             state.average.load_state_dict(_under("average", tensors))
-        state._load_moments(tensors)
+        state._load_optimiser(tensors)
         for size in description["pools"]:
             state.pools[size] = StatePool.from_tensors(_under(f"pool {size}", tensors))
         if state.config.evolve:
@@ -131,12 +132,13 @@ class TrainingState:
         except ValueError as error:
             raise ValueError(f"{path} is not a readable {CALLED}: {error}") from error
 
-    def _load_moments(self, tensors: dict[str, Tensor]) -> None:
+    def _load_optimiser(self, tensors: dict[str, Tensor]) -> None:
         if not self.update:
             return
         for key, parameter in self.model.named_parameters():
-            moments = {name: tensors[f"{name}.{key}"].to(parameter, copy=True) for name in MOMENTS}
-            self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **moments}
+            names = OPTIMISERS[self.config.optimiser].empty(parameter)
+            kept = {name: tensors[f"{name}.{key}"].to(parameter, copy=True) for name in names}
+            self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **kept}
 
 
 def compile_iterations(model: Policy) -> None:
@@ -169,8 +171,10 @@ def _check(description: Any, shapes: Shapes) -> None:
         model = config.make_model()
     groups: dict[str, Mapping[str, Tensor]] = {"model": model.state_dict()}
     groups |= {"average": model.state_dict()} if config.ema_decay else {}
-    groups |= {name: dict(model.named_parameters()) for name in MOMENTS if update}
     expected = {f"{name}.{key}": tuple(tensor.shape) for name, group in groups.items() for key, tensor in group.items()}
+    for key, parameter in model.named_parameters() if update else ():
+        kept = OPTIMISERS[config.optimiser].empty(parameter)
+        expected |= {f"{name}.{key}": tuple(tensor.shape) for name, tensor in kept.items()}
     for size in pools:
         levels = (config.pool_size, size + 2, size + 2)
         expected |= {f"pool {size}.tiles": levels, f"pool {size}.target": levels}

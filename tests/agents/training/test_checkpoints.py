@@ -30,6 +30,8 @@ RUNS = {
     "evolving levels": EVOLVING,
     "evolving as in ACCEL": {**ACCEL, "ema_decay": 0.9, "task": "diameter"},
     "GAT": {"model": "GAT"},
+    "SOAP": {**POOL, "optimiser": "soap"},
+    "unshared, SOAP": {"shared_weights": False, "optimiser": "soap"},
     "unshared": {"shared_weights": False, "max_pool": True, "task": "diameter"},
 }
 
@@ -52,14 +54,15 @@ def test_a_loaded_run_goes_on_as_if_nothing_had_been(options, half, tmp_path):
 
 def test_a_checkpoint_is_complete(tmp_path):
     """Not by chance: a run without its moments, its average or its pool ends elsewhere."""
-    whole, second = (started(**POOL, ema_decay=0.9) for _ in range(2))
-    make_updates(whole, 7)
-    make_updates(second, 6)
-    for forget in ("exp_avg", "exp_avg_sq", "average", "pools"):
+    whole, second = (started(**POOL, ema_decay=0.9, optimiser="soap") for _ in range(2))
+    make_updates(whole, 10)
+    make_updates(second, 9)
+    moments, bases = ("left_moments", "right_moments"), ("left_basis", "right_basis")
+    for forget in ("exp_avg", "exp_avg_sq", *moments, *bases, "average", "pools"):
         second.save(tmp_path / CHECKPOINT)
         third = TrainingState.load(tmp_path / CHECKPOINT, CPU)
-        for moments in third.optimiser.state.values():
-            moments.get(forget, torch.zeros(1)).zero_()
+        for kept in third.optimiser.state.values():
+            kept.get(forget, torch.zeros(1)).zero_()
         third.pools = {} if forget == "pools" else third.pools
         if forget == "average":
             third.average.load_state_dict(third.model.state_dict())

@@ -1,0 +1,108 @@
+"""Adam in coordinates of its own: those in which the gradients of a layer hardly correlate.
+
+(Vyas et al., "SOAP: Improving and Stabilizing Shampoo using Adam", algorithm 3.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+LARGEST_SIDE = 2_048
+"""Of a matrix whose coordinates turn; those of larger sides stay, whose turning would cost more than the gradient."""
+TURN_EVERY = 10
+"""Updates from one turn of the coordinates to the next."""
+TINY = 1e-8
+SIDES = ("left", "right")
+
+
+class SOAP(Optimizer):
+    """A layer's weights count as a matrix with a row for each output, G being its gradient. With L and R the moving
+    averages of G G' and G' G, and with Q_L and Q_R their eigenvectors, a step is
+
+        Q_L adam(Q_L' G Q_R) Q_R'
+
+    where the eigenvectors are brought up to date now and then, by one step of a power iteration. Vectors, such as
+    biases, get Adam's own steps.
+
+    Args:
+        parameters: to change.
+        lr: the learning rate: about the size of a step, in the turned coordinates.
+        decay: of all moving averages.
+
+    Its state holds `step`, (), float32, and what `empty` lists, for each parameter that had a gradient.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, decay: float = 0.95) -> None:
+        super().__init__(parameters, {"lr": lr, "decay": decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Change every parameter that has a gradient."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    state = self.state[parameter]
+                    if not state:
+                        state.update(empty(parameter), step=torch.zeros(()))
+                    step = _step(parameter.grad.view(_matrix(parameter.shape)), state, group["decay"])
+                    parameter.sub_(step.view_as(parameter), alpha=group["lr"])
+
+
+def empty(parameter: Tensor) -> dict[str, Tensor]:
+    """What is kept for a parameter besides `step`, before the first one."""
+    matrix = _matrix(parameter.shape)
+    kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
+    for side, length in zip(SIDES, matrix, strict=False):
+        if len(matrix) > 1 and length <= LARGEST_SIDE:
+            kept[f"{side}_moments"] = parameter.new_zeros(length, length)
+            kept[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
+    return kept
+
+
+def _matrix(shape: torch.Size) -> tuple[int, ...]:
+    """A row for each output, if there are several dimensions."""
+    return (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
+
+
+def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
+    """What to subtract for a gradient, (rows, columns) or (rows,), in units of the learning rate."""
+    state["step"] += 1
+    number = int(state["step"])
+    for side, squares in zip(SIDES, (lambda: gradient @ gradient.T, lambda: gradient.T @ gradient), strict=True):
+        if f"{side}_moments" in state:
+            state[f"{side}_moments"].lerp_(squares(), 1 - decay)
+    if number == 1 or number % TURN_EVERY == 0:
+        _turn(state, afresh=number == 1)
+    state["exp_avg"].lerp_(gradient, 1 - decay)
+    state["exp_avg_sq"].lerp_(_turned(gradient, state).square(), 1 - decay)
+    started = 1 - decay**number
+    mean, scale = _turned(state["exp_avg"], state) / started, (state["exp_avg_sq"] / started).sqrt()
+    return _turned(mean / (scale + TINY), state, back=True)
+
+
+def _turn(state: dict[str, Tensor], afresh: bool) -> None:
+    """Bring the bases up to date, largest moments first; the mean squares move along with their directions."""
+    for dim, side in enumerate(SIDES):
+        if f"{side}_basis" not in state:
+            continue
+        moments, basis = state[f"{side}_moments"], state[f"{side}_basis"]
+        if afresh:
+            turned = torch.linalg.eigh(moments)[1].flip(1)
+        else:
+            order = (basis * (moments @ basis)).sum(dim=0).argsort(descending=True)
+            turned = torch.linalg.qr(moments @ basis[:, order])[0]
+            state["exp_avg_sq"] = state["exp_avg_sq"].index_select(dim, order)
+        state[f"{side}_basis"] = turned.contiguous()  # as it comes out of a file: another layout rounds otherwise
+
+
+def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
+    """A gradient in the coordinates of the bases, or back."""
+    if "left_basis" in state:
+        matrix = (state["left_basis"] if back else state["left_basis"].T) @ matrix
+    if "right_basis" in state:
+        matrix = matrix @ (state["right_basis"].T if back else state["right_basis"])
+    return matrix

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.optim import Adam
+
+from maze_nca_gym.agents.training.soap import LARGEST_SIDE, SOAP, TURN_EVERY, empty
+
+N_STEPS = 3 * TURN_EVERY
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def rotation(n: int, seed: int) -> Tensor:
+    return torch.linalg.qr(random(n, n, seed=seed))[0]
+
+
+def path(start: Tensor, gradient_of, **options) -> list[Tensor]:
+    """Where SOAP goes."""
+    weight = start.clone().requires_grad_()
+    optimiser, found = SOAP([weight], lr=0.01, **options), []
+    for _ in range(N_STEPS):
+        weight.grad = gradient_of(weight.detach())
+        optimiser.step()
+        found.append(weight.detach().clone())
+    return found
+
+
+def test_turned_problems_have_turned_solutions():
+    """What Adam lacks: its steps depend on the coordinates."""
+    start, wanted, scales = random(4, 4), random(4, 4, seed=1), random(4, 4, seed=2).abs()
+    left, right = rotation(4, 3), rotation(4, 4)
+
+    def gradient(weight: Tensor) -> Tensor:
+        return scales @ (weight - wanted) @ scales
+
+    plain = path(start, gradient)
+    turned = path(left @ start @ right, lambda weight: left @ gradient(left.T @ weight @ right.T) @ right)
+    for here, there in zip(plain, turned, strict=True):
+        torch.testing.assert_close(left @ here @ right, there, rtol=0, atol=1e-6)
+
+
+def test_vectors_get_adams_steps():
+    start, wanted = random(6), random(6, seed=1)
+    weight = start.clone().requires_grad_()
+    optimiser = Adam([weight], lr=0.01, betas=(0.9, 0.9))
+    for expected in path(start, lambda weight: weight - wanted, decay=0.9):
+        weight.grad = weight.detach() - wanted
+        optimiser.step()
+        torch.testing.assert_close(weight.detach(), expected, rtol=0, atol=1e-9)
+
+
+def test_it_needs_fewer_steps_than_adam_where_inputs_are_correlated():
+    """A linear layer whose inputs vary in some directions a thousand times as much as in others."""
+    inputs = random(256, 12) * torch.logspace(0, -1.5, 12, dtype=torch.float64) @ rotation(12, 5)
+    wanted = inputs @ random(12, 8, seed=6)
+
+    def loss_after(make) -> float:
+        weight = torch.zeros(8, 12, dtype=torch.float64, requires_grad=True)
+        optimiser = make([weight])
+        for _ in range(400):
+            loss = (inputs @ weight.T - wanted).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        return loss.item()
+
+    assert loss_after(lambda weights: SOAP(weights, lr=0.02)) < 0.2 * min(
+        loss_after(lambda weights, rate=rate: Adam(weights, lr=rate)) for rate in (0.005, 0.02, 0.08)
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (2, LARGEST_SIDE + 1), (LARGEST_SIDE + 1, 2)])
+def test_sides_that_are_too_large_do_not_turn(shape):
+    kept = empty(torch.zeros(shape))
+    rows, columns = shape[0], torch.Size(shape[1:]).numel()
+    assert kept["exp_avg"].shape == (rows, columns)
+    assert ("left_basis" in kept, "right_basis" in kept) == (rows <= LARGEST_SIDE, columns <= LARGEST_SIDE)
+    weight = torch.zeros(shape, requires_grad=True)
+    weight.grad = torch.randn(shape, generator=torch.Generator().manual_seed(0))
+    SOAP([weight], lr=0.01).step()
+    assert weight.isfinite().all()
+    assert weight.count_nonzero() == weight.numel()
+
+
+def test_no_gradient_no_step():
+    weight = torch.ones(2, 3, requires_grad=True)
+    optimiser = SOAP([weight], lr=0.01)
+    optimiser.step()
+    assert (weight == 1).all()
+    assert not optimiser.state[weight]
+
+
+def test_gradients_of_zero_do_no_harm():
+    weight = torch.ones(2, 3, requires_grad=True)
+    optimiser = SOAP([weight], lr=0.01)
+    for _ in range(N_STEPS):
+        weight.grad = torch.zeros(2, 3)
+        optimiser.step()
+    assert (weight == 1).all()
