@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from maze_nca_gym.agents import load
+from maze_nca_gym.agents.hinting import learning
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.training_hinted import command_line
@@ -96,3 +99,23 @@ def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
     assert out == ""
     assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
     assert [path.name for path in Path(".").iterdir()] == ["a-file"]
+
+
+def test_a_run_tells_of_its_rounds(capsys, monkeypatch):
+    monkeypatch.setattr(learning, "polish", lambda *_: None)  # with as many weights as there are here it takes minutes
+    monkeypatch.setattr(learning, "counterexamples", lambda *_: np.zeros((1, 5), np.int64))
+    short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "1"]
+    levels = ["--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
+    assert main(["train-hinted", "--task", "diameter", *short, *levels]) == 1
+    out = capsys.readouterr().out
+    assert "watching the automaton, then 20 updates of 2,048 patches" in out
+    assert "round 1 of at most 1: sums reach" in out
+    lines = [json.loads(line) for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["update"], line.get("round")) for line in lines] == [
+        (8, None),
+        (12, None),
+        (16, None),
+        (20, None),
+        (20, 1),
+    ]
+    assert all(before["seconds"] <= after["seconds"] for before, after in itertools.pairwise(lines))

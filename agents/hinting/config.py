@@ -97,6 +97,11 @@ class HintConfig:
             raise ValueError(f"unknown task {task!r}; known: {', '.join(USUAL)}")
         return cls(**{"task": task, **USUAL[task], **given})
 
+    @property
+    def n_updates_in_all(self) -> int:
+        """With those of rounds."""
+        return self.n_updates + (self.n_updates_again * (self.n_dense + 1) if self.sparsity else 0)
+
     def again(self, dense: bool) -> HintConfig:
         """That of a round which follows; there is nothing left to spare once small weights are 0."""
         sparsity = self.sparsity if dense else 0.0

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import NamedTuple
 
 import numpy as np
@@ -104,7 +105,8 @@ def learn(config: HintConfig, log: Log) -> NCA:
 
     Args:
         config: of the run.
-        log: is told `update`, `seconds`, `loss` (of the last batch) and `learning_rate` now and then.
+        log: is told `update`, `seconds`, `loss` (of the last batch) and `learning_rate` now and then; of each round of
+            `polish`, `update`, `seconds`, `round` and what the certificate says before it.
     """
     automaton = AUTOMATA[config.task]
     model = NCA(
@@ -143,8 +145,10 @@ def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: to
         fit(model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
     kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
     fit(model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
-    for _ in range(config.n_rounds):
-        if certify(model, config.largest).holds:
+    for number in range(1, config.n_rounds + 1):
+        certificate = certify(model, config.largest)
+        log({"update": config.n_updates_in_all, "round": number, **asdict(certificate)})
+        if certificate.holds:
             return
         asked = Examples.join([pools[-1].draw(N_POLISHED, generator), *[ask()] * DRAWS])
         read = inputs(automaton, asked, config.largest, 2 * TOLERANCE, generator, config.extremes)

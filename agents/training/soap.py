@@ -48,7 +48,7 @@ class SOAP(Optimizer):
                     state = self.state[parameter]
                     if not state:
                         state.update(empty(parameter), step=torch.zeros(()))
-                    step = _step(parameter.grad.view(_matrix(parameter.shape)), state, group["decay"])
+                    step = _step(parameter.grad.reshape(_matrix(parameter.shape)), state, group["decay"])
                     parameter.sub_(step.view_as(parameter), alpha=group["lr"])
 
 
@@ -72,9 +72,9 @@ def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
     """What to subtract for a gradient, (rows, columns) or (rows,), in units of the learning rate."""
     state["step"] += 1
     number = int(state["step"])
-    for side, squares in zip(SIDES, (lambda: gradient @ gradient.T, lambda: gradient.T @ gradient), strict=True):
+    for side, rows in zip(SIDES, (gradient, gradient.mT) if gradient.dim() > 1 else (), strict=False):
         if f"{side}_moments" in state:
-            state[f"{side}_moments"].lerp_(squares(), 1 - decay)
+            state[f"{side}_moments"].lerp_(rows @ rows.mT, 1 - decay)
     if number == 1 or number % TURN_EVERY == 0:
         _turn(state, afresh=number == 1)
     state["exp_avg"].lerp_(gradient, 1 - decay)

@@ -12,7 +12,7 @@ import torch
 
 from maze_nca_gym.agents.hinting.certificate import Certificate, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
-from maze_nca_gym.agents.hinting.learning import LOG_EVERY, learn
+from maze_nca_gym.agents.hinting.learning import learn
 from maze_nca_gym.agents.training.loop import MODEL
 from maze_nca_gym.agents.training.metrics_file import MetricsFile
 from maze_nca_gym.agents.training.progress_line import duration
@@ -69,16 +69,20 @@ def _make_folder(command: TrainHinted) -> None:
 
 def _learn(command: TrainHinted, config: HintConfig) -> tuple[NCA, int, float]:
     """The network, its updates, and the seconds that they took."""
-    print(f"{command.out}: watching the automaton, then {config.n_updates:,} updates of {config.batch_size:,} patches")
-    with (
-        closing(MetricsFile(command.out / METRICS)) as metrics,
-        progress_bar("learning", config.n_updates) as advance,
-    ):
+    n_updates = config.n_updates_in_all
+    print(f"{command.out}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
+    with closing(MetricsFile(command.out / METRICS)) as metrics, progress_bar("learning", n_updates) as advance:
 
         def log(line: Mapping[str, float]) -> None:
+            made = metrics.lines[-1]["update"] if metrics.lines else 0
             metrics.log(line)
-            if line["update"] <= config.n_updates:
-                advance(min(LOG_EVERY, int(line["update"])))
+            advance(int(line["update"] - made))
+            if "round" in line:
+                print(
+                    f"round {line['round']} of at most {config.n_rounds}: sums reach {line['silent']:.3g} where a "
+                    f"channel must be silent, signals are off by {line['error']:.3g}",
+                    flush=True,
+                )
 
         model = learn(config, log)
         return model, int(metrics.lines[-1]["update"]), metrics.lines[-1]["seconds"]
