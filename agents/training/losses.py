@@ -30,7 +30,7 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
 
 
-def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor) -> Tensor:
+def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:
     """(K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
 
     Args:
@@ -38,8 +38,12 @@ def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor) -
         states: what a rollout came to.
         target: the exact solutions.
         counted: (K, B) bool; the other levels add nothing, as if they were solved.
+        damped: a level's loss l counts as 1 + log(l) beyond 1, so that a level whose states explode is pulled back, and
+            does not drown all others. An empty path loses at most 1.
     """
     of_levels = torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
+    if damped:
+        of_levels = of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
     return (of_levels * counted).mean(dim=1)
 
 

@@ -16,6 +16,8 @@ from maze_nca_gym.mutation import mutate
 
 from .data import Batch, is_held_out, solutions
 
+LARGEST = 100.0
+"""Of a state's values: those of a network that learns well stay below 10."""
 N_EDITS = 2
 """Of walls, sources or targets, in a level that is edited."""
 
@@ -69,9 +71,14 @@ class StatePool:
         return levels, self.states[torch.from_numpy(places)], torch.from_numpy(self.ages[places])
 
     def put(self, places: NDArray[np.int64], states: Tensor, n_steps: int) -> None:
-        """Keep the (n, C, H, W) states that the members at these places have come to after so many more iterations."""
-        self.states[torch.from_numpy(places)] = states.detach().cpu().float()
-        self.ages[places] += n_steps
+        """Keep the (n, C, H, W) states that the members at these places have come to after so many more iterations.
+
+        Members whose states have exploded start anew: what they add to a loss would drown all others for long.
+        """
+        states = states.detach().cpu().float()
+        exploded = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST)
+        self.states[torch.from_numpy(places)] = torch.where(exploded[:, None, None, None], 0.0, states)
+        self.ages[places] = np.where(exploded.numpy(), 0, self.ages[places] + n_steps)
 
     def tensors(self) -> dict[str, Tensor]:
         """By name, for a checkpoint; `from_tensors` reads them back."""

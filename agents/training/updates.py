@@ -125,7 +125,7 @@ def _backward(
     counted = in_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned)
-        losses = each(config.loss, states, target, counted)
+        losses = each(config.loss, states, target, counted, damped=config.pool_size > 0)
     values = losses.detach().clone()
     if config.relative_losses:
         workers.average([values])  # so that a share is weighted as the whole batch would be
