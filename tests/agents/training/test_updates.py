@@ -218,6 +218,30 @@ def test_a_pool_gives_and_takes():
     assert np.array_equal(levels.tiles[0], LevelStream(tiny(batch_size=9)).batch(0).tiles[0]), "levels were changed"
 
 
+@pytest.mark.parametrize("value", [1e3, -1e3, math.inf, math.nan])
+def test_members_of_a_pool_whose_states_explode_start_anew(value):
+    pool = StatePool.fresh(LevelStream(tiny()).batch(0), 2)
+    states = torch.ones(3, 2, 8, 8)
+    states[1, 1, 4, 5] = value
+    pool.put(np.array([6, 2, 4]), states, 5)
+    assert pool.ages.tolist() == [0, 0, 0, 0, 5, 0, 5, 0]
+    assert (pool.states[[6, 4]] == 1).all()
+    assert (pool.states[[0, 1, 2, 3, 5, 7]] == 0).all()
+
+
+def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
+    target, counted = torch.zeros(4, 8, 8), torch.ones(1, 4, dtype=torch.bool)
+    state = torch.tensor([0.0, 0.5, 1.0, 1e6])[:, None, None, None].repeat(1, 1, 8, 8).requires_grad_()
+    expected = [0, 0.25, 1, 1 + 2 * math.log(1e6)]
+    plain, damped = (each("mse", [state], target, counted, damped=damped) for damped in (False, True))
+    assert plain.tolist() == [pytest.approx((0 + 0.25 + 1 + 1e12) / 4)]
+    assert damped.tolist() == [pytest.approx(sum(expected) / 4)]
+    damped.sum().backward()
+    slopes = state.grad.sum(dim=(1, 2, 3))
+    assert slopes[[0, 1, 3]].tolist() == [0, pytest.approx(2 * 0.5 / 4), pytest.approx(2 / 1e6 / 4)]
+    assert state.grad.isfinite().all()
+
+
 @pytest.mark.parametrize(("task", "n_sources"), [("shortest-path", 1), ("diameter", 0)])
 def test_levels_in_a_pool_are_edited_where_they_stand(task, n_sources):
     levels = LevelStream(tiny(batch_size=40, task=task)).batch(0)
