@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast
 
+import torch
+
 from maze_nca_gym.population import PopulationConfig
 
 from ..learned.arguments import TASK_OF_TILES
-from ..policy import Policy
+from ..learned.nca import NCA
+from ..policy import PATH, Policy
 from ..weights import MODELS, model_class, shapes_of
 from .checks import check, check_values
 from .draws import torch_draws
@@ -28,6 +31,8 @@ OPTIONS = (
     "n_nodes",
 )
 """Fields that are passed on to the model's constructor where they are not None."""
+FIRST_PATH_BIAS = 0.3
+"""Of NCAs that end each iteration with a ReLU: one that starts with a path of zeros everywhere has no gradient."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +211,11 @@ class TrainingConfig:
     def make_model(self) -> Policy:
         """The model with its initial weights."""
         generator = torch_draws(self.seed, "weights")
-        return cast(Policy, cast(Any, model_class(self.model))(**self.model_options, generator=generator))
+        model = cast(Policy, cast(Any, model_class(self.model))(**self.model_options, generator=generator))
+        if isinstance(model, NCA) and model.n_layers is None:
+            with torch.no_grad():
+                model.biases[0][PATH] = FIRST_PATH_BIAS
+        return model
 
     def to_json(self) -> dict[str, Any]:
         """JSON-serialisable; `from_json` reads it back."""
@@ -265,7 +274,7 @@ PRESETS: dict[str, TrainingConfig] = {
         families=("random", "sparse", "perfect", "loops"),
         sizes=(12, 20),
         long_fraction=0.5,
-        n_updates=20_000,
+        n_updates=16_000,
         loss_at=(0.25, 0.5, 0.75, 1.0),
         loss_after=1.0,
         optimiser="soap",

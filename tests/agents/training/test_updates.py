@@ -15,6 +15,7 @@ from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training import pool as pool_module
+from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream, solutions
 from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, in_time, relative
 from maze_nca_gym.agents.training.pool import StatePool
@@ -227,6 +228,16 @@ def test_members_of_a_pool_whose_states_explode_start_anew(value):
     assert pool.ages.tolist() == [0, 0, 0, 0, 5, 0, 5, 0]
     assert (pool.states[[6, 4]] == 1).all()
     assert (pool.states[[0, 1, 2, 3, 5, 7]] == 0).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 9])
+def test_no_run_begins_with_a_path_of_zeros_where_a_relu_ends_each_iteration(seed):
+    """It would stay so: there is no gradient."""
+    config = changed(preset("extrapolate"), seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0)
+    maze = torch.from_numpy(one_hot(LevelStream(config).batch(0).tiles))
+    with torch.no_grad():
+        alive = (rollout(config.make_model(), maze, 24)[:, 0] > 0).float().mean()
+    assert alive > 0.9
 
 
 def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
