@@ -36,7 +36,7 @@ EVOLVING = TrainingConfig(evolve=True, n_levels=64, mutation="edits", eviction="
         ("paper-shortest-path-evolved", 84_480),
         ("paper-diameter-evolved", 149_760),
         ("fast", 5_760),
-        ("extrapolate", 12_480),
+        ("extrapolate", 5_760),
     ],
 )
 def test_presets_have_the_weights_of_the_paper(name, n_weights):
