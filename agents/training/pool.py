@@ -17,7 +17,7 @@ from maze_nca_gym.mutation import mutate
 from .data import Batch, is_held_out, solutions
 
 LARGEST = 100.0
-"""Of a state's values: those of a network that learns well stay below 10."""
+"""Of a state's values: those of networks that learn well mostly stay below 10."""
 N_EDITS = 2
 """Of walls, sources or targets, in a level that is edited."""
 
