@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from maze_nca_gym.dynamics import STATE_LIMIT
+
 TASK_OF_TILES = {4: "shortest-path", 2: "diameter"}
 MOST = 2**16
 """The most channels or layers: a bound for files that ask for absurd sizes."""
@@ -36,6 +38,17 @@ def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
     """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
+
+
+def check_ceiling(value: Any) -> float:
+    """A bound of states as a float.
+
+    Raises:
+        ValueError: it is no number, or not one that leaves room for a path, whose tiles are above 1/2.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0.5 < value <= STATE_LIMIT:
+        raise ValueError(f"ceiling must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {value!r}")
+    return float(value)
 
 
 def check_flags(**flags: Any) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ..policy import Policy
-from .arguments import TASK_OF_TILES, check_count, check_flags, check_shape, names_of_channels
+from .arguments import TASK_OF_TILES, check_ceiling, check_count, check_flags, check_shape, names_of_channels
 
 Activation: TypeAlias = Callable[[Tensor], Tensor]
 """Elementwise, any shape; its values are those of a ReLU, its derivative may differ (`surrogate`)."""
@@ -31,7 +31,8 @@ class NCA(Policy):
 
     where everything outside the map is 0. The last iteration of an episode, that of `step` n_layers - 1, has no ReLU,
     so that the loss sees by how much a path tile falls short. An episode that runs on takes the negative values which
-    that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU.
+    that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU. With a
+    `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow for ever.
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
@@ -45,6 +46,7 @@ class NCA(Policy):
         max_pool: after each iteration the last channel but one becomes its own maximum over the map at every tile, and
             the last one the maximum over all channels at its tile.
         skip_connections: the maze is fed in at every iteration, not only at the first.
+        ceiling: the largest number that an iteration leaves, above 1/2, where a path begins; None for no bound.
         channel_names: of the C channels, "path" first; made up by default.
         activation: in place of the ReLU, with the same values; for other gradients. Not saved with a model.
         generator: draws the initial weights and biases, uniform within +-1 / sqrt((T + C) taps); by default a fresh
@@ -70,6 +72,7 @@ class NCA(Policy):
         n_layers: int | None = 64,
         max_pool: bool = False,
         skip_connections: bool = True,
+        ceiling: float | None = None,
         *,
         channel_names: Sequence[str] | None = None,
         activation: Activation = torch.relu,
@@ -88,6 +91,7 @@ class NCA(Policy):
         self.n_layers = n_layers
         self.max_pool = max_pool
         self.skip_connections = skip_connections
+        self.ceiling = None if ceiling is None else check_ceiling(ceiling)
         self.activation = activation
         self.uses_step = n_layers is not None or not skip_connections
         taps = _live_taps(kernel_size, cut_corners)
@@ -133,6 +137,7 @@ class NCA(Policy):
             "n_layers": self.n_layers,
             "max_pool": self.max_pool,
             "skip_connections": self.skip_connections,
+            "ceiling": self.ceiling,
             "channel_names": list(self.channel_names),
         }
 
@@ -206,8 +211,14 @@ class NCA(Policy):
         kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
         convolved = F.conv2d(state.clamp(min=0), kernel, padding=self.kernel_size // 2)
         convolved = (convolved + share).to(state.dtype)  # under autocast a convolution returns another dtype
-        if self.n_layers is None or step != self.n_layers - 1:
+        return self.bounded(convolved, self.n_layers is None or step != self.n_layers - 1)
+
+    def bounded(self, convolved: Tensor, below: bool = True) -> Tensor:
+        """What an iteration leaves of its (B, C, H, W) convolution; negative numbers too, where not `below`."""
+        if below:
             convolved = self.activation(convolved)
+        if self.ceiling is not None:
+            convolved = convolved.clamp(max=self.ceiling)
         return _pool(convolved) if self.max_pool else convolved
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..handcoded.sparse import convolve, taps
 from ..policy import Policy
-from .nca import NCA, _pool
+from .nca import NCA
 
 FEW = 0.05
 """The largest fraction of weights that are not zero with which a network is run so."""
@@ -33,8 +33,7 @@ class SparseNCA(Policy):
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         """One iteration."""
-        convolved = self._model.activation(convolve(maze, state.clamp(min=0), self._taps))
-        return _pool(convolved) if self._model.max_pool else convolved
+        return self._model.bounded(convolve(maze, state.clamp(min=0), self._taps))
 
 
 def run_sparsely(policy: Policy) -> Policy:

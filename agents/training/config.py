@@ -26,6 +26,7 @@ OPTIONS = (
     "shared_weights",
     "max_pool",
     "skip_connections",
+    "ceiling",
     "traversable_edges_only",
     "edge_features",
     "n_nodes",
@@ -58,6 +59,8 @@ class TrainingConfig:
     """NCA: one channel becomes its maximum over the map, another the maximum over channels."""
     skip_connections: bool | None = None
     """NCA: feed the maze in at every iteration, not only at the first."""
+    ceiling: float | None = None
+    """NCA: the largest number in a state, so that none can grow for ever; None for no bound."""
     traversable_edges_only: bool | None = None
     """GCN: messages between free tiles only, or over the full grid."""
     edge_features: bool | None = None

@@ -37,6 +37,8 @@ KERNELS: list[dict[str, Any]] = [
     {"max_pool": True},
     {"max_pool": True, "cut_corners": True, "n_layers": 6},
     {"max_pool": True, "kernel_size": 5, "n_layers": 9, "skip_connections": False},
+    {"ceiling": 0.75},
+    {"ceiling": 0.75, "n_layers": 6, "max_pool": True},
 ]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
 CHANNELS = [1, 5, 8, 17, 24]
@@ -194,6 +196,7 @@ def test_states_and_gradients_are_autograds_for_any_network(data):
         n_layers=draw(st.none() | st.integers(1, 9), "layers"),
         skip_connections=draw(st.booleans(), "skip connections"),
         max_pool=draw(st.booleans(), "max_pool"),
+        ceiling=draw(st.sampled_from([None, 0.6, 3]), "ceiling"),
     )
     size = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), "mazes, height, width")
     keep = tuple(sorted(draw(st.sets(st.integers(1, 7), min_size=1), "keep")))
@@ -297,6 +300,19 @@ def test_states_are_clipped_and_gradients_stop_there(n_layers, max_pool):
     check(nca, maze, None, 0, (4, 5), tolerance=1e-3)
     states = unroll(nca, maze, 5, [4, 5])
     assert 0.1 < (states[0].abs() == STATE_LIMIT).double().mean() < 0.9
+
+
+@pytest.mark.parametrize("n_layers", [None, 5])
+def test_no_state_exceeds_a_ceiling(n_layers):
+    free, bounded = (network(24, gain=8, n_layers=n_layers, ceiling=ceiling) for ceiling in (None, 2))
+    maze = mazes(4, 5, 5)
+    with torch.no_grad():
+        assert unroll(free, maze, 60, [60])[0].max() > 1e6
+        states = unroll(bounded, maze, 60, [5, 60])
+    for state in states:
+        assert 0.1 < (state == 2).double().mean() < 0.9
+        assert state.max() == 2
+    assert (states[0] < 0).any() == (n_layers == 5)
 
 
 @pytest.mark.parametrize("max_pool", [False, True])

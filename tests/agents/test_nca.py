@@ -42,6 +42,8 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
             out[:, row, col] = total
     if nca.n_layers is None or step != nca.n_layers - 1:
         out = np.maximum(out, 0)
+    if nca.ceiling is not None:
+        out = np.minimum(out, nca.ceiling)
     if nca.max_pool:
         over_channels = out.max(axis=0)
         out[-2] = out[-2].max()
@@ -86,6 +88,8 @@ def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
         {"shared_weights": False, "skip_connections": False, "max_pool": True},
         {"n_tiles": 2, "max_pool": True},
         {"n_layers": None, "kernel_size": 5},
+        {"ceiling": 0.6},
+        {"n_tiles": 2, "max_pool": True, "ceiling": 0.6},
     ],
 )
 def test_iterations_are_those_of_the_equation(arguments):
@@ -210,6 +214,11 @@ def test_channels_have_names():
         ({"n_layers": None, "shared_weights": False}, "n_layers must be a number if weights are not shared"),
         ({"cut_corners": 1}, "cut_corners must be True or False, got 1"),
         ({"max_pool": None}, "max_pool must be True or False, got None"),
+        ({"ceiling": 0.5}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.5"),
+        ({"ceiling": float("nan")}, "ceiling must be a number above 0.5"),
+        ({"ceiling": 2e7}, "ceiling must be a number above 0.5"),
+        ({"ceiling": True}, "ceiling must be a number above 0.5"),
+        ({"ceiling": "3"}, "ceiling must be a number above 0.5"),
         ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["path", "a", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),

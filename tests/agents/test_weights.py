@@ -17,7 +17,7 @@ from maze_nca_gym.agents.weights import KIND, MODELS, load_model, register_model
 ARGUMENTS = [
     {"n_tiles": 4, "n_channels": 5},
     {"n_tiles": 4, "n_channels": 4, "n_layers": None, "channel_names": ["path", "ä", "b", "c"]},
-    {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True},
+    {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True, "ceiling": 3.0},
     {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_layers": 3, "skip_connections": False},
 ]
 

@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from . import pooling, sparse
-from .vectors import LANES, LIMIT, ZERO, Code, Value
+from .vectors import LANES, ZERO, Code, Value
 
 HEIGHT = 6
 """Tiles, or rows of the gradient of the weights, that a block works on."""
@@ -56,14 +56,15 @@ def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
 
 
 def _write_step_back(code: Code, width: int, arguments: list[Value]) -> None:
-    state, out, places, *others = arguments
+    state, out, places, most, *others = arguments
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
     sums = code.variables([[ZERO] * width for _ in spots])
     _convolve(code, sums, spots, others)
+    bound = code.spread(most)
     for spot, row in zip(spots, sums, strict=True):
         for v, total in enumerate(row):
             value = code.load(code.forward(state, spot), v * LANES)
-            gradient = code.where_between(value, ZERO, LIMIT, code.builder.load(total))
+            gradient = code.where_between(value, ZERO, bound, code.builder.load(total))
             code.store(gradient, code.forward(out, spot), v * LANES)
 
 
@@ -105,15 +106,15 @@ def step_2(typing, share, out, places, least, most, x, weights, taps, n_taps, de
 
 
 @intrinsic
-def step_back_1(typing, state, out, places, gradient, weights, taps, n_taps, depth):
+def step_back_1(typing, state, out, places, most, gradient, weights, taps, n_taps, depth):
     """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 1, (state, out, places, gradient, weights, taps, n_taps, depth))
+    return _expansion(_write_step_back, 1, (state, out, places, most, gradient, weights, taps, n_taps, depth))
 
 
 @intrinsic
-def step_back_2(typing, state, out, places, gradient, weights, taps, n_taps, depth):
+def step_back_2(typing, state, out, places, most, gradient, weights, taps, n_taps, depth):
     """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 2, (state, out, places, gradient, weights, taps, n_taps, depth))
+    return _expansion(_write_step_back, 2, (state, out, places, most, gradient, weights, taps, n_taps, depth))
 
 
 @intrinsic
@@ -159,9 +160,11 @@ def step_sparse(typing, share, out, least, most, weights, channels, x, joined, n
 
 
 @intrinsic
-def step_back_sparse(typing, state, out, weights, channels, gradient, joined, n):
+def step_back_sparse(typing, state, out, most, weights, channels, gradient, joined, n):
     """Write some channels of the gradient of a tile from that of the next state."""
-    return sparse.expansion(sparse.write_step_back, (state, out, weights, channels, gradient, joined, n), types.void)
+    return sparse.expansion(
+        sparse.write_step_back, (state, out, most, weights, channels, gradient, joined, n), types.void
+    )
 
 
 @intrinsic

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maze_nca_gym.dynamics import STATE_LIMIT
+
 from .compiling import compiled
 from .layout import Floats, Integers, Layout, zeros
 
@@ -33,6 +35,7 @@ class Plan:
         n_seen: how many iterations, the first ones, see the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
         max_pool: whether the last two channels become maxima, see `NCA`.
+        ceiling: the largest number that an iteration leaves.
     """
 
     layout: Layout
@@ -41,13 +44,15 @@ class Plan:
     n_seen: int
     unbounded: int
     max_pool: bool
+    ceiling: float
 
     @property
-    def steps(self) -> tuple[int, int, Integers, int]:
-        """For the kernels: what is seen, what is unbounded, where each state belongs among those kept, what pools."""
+    def steps(self) -> tuple[int, int, Integers, int, np.float32, np.float32]:
+        """For the kernels: what is seen and unbounded, where each kept state belongs, what pools, and bounds."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
-        return self.n_seen, self.unbounded, kept, self.layout.n_channels if self.max_pool else 0
+        bounds = np.float32(-STATE_LIMIT), np.float32(self.ceiling)
+        return self.n_seen, self.unbounded, kept, self.layout.n_channels if self.max_pool else 0, *bounds
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
         """Memory for what the channels of maxima are before these are taken, of n rollouts."""

@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from maze_nca_gym.dynamics import STATE_LIMIT
-
 from . import blocks
 from .blocks import HEIGHT
 from .sparse import CHANNEL, OCTET, ORDERS, TAPS, WIDTH
 from .vectors import LANES
 
 LAST_PLACE = 2**CHANNEL - 1
-LIMIT = np.float32(STATE_LIMIT)
 INFINITY = np.float32(np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)
 CHUNK = 72
@@ -34,7 +31,7 @@ SPARSE_CHUNK = 160
 """The same for sparse states, with more of the gradients and less of the states."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
-STEPS = "i8, i8, i8[::1], i8"
+STEPS = "i8, i8, i8[::1], i8, f4, f4"
 WEIGHTS = "f4[::1], f4[::1], i8"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
 FORWARD = f"void(i8, i8, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
@@ -86,13 +83,13 @@ def step(share, x, weights, form, depth, least, most, out):
                 blocks.step_1(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth)
 
 
-def bound(share, least, out):
+def bound(share, least, most, out):
     """The state after one of zeros; what is fed in may be cut off in its place."""
     for i in range(len(share)):
-        out[i] = min(max(share[i], least), LIMIT)
+        out[i] = min(max(share[i], least), most)
 
 
-def step_back(x, gradient, weights, form, out):
+def step_back(x, gradient, weights, form, most, out):
     """The gradient of a state from that of the next one, where the state lies between its bounds."""
     places, taps, channels = form[0], form[1], form[4]
     for first in range(0, channels, 2 * LANES):
@@ -100,17 +97,17 @@ def step_back(x, gradient, weights, form, out):
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
             if first + LANES < channels:
-                blocks.step_back_2(s, o, p, address(gradient, 0), w, place(taps, 0), len(taps), channels)
+                blocks.step_back_2(s, o, p, most, address(gradient, 0), w, place(taps, 0), len(taps), channels)
             else:
-                blocks.step_back_1(s, o, p, address(gradient, 0), w, place(taps, 0), len(taps), channels)
+                blocks.step_back_1(s, o, p, most, address(gradient, 0), w, place(taps, 0), len(taps), channels)
 
 
-def add_inside(gradients, least, x, places, flat):
+def add_inside(gradients, least, most, x, places, flat):
     """Add (n_tiles, C) gradients to a map where the state lies between its bounds."""
     for tile in range(gradients.shape[0]):
         for channel in range(gradients.shape[1]):
             index = places[tile] + channel
-            if least < x[index] < LIMIT:
+            if least < x[index] < most:
                 flat[index] += gradients[tile, channel]
 
 
@@ -199,7 +196,7 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
             blocks.step_sparse(a, o, least, most, w, channels, address(x, 0), j, n)
 
 
-def step_back_sparse(x, gradient, entries, starts, weights, form, out):
+def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
     """`step_back` from the entries of the gradient."""
     places, channels, taps = form[0], form[4], form[6]
     joined = np.empty(len(taps) * channels + OCTET, np.int64)
@@ -209,7 +206,7 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, out):
         n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
         for first in range(0, channels, WIDTH):
             a, o, w = address(x, p + first), address(out, p + first), address(weights, first)
-            blocks.step_back_sparse(a, o, w, channels, address(gradient, 0), j, n)
+            blocks.step_back_sparse(a, o, most, w, channels, address(gradient, 0), j, n)
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
@@ -247,6 +244,8 @@ def forward(
     unbounded,
     kept,
     n_pooled,
+    lowest,
+    most,
     outs,
 ):
     """Roll out one maze.
@@ -267,6 +266,8 @@ def forward(
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
         kept: (n_steps + 1,), where in `outs` the state after each number of steps belongs, or -1.
         n_pooled: how many channels take part in maxima, those of the network, or 0 where there are none.
+        lowest: of what a step without a ReLU leaves.
+        most: of what any step leaves.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
     places, channels, depth = form[0], form[4], form[5]
@@ -286,15 +287,15 @@ def forward(
             step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share)
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
         if 0 <= unbounded == index - 1:
-            bound(x, ZERO, positive)
+            bound(x, ZERO, most, positive)
             x = positive
-        least = -LIMIT if index == unbounded else ZERO
+        least = lowest if index == unbounded else ZERO
         if index == 0 and not len(state):
-            bound(share, least, out)
+            bound(share, least, most, out)
         elif compress(x, channels, most_active, entries, starts):
-            step_sparse(share, x, entries, starts, rows_of_weights, form, least, LIMIT, out)
+            step_sparse(share, x, entries, starts, rows_of_weights, form, least, most, out)
         else:
-            step(share, x, weights, form, channels, least, LIMIT, out)
+            step(share, x, weights, form, channels, least, most, out)
         if n_pooled:
             pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
         if kept[index + 1] >= 0:
@@ -303,7 +304,7 @@ def forward(
 
 def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen,
-    unbounded, kept, n_pooled, input_sums, sums
+    unbounded, kept, n_pooled, lowest, most, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -323,6 +324,8 @@ def backward(
         unbounded: as in `forward`.
         kept: as in `forward`.
         n_pooled: as in `forward`.
+        lowest: as in `forward`.
+        most: as in `forward`.
         input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
         sums: (rows, channels), has that of the weights of the state added.
     """
@@ -337,15 +340,16 @@ def backward(
     for index in range(len(kept) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
         if index < len(kept) - 2 and compress(there, channels, most_active, entries, starts):
-            step_back_sparse(out, there, entries, starts, rows_of_weights, form, here)
+            step_back_sparse(out, there, entries, starts, rows_of_weights, form, most, here)
         elif index < len(kept) - 2:
-            step_back(out, there, weights, form, here)
+            step_back(out, there, weights, form, most, here)
         if kept[index + 1] >= 0:
-            add_inside(gradients[kept[index + 1], maze], -LIMIT if index == unbounded else ZERO, out, places, here)
+            least = lowest if index == unbounded else ZERO
+            add_inside(gradients[kept[index + 1], maze], least, most, out, places, here)
         if n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
         if 0 <= unbounded == index - 1:
-            bound(x, ZERO, positive)
+            bound(x, ZERO, most, positive)
             x = positive
         if (index or has_state) and compress(x, channels, most_active, entries, starts):
             weigh_sparse(x, here, entries, starts, form, sums)

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from .vectors import LANES, LIMIT, ZERO, Code, Value
+from .vectors import LANES, ZERO, Code, Value
 
 WIDTH = 32
 """Floats that a loop adds up at once."""
@@ -100,13 +100,14 @@ def write_step(code: Code, share: Value, out: Value, least: Value, most: Value, 
         code.store(code.between(code.builder.load(total), *bounds), out, first)
 
 
-def write_step_back(code: Code, state: Value, out: Value, *others: Value) -> None:
+def write_step_back(code: Code, state: Value, out: Value, most: Value, *others: Value) -> None:
     """Write `WIDTH` channels of the gradient of a tile from that of the next state."""
     sums = code.variables([[ZERO for _ in _FIRSTS]])[0]
     _gather(code, sums, *others)
+    bound = code.spread(most)
     for first, total in zip(_FIRSTS, sums, strict=True):
         value = code.load(state, first)
-        code.store(code.where_between(value, ZERO, LIMIT, code.builder.load(total)), out, first)
+        code.store(code.where_between(value, ZERO, bound, code.builder.load(total)), out, first)
 
 
 def write_weigh(

@@ -13,8 +13,6 @@ import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils
 
-from maze_nca_gym.dynamics import STATE_LIMIT
-
 LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) else 8
 """Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
@@ -29,7 +27,7 @@ def constant(number: float) -> Value:
     return ir.Constant(VECTOR, [float(number)] * LANES)
 
 
-LIMIT, ZERO = constant(STATE_LIMIT), constant(0)
+ZERO = constant(0)
 
 
 class Code:

@@ -444,6 +444,7 @@ OPTIONS = {
     "shared_weights": st.sampled_from((None, True, False)),
     "max_pool": st.sampled_from((None, True)),
     "skip_connections": st.sampled_from((None, True, False)),
+    "ceiling": st.sampled_from((None, 0.7, 2)),
     "traversable_edges_only": st.sampled_from((None, False)),
     "edge_features": st.sampled_from((None, True)),
     "n_nodes": st.sampled_from((None, 3)),
@@ -487,7 +488,7 @@ EVOLUTION = {
 }
 POOLED = {"pool_size": st.sampled_from((8, 9)), "model": st.just("NCA"), "n_levels": st.none()}
 OPTIONS_OF = {
-    "NCA": ("kernel_size", "cut_corners", "shared_weights", "max_pool", "skip_connections"),
+    "NCA": ("kernel_size", "cut_corners", "shared_weights", "max_pool", "skip_connections", "ceiling"),
     "GCN": ("shared_weights", "traversable_edges_only"),
     "GAT": ("shared_weights", "edge_features"),
     "MLP": ("n_nodes",),
