@@ -97,6 +97,8 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"n_layers": 0}, "n_layers must be from 1 to 4,096, got 0"),
         ({"n_layers": 4097}, "n_layers must be from 1 to 4,096, got 4097"),
         ({"n_layers": None}, "n_layers must be a number unless there is a pool"),
+        ({"ceiling": 0.3}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.3"),
+        ({"model": "GCN", "cut_corners": None, "ceiling": 3}, "a model of class GCN has no option ceiling"),
         ({"n_layers": None, "model": "GCN"}, "n_layers must be a number for a model of class GCN"),
         ({"model": "MLP", "sizes": (8, 9)}, r"an MLP is built for one size, got sizes \(8, 9\)"),
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
