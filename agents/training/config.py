@@ -18,6 +18,7 @@ from ..policy import PATH, Policy
 from ..weights import MODELS, model_class, shapes_of
 from .checks import check, check_values
 from .draws import torch_draws
+from .start import begin_with
 
 TILES_OF_TASK = {task: n_tiles for n_tiles, task in TASK_OF_TILES.items()}
 OPTIONS = (
@@ -67,6 +68,10 @@ class TrainingConfig:
     """GAT: attention also reads the direction of each edge."""
     n_nodes: int | None = None
     """MLP: width of its hidden layer."""
+
+    start_from: str | None = None
+    """NCA: name of a network that ships, without max-pooling, which the first channels do at first; the others get
+    random weights and do not reach these yet. None for random weights alone."""
 
     families: tuple[str, ...] = ("random",)
     """Families of levels, of those that policies are tested on; every batch has equal parts of each."""
@@ -166,6 +171,8 @@ class TrainingConfig:
         self.population_config  # noqa: B018 - raises ValueError where it refuses an option
         one_layer = self.model_options | ({} if self.n_layers is None else {"n_layers": 1})
         shapes_of(model_class(self.model), one_layer)  # raises ValueError where the model refuses an option
+        if self.start_from is not None:
+            self.make_model()  # raises ValueError where the network does not fit
 
     @property
     def n_fresh(self) -> int:
@@ -212,10 +219,16 @@ class TrainingConfig:
         return options | ({"size": self.sizes[0]} if "size" in known else {})
 
     def make_model(self) -> Policy:
-        """The model with its initial weights."""
+        """The model with its initial weights.
+
+        Raises:
+            ValueError: the network to start from is unknown or does not fit.
+        """
         generator = torch_draws(self.seed, "weights")
         model = cast(Policy, cast(Any, model_class(self.model))(**self.model_options, generator=generator))
-        if isinstance(model, NCA) and model.n_layers is None:
+        if self.start_from is not None:
+            begin_with(model, self.start_from)
+        elif isinstance(model, NCA) and model.n_layers is None:
             with torch.no_grad():
                 model.biases[0][PATH] = FIRST_PATH_BIAS
         return model
