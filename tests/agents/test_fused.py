@@ -134,7 +134,9 @@ NEVER, ALWAYS = -1, 1
 
 @pytest.mark.parametrize("share", [NEVER, layout.SPARSE, ALWAYS])
 @pytest.mark.parametrize("arguments", KERNELS, ids=str)
-@pytest.mark.parametrize(("n_channels", "size"), [(32, (6, 5)), (27, (3, 11)), (60, (1, 4)), (64, (4, 1))])
+@pytest.mark.parametrize(
+    ("n_channels", "size"), [(32, (6, 5)), (27, (3, 11)), (60, (1, 4)), (64, (4, 1)), (43, (2, 7)), (16, (5, 4))]
+)
 def test_sparse_states_and_their_gradients_are_autograds(share, arguments, n_channels, size):
     with sparse_up_to(share):
         check(network(n_channels, **arguments), mazes(2, *size), None, 0)
@@ -148,12 +150,12 @@ def results(nca: NCA, maze: Tensor, state: Tensor | None, share: float) -> list[
 
 
 @pytest.mark.parametrize("arguments", [*KERNELS, {"kernel_size": 7}], ids=str)
-@pytest.mark.parametrize("bias", [-0.1, 0, 0.4])
-def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias):
-    nca, maze = network(32, **arguments), mazes(5, 14, 15)  # more tiles than a chunk
+@pytest.mark.parametrize(("bias", "n_channels"), [(-0.1, 32), (0, 32), (0.4, 32), (0.4, 48)])
+def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias, n_channels):
+    nca, maze = network(n_channels, **arguments), mazes(5, 14, 15)  # more tiles than a chunk
     with torch.no_grad():
         nca.biases[0].fill_(bias)
-    state = noise(5, 32, 14, 15) if bias == 0 else None
+    state = noise(5, n_channels, 14, 15) if bias == 0 else None
     dense = results(nca, maze, state, NEVER)
     for share in (0.05, layout.SPARSE, 0.5, ALWAYS):
         assert all(map(torch.equal, results(nca, maze, state, share), dense))

@@ -1,13 +1,14 @@
 """The innermost loops, written so that all their sums stay in vector registers; importing this imports numba.
 
 numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
-number in a name is that of the vectors of channels that it writes; what has none is for sparse states, see `sparse`, or
-for maxima, see `pooling`.
+number in a name is that of the vectors of channels that it writes, or of `sparse.WIDTH`s; what has none is for maxima,
+see `pooling`, or for the entries of sparse states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 from numba import types
@@ -154,20 +155,40 @@ def join(typing, entries, starts, tile, taps, n_taps, channels, joined):
 
 
 @intrinsic
-def step_sparse(typing, share, out, least, most, weights, channels, x, joined, n):
+def step_sparse_1(typing, share, out, least, most, weights, channels, x, joined, n):
     """Write some channels of the next state of a tile."""
-    return sparse.expansion(sparse.write_step, (share, out, least, most, weights, channels, x, joined, n), types.void)
+    write = partial(sparse.write_step, 1)
+    return sparse.expansion(write, (share, out, least, most, weights, channels, x, joined, n), types.void)
 
 
 @intrinsic
-def step_back_sparse(typing, state, out, most, weights, channels, gradient, joined, n):
+def step_sparse_2(typing, share, out, least, most, weights, channels, x, joined, n):
+    """Write some channels of the next state of a tile."""
+    write = partial(sparse.write_step, 2)
+    return sparse.expansion(write, (share, out, least, most, weights, channels, x, joined, n), types.void)
+
+
+@intrinsic
+def step_back_sparse_1(typing, state, out, most, weights, channels, gradient, joined, n):
     """Write some channels of the gradient of a tile from that of the next state."""
-    return sparse.expansion(
-        sparse.write_step_back, (state, out, most, weights, channels, gradient, joined, n), types.void
-    )
+    write = partial(sparse.write_step_back, 1)
+    return sparse.expansion(write, (state, out, most, weights, channels, gradient, joined, n), types.void)
 
 
 @intrinsic
-def weigh_sparse(typing, x, gradient, taps, out, step, places, n):
+def step_back_sparse_2(typing, state, out, most, weights, channels, gradient, joined, n):
+    """Write some channels of the gradient of a tile from that of the next state."""
+    write = partial(sparse.write_step_back, 2)
+    return sparse.expansion(write, (state, out, most, weights, channels, gradient, joined, n), types.void)
+
+
+@intrinsic
+def weigh_sparse_1(typing, x, gradient, taps, out, step, places, n):
     """Add to one row of the gradient of the weights for each of `TAPS` taps, `step` floats apart."""
-    return sparse.expansion(sparse.write_weigh, (x, gradient, taps, out, step, places, n), types.void)
+    return sparse.expansion(partial(sparse.write_weigh, 1), (x, gradient, taps, out, step, places, n), types.void)
+
+
+@intrinsic
+def weigh_sparse_2(typing, x, gradient, taps, out, step, places, n):
+    """Add to one row of the gradient of the weights for each of `TAPS` taps, `step` floats apart."""
+    return sparse.expansion(partial(sparse.write_weigh, 2), (x, gradient, taps, out, step, places, n), types.void)

@@ -191,9 +191,12 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
     for index in range(len(places)):
         p = places[index]
         n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
-        for first in range(0, channels, WIDTH):
+        for first in range(0, channels, 2 * WIDTH):
             a, o, w = address(share, p + first), address(out, p + first), address(weights, first)
-            blocks.step_sparse(a, o, least, most, w, channels, address(x, 0), j, n)
+            if first + WIDTH < channels:
+                blocks.step_sparse_2(a, o, least, most, w, channels, address(x, 0), j, n)
+            else:
+                blocks.step_sparse_1(a, o, least, most, w, channels, address(x, 0), j, n)
 
 
 def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
@@ -204,9 +207,12 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
     for index in range(len(places)):
         p = places[index]
         n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
-        for first in range(0, channels, WIDTH):
+        for first in range(0, channels, 2 * WIDTH):
             a, o, w = address(x, p + first), address(out, p + first), address(weights, first)
-            blocks.step_back_sparse(a, o, most, w, channels, address(gradient, 0), j, n)
+            if first + WIDTH < channels:
+                blocks.step_back_sparse_2(a, o, most, w, channels, address(gradient, 0), j, n)
+            else:
+                blocks.step_back_sparse_1(a, o, most, w, channels, address(gradient, 0), j, n)
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
@@ -220,12 +226,16 @@ def weigh_sparse(x, gradient, entries, starts, form, out):
             channel = entries[index] >> CHANNEL
             places[channel, counts[channel]] = (entries[index] & LAST_PLACE) - channel
             counts[channel] += 1
-        for first in range(0, channels, WIDTH):
+        for first in range(0, channels, 2 * WIDTH):
             for tap in range(0, len(groups), TAPS):
                 for channel in range(channels):
                     o = address(out, (tap * channels + channel) * channels + first)
                     p, n, t = place(places, channel * SPARSE_CHUNK), counts[channel], place(groups, tap)
-                    blocks.weigh_sparse(address(x, channel), address(gradient, first), t, o, channels * channels, p, n)
+                    s, g, step_of_taps = address(x, channel), address(gradient, first), channels * channels
+                    if first + WIDTH < channels:
+                        blocks.weigh_sparse_2(s, g, t, o, step_of_taps, p, n)
+                    else:
+                        blocks.weigh_sparse_1(s, g, t, o, step_of_taps, p, n)
 
 
 def forward(

@@ -16,8 +16,8 @@ from numba import types
 
 from .vectors import LANES, ZERO, Code, Value
 
-WIDTH = 32
-"""Floats that a loop adds up at once."""
+WIDTH = 16
+"""Floats of the narrow loops, of which all channels must be a multiple; the wide ones, which are faster, take two."""
 TAPS = 3
 """Taps whose weights get their gradients at once: their sums fill 12 of the 16 registers of AVX2."""
 OCTET = 8
@@ -32,7 +32,6 @@ ORDERS = np.array(
 
 _BYTES, _ENTRIES = ir.VectorType(ir.IntType(8), OCTET), ir.VectorType(ir.IntType(64), OCTET)
 _FLOATS = ir.VectorType(ir.FloatType(), OCTET)
-_FIRSTS = range(0, WIDTH, LANES)
 
 
 def write_compress(code: Code, x: Value, place: Value, channels: Value, entries: Value, orders: Value) -> Value:
@@ -81,51 +80,57 @@ def write_join(
     return build.ashr(build.sub(build.load(end), joined), code.integer(3))
 
 
+def _firsts(n_widths: int) -> range:
+    """Where the vectors of a loop begin."""
+    return range(0, n_widths * WIDTH, LANES)
+
+
 def _gather(code: Code, sums: list[Value], weights: Value, channels: Value, x: Value, joined: Value, n: Value) -> None:
     """Add the products of the entries that a tile reads, and of the rows of the weights that they meet."""
-    build = code.builder
+    build, firsts = code.builder, range(0, len(sums) * LANES, LANES)
     with code.loop(n) as index:
         entry = code.load_integer(joined, index)
         row = code.forward(weights, build.mul(build.lshr(entry, code.integer(CHANNEL)), channels))
         number = code.load_spread(code.forward(x, build.and_(entry, code.integer(2**CHANNEL - 1))))
-        code.add_products([sums], [number], [code.load(row, first) for first in _FIRSTS])
+        code.add_products([sums], [number], [code.load(row, first) for first in firsts])
 
 
-def write_step(code: Code, share: Value, out: Value, least: Value, most: Value, *others: Value) -> None:
-    """Write `WIDTH` channels of the next state of a tile."""
-    sums = code.variables([[code.load(share, first) for first in _FIRSTS]])[0]
+def write_step(n_widths: int, code: Code, share: Value, out: Value, least: Value, most: Value, *others: Value) -> None:
+    """Write some channels of the next state of a tile."""
+    sums = code.variables([[code.load(share, first) for first in _firsts(n_widths)]])[0]
     _gather(code, sums, *others)
     bounds = code.spread(least), code.spread(most)
-    for first, total in zip(_FIRSTS, sums, strict=True):
+    for first, total in zip(_firsts(n_widths), sums, strict=True):
         code.store(code.between(code.builder.load(total), *bounds), out, first)
 
 
-def write_step_back(code: Code, state: Value, out: Value, most: Value, *others: Value) -> None:
-    """Write `WIDTH` channels of the gradient of a tile from that of the next state."""
-    sums = code.variables([[ZERO for _ in _FIRSTS]])[0]
+def write_step_back(n_widths: int, code: Code, state: Value, out: Value, most: Value, *others: Value) -> None:
+    """Write some channels of the gradient of a tile from that of the next state."""
+    sums = code.variables([[ZERO for _ in _firsts(n_widths)]])[0]
     _gather(code, sums, *others)
     bound = code.spread(most)
-    for first, total in zip(_FIRSTS, sums, strict=True):
+    for first, total in zip(_firsts(n_widths), sums, strict=True):
         value = code.load(state, first)
         code.store(code.where_between(value, ZERO, bound, code.builder.load(total)), out, first)
 
 
 def write_weigh(
-    code: Code, x: Value, gradient: Value, taps: Value, out: Value, step: Value, places: Value, n: Value
+    n_widths: int, code: Code, x: Value, gradient: Value, taps: Value, out: Value, step: Value, places: Value, n: Value
 ) -> None:
-    """Add to `WIDTH` channels of one row of the gradient of the weights for each of `TAPS` taps."""
+    """Add to some channels of one row of the gradient of the weights for each of `TAPS` taps."""
+    firsts = _firsts(n_widths)
     build, numbers = code.builder, [code.integer(tap) for tap in range(TAPS)]
     outs = [code.forward(out, build.mul(step, tap)) for tap in numbers]
     starts = [code.forward(gradient, code.load_integer(taps, tap)) for tap in numbers]
-    sums = code.variables([[code.load(address, first) for first in _FIRSTS] for address in outs])
+    sums = code.variables([[code.load(address, first) for first in firsts] for address in outs])
     with code.loop(n) as index:
         place = code.load_integer(places, index)
         number = code.load_spread(code.forward(x, place))
         for start, row in zip(starts, sums, strict=True):
             here = code.forward(start, place)
-            code.add_products([row], [number], [code.load(here, first) for first in _FIRSTS])
+            code.add_products([row], [number], [code.load(here, first) for first in firsts])
     for address, row in zip(outs, sums, strict=True):
-        for first, total in zip(_FIRSTS, row, strict=True):
+        for first, total in zip(firsts, row, strict=True):
             code.store(build.load(total), address, first)
 
 
