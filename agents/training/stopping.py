@@ -9,25 +9,46 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_asked: list[threading.Event] = []
-"""The event that signals set, if there is one."""
+
+
+class Flag:
+    """Whether something was asked for.
+
+    Not a `threading.Event`, whose lock a handler would wait for without end that another signal has interrupted while
+    it held it: `timeout`, for one, sends two at once.
+    """
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """It was."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Whether it was."""
+        return self._set
+
+
+_asked: list[Flag] = []
+"""The flag that signals set, if there is one."""
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
+def asked_to_stop() -> Iterator[Flag]:
+    """A flag that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
 
     A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
-    gets signals, nothing sets the event. Within another such block it is the other's: who prepares a run in one, as
+    gets signals, nothing sets the flag. Within another such block it is the other's: who prepares a run in one, as
     by reading its checkpoint, need not fear for what a library makes of an exception out of nowhere.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield threading.Event()
+        yield Flag()
         return
     if _asked:
         yield _asked[0]
         return
-    asked = threading.Event()
+    asked = Flag()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT and asked.is_set():

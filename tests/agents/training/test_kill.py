@@ -150,6 +150,26 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
             signal.raise_signal(signal.SIGINT)
 
 
+STORM = """
+import signal, sys
+from maze_nca_gym.agents.training.stopping import asked_to_stop
+
+def again(frame, event, argument):
+    signal.raise_signal(signal.SIGTERM)
+
+with asked_to_stop() as asked:
+    sys.setprofile(again)  # another signal at every call and return within the handler
+    signal.raise_signal(signal.SIGTERM)
+    sys.setprofile(None)
+    print(asked.is_set())
+"""
+
+
+def test_signals_that_interrupt_each_other_do_not_hang():
+    done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
     state, before = started(), signal.getsignal(signal.SIGINT)
     with asked_to_stop() as outer:
