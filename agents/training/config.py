@@ -267,34 +267,49 @@ _PAPER = TrainingConfig(
 
 _PAPER_DIAMETER = replace(_PAPER, task="diameter", cut_corners=False, max_pool=True)
 
+_FAST = TrainingConfig(
+    n_channels=32,
+    n_layers=40,
+    cut_corners=True,
+    long_fraction=0.5,
+    n_updates=14_000,
+    loss_at=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    learning_rate=4e-3,
+    schedule="one-cycle",
+    ema_decay=0.998,
+)
+
 PRESETS: dict[str, TrainingConfig] = {
     "paper-shortest-path": _PAPER,
     "paper-diameter": _PAPER_DIAMETER,
     "paper-shortest-path-evolved": replace(_PAPER, evolve=True),
     "paper-diameter-evolved": replace(_PAPER_DIAMETER, evolve=True),
-    "fast": TrainingConfig(
-        n_channels=32,
-        n_layers=40,
-        cut_corners=True,
-        long_fraction=0.5,
-        n_updates=14_000,
-        loss_at=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-        learning_rate=4e-3,
-        schedule="one-cycle",
-        ema_decay=0.998,
+    "fast": _FAST,
+    "fast-diameter": replace(
+        _FAST,
+        task="diameter",
+        n_channels=48,
+        n_layers=48,
+        max_pool=True,
+        ceiling=3.0,
+        sizes=(10, 16),
+        n_updates=8_500,
+        optimiser="soap",
+        learning_rate=2e-3,
     ),
     "extrapolate": TrainingConfig(
-        n_channels=32,
+        n_channels=48,
         n_layers=None,
         cut_corners=True,
+        ceiling=3.0,
         families=("random", "sparse", "perfect", "loops"),
-        sizes=(12, 20),
+        sizes=(12, 24),
         long_fraction=0.5,
         n_updates=16_000,
         loss_at=(0.25, 0.5, 0.75, 1.0),
         loss_after=1.0,
         optimiser="soap",
-        learning_rate=5e-3,
+        learning_rate=4e-3,
         schedule="one-cycle",
         ema_decay=0.999,
         pool_size=2_048,
@@ -305,7 +320,7 @@ PRESETS: dict[str, TrainingConfig] = {
     ),
 }
 """Name -> configuration. `paper-...` are the paper's best on a fixed training set, `...-evolved` on one that evolves,
-`fast` is ours for one size and `extrapolate` for every size and family."""
+`fast` and `fast-diameter` are ours for one size and `extrapolate` for every size and family."""
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:

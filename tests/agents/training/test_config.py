@@ -36,7 +36,8 @@ EVOLVING = TrainingConfig(evolve=True, n_levels=64, mutation="edits", eviction="
         ("paper-shortest-path-evolved", 84_480),
         ("paper-diameter-evolved", 149_760),
         ("fast", 5_760),
-        ("extrapolate", 5_760),
+        ("fast-diameter", 12_000),
+        ("extrapolate", 12_480),
     ],
 )
 def test_presets_have_the_weights_of_the_paper(name, n_weights):
@@ -47,7 +48,7 @@ def test_presets_have_the_weights_of_the_paper(name, n_weights):
 
 
 def test_every_preset_is_tested_above():
-    assert len(PRESETS) == 6
+    assert len(PRESETS) == 7
 
 
 @pytest.mark.parametrize("config", [*PRESETS.values(), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
