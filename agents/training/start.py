@@ -12,7 +12,7 @@ from .checks import check
 
 @torch.no_grad()
 def begin_with(model: Policy, name: str) -> None:
-    """Let the first channels of a model do what a network does that ships; no other channel reaches them at first.
+    """Let the first channels of a model begin with the weights of a network that ships; no other channel reaches them.
 
     Args:
         model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels.
