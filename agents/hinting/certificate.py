@@ -113,6 +113,8 @@ def _check(model: NCA, automaton: Automaton) -> None:
         )
     if model.uses_step:
         raise ValueError("a certificate is for networks whose iterations are all the same")
+    if model.ceiling is not None:
+        raise ValueError(f"a certificate is for networks without a ceiling, got one of {model.ceiling:g}")
 
 
 def _silent(kinds: Kinds, n_rows: int) -> float:

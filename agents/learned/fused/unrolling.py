@@ -114,7 +114,7 @@ def _fused(
     form = layout(model.n_tiles, model.n_channels, *maze.shape[2:], model.kernel_size, tuple(model._taps.tolist()))
     unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step
     n_seen = keep[-1] if model.skip_connections else int(start_step == 0)
-    ceiling = STATE_LIMIT if model.ceiling is None else min(model.ceiling, STATE_LIMIT)
+    ceiling = STATE_LIMIT if model.ceiling is None else model.ceiling
     plan = Plan(form, tuple(keep), n_returned or model.n_channels, n_seen, unbounded, model.max_pool, ceiling)
     parameters = (model.weights[0], model.biases[0])
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
