@@ -15,8 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.dynamics import STATE_LIMIT
-
 from .compiling import compiled
 from .layout import Floats, Integers, Layout, zeros
 
@@ -47,12 +45,12 @@ class Plan:
     ceiling: float
 
     @property
-    def steps(self) -> tuple[int, int, Integers, int, np.float32, np.float32]:
-        """For the kernels: what is seen and unbounded, where each kept state belongs, what pools, and bounds."""
+    def steps(self) -> tuple[int, int, Integers, int, np.float32]:
+        """For the kernels: what is seen and unbounded, where each kept state belongs, what pools, and a bound."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
-        bounds = np.float32(-STATE_LIMIT), np.float32(self.ceiling)
-        return self.n_seen, self.unbounded, kept, self.layout.n_channels if self.max_pool else 0, *bounds
+        n_pooled = self.layout.n_channels if self.max_pool else 0
+        return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.ceiling)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
         """Memory for what the channels of maxima are before these are taken, of n rollouts."""

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from maze_nca_gym.dynamics import STATE_LIMIT
+
 from . import blocks
 from .blocks import HEIGHT
 from .sparse import CHANNEL, OCTET, ORDERS, TAPS, WIDTH
 from .vectors import LANES
 
 LAST_PLACE = 2**CHANNEL - 1
+LOWEST = np.float32(-STATE_LIMIT)
 INFINITY = np.float32(np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)
 CHUNK = 72
@@ -31,7 +34,7 @@ SPARSE_CHUNK = 160
 """The same for sparse states, with more of the gradients and less of the states."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
-STEPS = "i8, i8, i8[::1], i8, f4, f4"
+STEPS = "i8, i8, i8[::1], i8, f4"
 WEIGHTS = "f4[::1], f4[::1], i8"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
 FORWARD = f"void(i8, i8, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
@@ -254,7 +257,6 @@ def forward(
     unbounded,
     kept,
     n_pooled,
-    lowest,
     most,
     outs,
 ):
@@ -276,8 +278,7 @@ def forward(
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
         kept: (n_steps + 1,), where in `outs` the state after each number of steps belongs, or -1.
         n_pooled: how many channels take part in maxima, those of the network, or 0 where there are none.
-        lowest: of what a step without a ReLU leaves.
-        most: of what any step leaves.
+        most: the largest number that a step leaves.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
     places, channels, depth = form[0], form[4], form[5]
@@ -299,7 +300,7 @@ def forward(
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
             x = positive
-        least = lowest if index == unbounded else ZERO
+        least = LOWEST if index == unbounded else ZERO
         if index == 0 and not len(state):
             bound(share, least, most, out)
         elif compress(x, channels, most_active, entries, starts):
@@ -314,7 +315,7 @@ def forward(
 
 def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen,
-    unbounded, kept, n_pooled, lowest, most, input_sums, sums
+    unbounded, kept, n_pooled, most, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -334,7 +335,6 @@ def backward(
         unbounded: as in `forward`.
         kept: as in `forward`.
         n_pooled: as in `forward`.
-        lowest: as in `forward`.
         most: as in `forward`.
         input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
         sums: (rows, channels), has that of the weights of the state added.
@@ -354,7 +354,7 @@ def backward(
         elif index < len(kept) - 2:
             step_back(out, there, weights, form, most, here)
         if kept[index + 1] >= 0:
-            least = lowest if index == unbounded else ZERO
+            least = LOWEST if index == unbounded else ZERO
             add_inside(gradients[kept[index + 1], maze], least, most, out, places, here)
         if n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
