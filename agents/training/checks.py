@@ -178,6 +178,7 @@ def _check_lengths(config: TrainingConfig) -> None:
 def _check_pool(config: TrainingConfig) -> None:
     if not config.pool_size:
         idle = [name for name in ("state_noise", "pool_edited") if getattr(config, name)]
+        idle += [] if config.pool_retry is None else ["pool_retry"]
         check(not idle, f"{', '.join(idle)} needs a pool: set pool_size")
         return
     check(
@@ -193,6 +194,10 @@ def _check_pool(config: TrainingConfig) -> None:
         config.pool_fresh + config.pool_edited <= 1,
         f"pool_fresh and pool_edited are parts of a batch, at most 1 together, got {config.pool_fresh:g} and "
         f"{config.pool_edited:g}",
+    )
+    check(
+        config.pool_retry is None or 0 <= config.pool_retry <= 1024,
+        f"pool_retry must be None or from 0 to 1,024, got {config.pool_retry}",
     )
     least, most = config.pool_steps
     check(1 <= least <= most <= 4096, f"pool_steps must be two numbers from 1 to 4,096, ascending, got {least, most}")

@@ -119,6 +119,10 @@ class TrainingConfig:
     """Part of every batch whose levels get two new walls, gaps, sources or targets while their states stay."""
     pool_steps: tuple[int, int] = (12, 24)
     """Fewest and most iterations of an update with a pool; the number is drawn."""
+    pool_retry: float | None = None
+    """With a pool: a level is due after so many iterations for each tile of its solution, and one update more. If it is
+    wrong then, it starts anew from an empty state; if it is right, it is replaced before others. So hard levels stay
+    and are tried again and again. None: states last, and fresh levels replace any."""
     state_noise: float = 0.0
     """With a pool: standard deviation of what is added to the states before a rollout."""
 

@@ -1,11 +1,16 @@
 """Levels that keep their states from update to update, so that a policy learns to hold and to mend a solution.
 
 (Persistent states as in Mordvintsev et al., "Growing Neural Cellular Automata".)
+
+States that have gone wrong tend to stay so, and nothing in an update leads back to what made them wrong. So where
+levels are tried again, those that are wrong once they are due start anew; those that are due and stayed are solved, and
+make room first. What gathers are hard levels, not stuck states.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -14,12 +19,27 @@ from torch import Tensor
 
 from maze_nca_gym.mutation import mutate
 
+from ..policy import PATH
+from .config import TrainingConfig
 from .data import Batch, is_held_out, solutions
 
 LARGEST = 100.0
 """Of a state's values: those of networks that learn well mostly stay below 10."""
 N_EDITS = 2
 """Of walls, sources or targets, in a level that is edited."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How many iterations a level has to be solved: some for each tile of its solution, and some more."""
+
+    per_tile: float
+    more: int
+
+    @classmethod
+    def of(cls, config: TrainingConfig) -> Patience | None:
+        """Of the levels of a run: `pool_retry`, and another update after that; None if they are not tried again."""
+        return None if config.pool_retry is None else cls(config.pool_retry, config.pool_steps[1])
 
 
 @dataclass(eq=False)
@@ -30,24 +50,37 @@ class StatePool:
         tiles: (P, H, W) uint8, on the CPU like all of it.
         target: (P, H, W) bool.
         states: (P, C, H, W) float32.
-        ages: (P,) int64, the iterations that the states have had since the level came or was edited.
+        ages: (P,) int64, the iterations that the states have had since the level came, was edited or started anew.
+        patience: how long until a level is due; None for ever.
     """
 
     tiles: NDArray[np.uint8]
     target: NDArray[np.bool_]
     states: Tensor
     ages: NDArray[np.int64]
+    patience: Patience | None = None
 
     @classmethod
-    def fresh(cls, batch: Batch, n_channels: int) -> StatePool:
+    def fresh(cls, batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
         """Levels with empty states."""
         n, height, width = batch.tiles.shape
         states = torch.zeros(n, n_channels, height, width)
-        return cls(batch.tiles.copy(), batch.target.copy(), states, np.zeros(n, np.int64))
+        return cls(batch.tiles.copy(), batch.target.copy(), states, np.zeros(n, np.int64), patience)
+
+    def _due(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the members at these places should be solved by now."""
+        if self.patience is None:
+            return np.zeros(len(places), bool)
+        lengths = self.target[places].sum(axis=(1, 2))
+        return cast(NDArray[np.bool_], self.ages[places] >= self.patience.per_tile * lengths + self.patience.more)
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: Batch) -> NDArray[np.int64]:
-        """(n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n."""
+        """(n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n.
+
+        Those that are due come first, and so are replaced first.
+        """
         places = rng.permutation(len(self.tiles))[:n]
+        places = places[np.argsort(~self._due(places), kind="stable")]
         replaced = places[: len(newcomers)]
         self._replace(replaced, newcomers)
         self.states[torch.from_numpy(replaced)] = 0
@@ -73,12 +106,16 @@ class StatePool:
     def put(self, places: NDArray[np.int64], states: Tensor, n_steps: int) -> None:
         """Keep the (n, C, H, W) states that the members at these places have come to after so many more iterations.
 
-        Members whose states have exploded start anew: what they add to a loss would drown all others for long.
+        Members whose states have exploded start anew: what they add to a loss would drown all others for long. So do
+        those that are due and wrong.
         """
         states = states.detach().cpu().float()
-        exploded = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST)
-        self.states[torch.from_numpy(places)] = torch.where(exploded[:, None, None, None], 0.0, states)
-        self.ages[places] = np.where(exploded.numpy(), 0, self.ages[places] + n_steps)
+        exploded = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST).numpy()
+        wrong = ((states[:, PATH] > 0.5).numpy() != self.target[places]).any(axis=(1, 2))
+        self.ages[places] += n_steps
+        anew = exploded | (wrong & self._due(places))
+        self.states[torch.from_numpy(places)] = torch.where(torch.from_numpy(anew)[:, None, None, None], 0.0, states)
+        self.ages[places[anew]] = 0
 
     def tensors(self) -> dict[str, Tensor]:
         """By name, for a checkpoint; `from_tensors` reads them back."""
@@ -90,8 +127,8 @@ class StatePool:
         }
 
     @classmethod
-    def from_tensors(cls, tensors: dict[str, Tensor]) -> StatePool:
+    def from_tensors(cls, tensors: dict[str, Tensor], patience: Patience | None = None) -> StatePool:
         """The pool of what `tensors` gave."""
         tiles, target = tensors["tiles"].to(torch.uint8, copy=True), tensors["target"].to(torch.bool, copy=True)
         states, ages = tensors["states"].to(torch.float32, copy=True), tensors["ages"].to(torch.int64, copy=True)
-        return cls(tiles.numpy(), target.numpy(), states, ages.numpy())
+        return cls(tiles.numpy(), target.numpy(), states, ages.numpy(), patience)

@@ -19,7 +19,7 @@ from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_
 from .config import TrainingConfig
 from .evolution import Evolution
 from .optimisers import OPTIMISERS
-from .pool import StatePool
+from .pool import Patience, StatePool
 
 KIND, CALLED = "maze_nca_gym checkpoint 1", "checkpoint"
 POPULATION = "population"
@@ -121,7 +121,8 @@ class TrainingState:
             state.average.load_state_dict(_under("average", tensors))
         state._load_optimiser(tensors)
         for size in description["pools"]:
-            state.pools[size] = StatePool.from_tensors(_under(f"pool {size}", tensors))
+            levels = _under(f"pool {size}", tensors)
+            state.pools[size] = StatePool.from_tensors(levels, Patience.of(state.config))
         if state.config.evolve:
             state._load_evolution(path, description["evolution"], tensors)
         return state

@@ -13,7 +13,7 @@ from ..policy import PATH
 from .data import Batch, LevelStream
 from .draws import draws, torch_draws
 from .losses import checkpoints, each, in_time, relative
-from .pool import StatePool
+from .pool import Patience, StatePool
 from .schedules import SCHEDULES
 from .state import TrainingState
 from .workers import Workers
@@ -108,7 +108,7 @@ def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
     if size not in state.pools:
         rng = draws(state.config.seed, "pool of size", size)
         levels = stream.draw(rng, state.config.pool_size, size)
-        state.pools[size] = StatePool.fresh(levels, state.config.n_channels)
+        state.pools[size] = StatePool.fresh(levels, state.config.n_channels, Patience.of(state.config))
     return state.pools[size]
 
 

@@ -25,6 +25,7 @@ RUNS = {
     "average": {"ema_decay": 0.9},
     "fixed levels": {"n_levels": 20},
     "pools of two sizes": {**POOL, "ema_decay": 0.9},
+    "levels tried again": {**POOL, "pool_retry": 0.5},
     "long levels of two sizes": {"sizes": (6, 7), "long_fraction": 0.5, "families": ("random", "perfect")},
     "one cycle": {"schedule": "one-cycle"},
     "evolving levels": EVOLVING,

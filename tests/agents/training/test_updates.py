@@ -18,7 +18,7 @@ from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream, solutions
 from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, in_time, relative
-from maze_nca_gym.agents.training.pool import StatePool
+from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.schedules import RISE, SCHEDULES
 from maze_nca_gym.agents.training.updates import normalise, update
 from maze_nca_gym.levels import Tile, one_hot
@@ -228,6 +228,56 @@ def test_members_of_a_pool_whose_states_explode_start_anew(value):
     assert pool.ages.tolist() == [0, 0, 0, 0, 5, 0, 5, 0]
     assert (pool.states[[6, 4]] == 1).all()
     assert (pool.states[[0, 1, 2, 3, 5, 7]] == 0).all()
+
+
+def test_what_is_wrong_when_it_is_due_starts_anew():
+    levels = LevelStream(tiny(batch_size=12)).batch(0)
+    pool = StatePool.fresh(levels, 2, Patience(per_tile=1.5, more=3))
+    lengths = levels.target.sum(axis=(1, 2))
+    right, step = np.arange(12) % 2 == 0, 2
+    states = torch.full((12, 2, 8, 8), 0.4)
+    states[:, 0] = torch.from_numpy(np.where(right[:, None, None], levels.target, 0))
+    in_hand = np.zeros(12, int)
+    for _ in range(20):
+        pool.put(np.arange(12), states, step)
+        in_hand += step
+        in_hand[~right & (in_hand >= 1.5 * lengths + 3)] = 0
+        assert pool.ages.tolist() == in_hand.tolist()
+        assert not pool.states[torch.from_numpy(in_hand == 0)].any()
+        assert torch.equal(pool.states[torch.from_numpy(in_hand > 0)], states[torch.from_numpy(in_hand > 0)])
+    assert (in_hand[right] == 40).all()
+    assert (in_hand[~right] < 1.5 * lengths[~right] + 3).all()
+
+
+def test_without_patience_what_is_wrong_goes_on():
+    pool = StatePool.fresh(LevelStream(tiny(batch_size=4)).batch(0), 2)
+    pool.put(np.arange(4), torch.full((4, 2, 8, 8), 0.4), 10_000)
+    assert pool.ages.tolist() == [10_000] * 4
+    assert (pool.states == 0.4).all()
+
+
+def test_newcomers_replace_solved_levels_first():
+    levels = LevelStream(tiny(batch_size=40)).batch(0)
+    pool = StatePool.fresh(levels[:30], 2, Patience(per_tile=0.0, more=5))
+    solved = np.arange(30) % 3 == 0
+    pool.ages[solved] = 5
+    pool.ages[~solved] = 4
+    for seed in range(20):
+        again = StatePool.from_tensors(pool.tensors(), pool.patience)
+        places = again.draw(np.random.default_rng(seed), 20, levels[30:34])
+        n_solved = solved[places].sum()
+        assert 0 < n_solved < 20
+        assert solved[places[:n_solved]].all()
+        assert set(places) == set(pool.draw(np.random.default_rng(seed), 20, levels[:0])), "the draw is the same"
+        assert (again.tiles != pool.tiles).any(axis=(1, 2)).nonzero()[0].tolist() == sorted(places[:4])
+
+
+def test_patience_is_what_the_configuration_says():
+    assert Patience.of(tiny(**POOL)) is None
+    assert Patience.of(tiny(**POOL, pool_retry=1.5)) == Patience(1.5, 5)
+    state = started(**POOL, pool_retry=0.5)
+    make_updates(state, 4)
+    assert {pool.patience for pool in state.pools.values()} == {Patience(0.5, 5)}
 
 
 @pytest.mark.parametrize("seed", [0, 1, 9])
