@@ -94,9 +94,6 @@ class TrainingConfig:
     """mse or cross-entropy, of the path channel, averaged over tiles and levels."""
     loss_at: tuple[float, ...] = (1.0,)
     """After which parts of the iterations the losses are taken and summed: ascending, in (0, 1], the last is 1."""
-    relative_losses: bool = False
-    """Each of these losses counts in parts of its own value, as in a sum of logarithms; for all, no early one drowns
-    the last."""
     loss_after: float = 0.0
     """A level counts in a loss once it has had so many iterations for each tile of its solution: with 1, once anything
     could have crossed it. 0 counts all levels."""

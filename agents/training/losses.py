@@ -10,8 +10,6 @@ from torch.nn import functional as F
 
 from ..policy import PATH
 
-TINY = 1e-8
-"""Keeps a loss of zero from being divided by zero; far below what a rollout with one wrong tile loses."""
 STEEPNESS = 8.0
 """Of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
 
@@ -45,19 +43,6 @@ def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, d
     if damped:
         of_levels = of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
     return (of_levels * counted).mean(dim=1)
-
-
-def relative(losses: Tensor, values: Tensor) -> Tensor:
-    """Sum of losses, each in parts of its value: its gradient is that of the sum of their logarithms.
-
-    An early loss stays large where paths are longer than its iterations; summed as they are, its gradient drowns that
-    of the last one, which is what counts.
-
-    Args:
-        losses: (K,).
-        values: (K,), what to divide by, without gradient.
-    """
-    return (losses / (values + TINY)).sum()
 
 
 def in_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:

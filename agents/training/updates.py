@@ -12,7 +12,7 @@ from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
 from .draws import draws, torch_draws
-from .losses import checkpoints, each, in_time, relative
+from .losses import checkpoints, each, in_time
 from .pool import Patience, StatePool
 from .schedules import SCHEDULES
 from .state import TrainingState
@@ -80,7 +80,7 @@ def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers
     config = state.config
     assert config.n_layers is not None
     share = batch[workers.rank :: workers.size]
-    return _backward(state, share, None, torch.zeros(len(share)), config.n_layers, workers)
+    return _backward(state, share, None, torch.zeros(len(share)), config.n_layers, workers.device)
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
@@ -97,7 +97,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     if config.state_noise:
         generator = torch_draws(config.seed, "noise", state.update)
         states = states + config.state_noise * torch.randn(states.shape, generator=generator)
-    loss, after = _backward(state, batch[part], states[part], ages[part], n_steps, workers)
+    loss, after = _backward(state, batch[part], states[part], ages[part], n_steps, workers.device)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached, n_steps)
@@ -113,10 +113,10 @@ def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
 
 
 def _backward(
-    state: TrainingState, batch: Batch, start: Tensor | None, ages: Tensor, n_steps: int, workers: Workers
+    state: TrainingState, batch: Batch, start: Tensor | None, ages: Tensor, n_steps: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """The loss of a rollout and its last state, the path alone without a pool; the parameters get their gradients."""
-    config, device = state.config, workers.device
+    config = state.config
     maze = batch.one_hot(state.model.n_tiles, device)
     target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
     start = None if start is None else start.to(device)
@@ -126,12 +126,7 @@ def _backward(
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned)
         losses = each(config.loss, states, target, counted, damped=config.pool_size > 0)
-    values = losses.detach().clone()
-    if config.relative_losses:
-        workers.average([values])  # so that a share is weighted as the whole batch would be
-        relative(losses, values).backward()  # type: ignore[no-untyped-call]
-    else:
-        losses.sum().backward()  # type: ignore[no-untyped-call]
+    losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 
 

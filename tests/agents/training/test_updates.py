@@ -17,7 +17,7 @@ from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream, solutions
-from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, in_time, relative
+from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, in_time
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.schedules import RISE, SCHEDULES
 from maze_nca_gym.agents.training.updates import normalise, update
@@ -51,26 +51,6 @@ def test_losses_against_numpy():
         assert float(loss.mean()) == pytest.approx(value, rel=1e-6)
         twice = each(name, [states, states], torch.from_numpy(target).float(), torch.ones(2, 3, dtype=torch.bool))
         assert twice.tolist() == pytest.approx([value, value], rel=1e-5)
-
-
-def test_relative_losses_have_the_gradient_of_the_sum_of_their_logarithms():
-    values = torch.tensor([0.3, 0.02, 0.0004], dtype=torch.float64, requires_grad=True)
-    losses = values**2
-    (gradient,) = torch.autograd.grad(relative(losses, losses.detach()), values, retain_graph=True)
-    (expected,) = torch.autograd.grad(losses.log().sum(), values)
-    np.testing.assert_allclose(gradient, expected, rtol=0.1)
-    np.testing.assert_allclose(gradient[:2], expected[:2], rtol=1e-4)
-    solved = torch.zeros(3, requires_grad=True)
-    relative(solved**2, torch.zeros(3)).backward()
-    assert not solved.grad.any(), "losses of zero"
-
-
-def test_relative_losses_change_what_is_learnt_but_not_the_loss_that_is_told():
-    usual, relatively = (started(loss_at=(0.25, 1.0), n_layers=8, relative_losses=each) for each in (False, True))
-    batch = LevelStream(usual.config).batch(0)
-    losses = [update(state, batch, LevelStream(state.config), ALONE) for state in (usual, relatively)]
-    assert losses[0] == losses[1]
-    assert not torch.equal(next(usual.model.parameters()), next(relatively.model.parameters()))
 
 
 @pytest.mark.parametrize(
