@@ -118,9 +118,9 @@ class TrainingConfig:
     """Fewest and most iterations of an update with a pool; the number is drawn."""
     pool_retry: float | None = None
     """With a pool: a level is due after so many iterations for each tile of its solution, and one update more. If it is
-    wrong then, it starts anew from an empty state; if it is right, it is replaced before others. So hard levels stay
-    and are tried again and again; that helps short runs, not long ones (LOG.md). None: states last, and fresh levels
-    replace any."""
+    wrong then, it starts anew from an empty state; if it is right, it is replaced, or edited, before others. So hard
+    levels stay and are tried again and again; that helps short runs, not long ones (LOG.md). None: states last, and
+    fresh levels replace any."""
     state_noise: float = 0.0
     """With a pool: standard deviation of what is added to the states before a rollout."""
 

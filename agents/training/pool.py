@@ -77,7 +77,7 @@ class StatePool:
     def draw(self, rng: np.random.Generator, n: int, newcomers: Batch) -> NDArray[np.int64]:
         """(n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n.
 
-        Those that are due come first, and so are replaced first.
+        Those that are due come first, so that they are replaced first, and the next of them edited.
         """
         places = rng.permutation(len(self.tiles))[:n]
         places = places[np.argsort(~self._due(places), kind="stable")]

@@ -20,6 +20,7 @@ from maze_nca_gym.agents.training import CHECKPOINT, Diverged, Rhythm, Silence, 
 CONFIGS = {
     "fresh": tiny(),
     "pools": tiny(**POOL, ema_decay=0.9),
+    "tried again": tiny(**POOL, pool_retry=0.5),
     "fixed": tiny(n_levels=20, loss="cross-entropy", model="MLP", n_nodes=16),
     "evolving": tiny(**EVOLVING),
     "ACCEL": tiny(**ACCEL),

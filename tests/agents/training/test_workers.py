@@ -19,7 +19,7 @@ from maze_nca_gym.agents.weights import load_model
 
 pytest.importorskip("lightning_fabric")
 CONFIGS = shared_runs.CONFIGS
-FINISHED = ["fresh", "pools", "fixed", "evolving", "ACCEL"]
+FINISHED = ["fresh", "pools", "tried again", "fixed", "evolving", "ACCEL"]
 
 
 @pytest.fixture(scope="module")
