@@ -11,7 +11,7 @@ from maze_nca_gym.population.population import PARENTS
 from ..evaluation.level_sets import FAMILIES
 from ..policy import TASKS
 from ..weights import MODELS
-from .losses import LOSSES
+from .losses import GUIDED, LOSSES
 from .optimisers import OPTIMISERS
 from .schedules import SCHEDULES
 
@@ -112,6 +112,7 @@ def _check_ranges(config: TrainingConfig) -> None:
         "pool_fresh": (0, 1),
         "pool_edited": (0, 1),
         "loss_after": (0, 1024),
+        "guidance": (0, 1024),
         "state_noise": (0, 10),
         "population_size": (1, 2**20),
         "population_fresh": (0, 1),
@@ -144,6 +145,11 @@ def _check_ranges(config: TrainingConfig) -> None:
         bool(at) and at[-1] == 1 and at[0] > 0 and all(a < b for a, b in itertools.pairwise(at)),
         f"loss_at must ascend within (0, 1] and end with 1, got {at}",
     )
+    check(
+        config.gradient_growth is None or 0 <= config.gradient_growth <= 1024,
+        f"gradient_growth must be None or from 0 to 1,024, got {config.gradient_growth}",
+    )
+    _check_guidance(config)
     _check_lengths(config)
     _check_pool(config)
     _check_evolution(config)
@@ -173,6 +179,13 @@ def _check_lengths(config: TrainingConfig) -> None:
         config.n_levels is None or len(config.sizes) == 1,
         f"a fixed training set has levels of one size, got sizes {config.sizes}",
     )
+
+
+def _check_guidance(config: TrainingConfig) -> None:
+    if config.guidance:
+        check(config.task == "shortest-path", f"guidance is for the task shortest-path, not {config.task}")
+        least = GUIDED.stop
+        check(config.n_channels >= least, f"guidance needs at least {least} channels, got {config.n_channels}")
 
 
 def _check_pool(config: TrainingConfig) -> None:

@@ -18,6 +18,7 @@ from ..policy import PATH, Policy
 from ..weights import MODELS, model_class, shapes_of
 from .checks import check, check_values
 from .draws import torch_draws
+from .losses import GUIDED
 from .start import begin_with
 
 TILES_OF_TASK = {task: n_tiles for n_tiles, task in TASK_OF_TILES.items()}
@@ -33,8 +34,8 @@ OPTIONS = (
     "n_nodes",
 )
 """Fields that are passed on to the model's constructor where they are not None."""
-FIRST_PATH_BIAS = 0.3
-"""Of NCAs that end each iteration with a ReLU: one that starts with a path of zeros everywhere has no gradient."""
+FIRST_BIAS = 0.3
+"""Of what NCAs show that end each iteration with a ReLU: a path of zeros everywhere would have no gradient."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,10 @@ class TrainingConfig:
     loss_after: float = 0.0
     """A level counts in a loss once it has had so many iterations for each tile of its solution: with 1, once anything
     could have crossed it. 0 counts all levels."""
+    guidance: float = 0.0
+    """Shortest path: weight of a second loss, of the four channels after the path: where the solution from each tile
+    begins, up, left, down or right, as if it were the source; with 1 many times fewer updates are needed. A tile counts
+    once it has had as many iterations as it is moves from the target. 0: solutions alone."""
     optimiser: str = "adam"
     """adam, or soap: Adam in coordinates in which a layer's gradients hardly correlate, which needs fewer updates."""
     learning_rate: float = 1e-3
@@ -105,6 +110,9 @@ class TrainingConfig:
     """constant or one-cycle (cosine: up over the first 10 %, down to almost nothing)."""
     normalise_gradients: bool = True
     """Divide the gradient of every parameter by its norm (paper, section "Experimental setup")."""
+    gradient_growth: float | None = None
+    """By what factor the gradient of a level's state may be longer than that of its next state: with 1, rollouts of
+    hundreds of iterations can be learned from, whose gradients explode otherwise. None for any."""
     ema_decay: float = 0.0
     """Of the moving average of the weights that is validated and kept as the model, at most; 0 for none."""
 
@@ -184,6 +192,11 @@ class TrainingConfig:
         return round(self.pool_fresh * self.batch_size) if self.pool_size else self.batch_size
 
     @property
+    def n_shown(self) -> int:
+        """Channels that losses look at, the first ones: the path, and with guidance the steps."""
+        return GUIDED.stop if self.guidance else PATH + 1
+
+    @property
     def population_config(self) -> PopulationConfig:
         """How the population of a run that evolves chooses levels.
 
@@ -232,7 +245,7 @@ class TrainingConfig:
             begin_with(model, self.start_from)
         elif isinstance(model, NCA) and model.n_layers is None:
             with torch.no_grad():
-                model.biases[0][PATH] = FIRST_PATH_BIAS
+                model.biases[0][: self.n_shown] = FIRST_BIAS
         return model
 
     def to_json(self) -> dict[str, Any]:

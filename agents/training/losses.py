@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..policy import PATH
+from .guidance import N_STEPS
 
 STEEPNESS = 8.0
 """Of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
@@ -25,6 +26,9 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(STEEPNESS * (path - 0.5), target, reduction="none").mean(dim=(1, 2))
 
 
+GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
+"""The channels that are to show first steps."""
+
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
 
 
@@ -40,9 +44,25 @@ def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, d
             does not drown all others. An empty path loses at most 1.
     """
     of_levels = torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
-    if damped:
-        of_levels = of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
-    return (of_levels * counted).mean(dim=1)
+    return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
+
+
+def of_guidance(states: Sequence[Tensor], steps: Tensor, counted: Tensor) -> Tensor:
+    """(K,) losses of K states, each (B, C, H, W): squared errors of the channels after the path, summed over the four
+    steps and averaged over tiles, damped as those of `each`.
+
+    Args:
+        states: what a rollout came to.
+        steps: (B, 4, H, W) floats, see `guidance`.
+        counted: (K, B, H, W) bool; the other tiles add nothing.
+    """
+    of_tiles = torch.stack([(state[:, GUIDED].float() - steps).square().sum(dim=1) for state in states])
+    return _damped((of_tiles * counted).mean(dim=(2, 3))).mean(dim=1)
+
+
+def _damped(of_levels: Tensor) -> Tensor:
+    """Losses, beyond 1 by their logarithm."""
+    return of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
 
 
 def in_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:

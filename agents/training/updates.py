@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,8 @@ from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
 from .draws import draws, torch_draws
-from .losses import checkpoints, each, in_time
+from .guidance import guidance
+from .losses import checkpoints, each, in_time, of_guidance
 from .pool import Patience, StatePool
 from .schedules import SCHEDULES
 from .state import TrainingState
@@ -120,14 +121,27 @@ def _backward(
     maze = batch.one_hot(state.model.n_tiles, device)
     target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
     start = None if start is None else start.to(device)
-    n_returned = None if config.pool_size else PATH + 1  # a pool alone needs more than the path
+    n_returned = None if config.pool_size else config.n_shown  # a pool keeps whole states
     marks = checkpoints(config.loss_at, n_steps)
     counted = in_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned)
+        growth = math.inf if config.gradient_growth is None else config.gradient_growth
+        states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned, growth=growth)
         losses = each(config.loss, states, target, counted, damped=config.pool_size > 0)
+        if config.guidance:
+            losses = losses + config.guidance * _of_guidance(states, batch, ages, marks, device)
     losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
+
+
+def _of_guidance(
+    states: Sequence[Tensor], batch: Batch, ages: Tensor, marks: Sequence[int], device: torch.device
+) -> Tensor:
+    """Losses of the first steps from all tiles which anything from the target could have reached."""
+    of_batch = guidance(batch.tiles)
+    steps, distances = (torch.from_numpy(array).to(device) for array in (of_batch.steps, of_batch.distances))
+    reached = torch.stack([(ages + mark).to(device)[:, None, None] >= distances for mark in marks])
+    return of_guidance(states, steps.float(), reached)
 
 
 @torch.no_grad()

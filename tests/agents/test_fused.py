@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -212,6 +213,57 @@ def test_networks_for_diameters_have_two_kinds_of_tiles(max_pool):
     nca = NCA(2, 10, max_pool=max_pool)
     maze = mazes(3, 4, 5, n_tiles=2)
     check(nca, maze, None, 0)
+
+
+def in_double_by_hooks(
+    nca: NCA, maze: Tensor, state: Tensor | None, start: int, growth: float
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The same of `unroll` where it runs in PyTorch, with gradients that may not grow."""
+    nca.double()
+    states = unroll(nca, maze.double(), KEEP[-1], KEEP, None if state is None else state.double(), start, growth=growth)
+    expected = [state.detach() for state in states], gradients(nca, states)
+    nca.float()
+    return expected
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.3, 1.0, 1.5])
+@pytest.mark.parametrize("arguments", KERNELS, ids=str)
+@pytest.mark.parametrize(("n_channels", "size", "share"), [(7, (5, 6), NEVER), (32, (4, 5), ALWAYS)])
+@pytest.mark.parametrize(("start", "given"), [(0, False), (2, True)])
+def test_gradients_that_may_not_grow_are_those_of_pytorch(growth, arguments, n_channels, size, share, start, given):
+    nca, maze = network(n_channels, gain=2.5, **arguments), mazes(3, *size)
+    state = noise(3, nca.n_channels, *size) if given else None
+    expected_states, expected = in_double_by_hooks(nca, maze, state, start, growth)
+    with sparse_up_to(share):
+        states = unroll(nca, maze, KEEP[-1], KEEP, state, start, growth=growth)
+        assert_near(states, expected_states, 2e-5)
+        assert_near(gradients(nca, states), expected, 1e-4)
+
+
+@pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
+def test_gradients_that_may_not_grow_at_all_are_those_of_single_iterations(make):
+    nca, maze = make(), mazes(3, 4, 5)
+    actual = gradients(nca, unroll(nca, maze, KEEP[-1], KEEP, growth=0))
+    before = [unroll(nca, maze, step - 1, [step - 1])[0].detach() for step in KEEP]
+    singly = [unroll(nca, maze, 1, [1], state)[0] for state in before]
+    assert_near(actual, gradients(nca, singly), 1e-5)
+
+
+@pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
+def test_gradients_explode_only_where_they_may(make):
+    nca, maze = make(), mazes(3, 4, 5)
+    with torch.no_grad():
+        nca.weights[0].abs_()  # hence each iteration multiplies states, and gradients on their way back
+    freely, bounded, at_will = (gradients(nca, unroll(nca, maze, 6, [6], growth=g)) for g in (math.inf, 1, 1e9))
+    assert_near(at_will, freely, 1e-6)
+    of_bias, of_bias_freely = bounded[1].abs().max(), freely[1].abs().max()
+    assert 0 < 4 * of_bias < of_bias_freely
+
+
+@pytest.mark.parametrize("growth", [-0.1, math.nan])
+def test_what_gradients_cannot_grow_by(growth):
+    with pytest.raises(ValueError, match="growth must be at least 0, got"):
+        unroll(network(3), mazes(1, 3, 3), 2, [2], growth=growth)
 
 
 def with_ties(n_channels: int, **arguments: Any) -> NCA:

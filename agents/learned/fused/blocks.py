@@ -83,6 +83,14 @@ def _write_weigh(code: Code, width: int, arguments: list[Value]) -> None:
             code.store(code.builder.load(total), address, v * LANES)
 
 
+def _write_squares(code: Code, x: Value, n: Value) -> Value:
+    total, build = code.variable(ZERO), code.builder
+    with code.loop(build.sdiv(n, code.integer(LANES))) as index:
+        numbers = code.load(code.forward(x, build.mul(index, code.integer(LANES))))
+        build.store(build.fadd(build.load(total), build.fmul(numbers, numbers)), total)
+    return code.total(build.load(total))
+
+
 def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
     """What an intrinsic of numba's returns: its types, and what writes its code."""
 
@@ -128,6 +136,12 @@ def weigh_1(typing, x, gradient, out, channels, rows, places, n_places):
 def weigh_2(typing, x, gradient, out, channels, rows, places, n_places):
     """Add to a block of rows of the gradient of the weights."""
     return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places))
+
+
+@intrinsic
+def squares(typing, x, n):
+    """The sum of the squares of n floats, which fill whole vectors."""
+    return sparse.expansion(_write_squares, (x, n), types.float32)
 
 
 @intrinsic

@@ -34,6 +34,7 @@ class Plan:
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
         max_pool: whether the last two channels become maxima, see `NCA`.
         ceiling: the largest number that an iteration leaves.
+        growth: of a gradient from a state to the one before, at most, see `unroll`.
     """
 
     layout: Layout
@@ -43,6 +44,7 @@ class Plan:
     unbounded: int
     max_pool: bool
     ceiling: float
+    growth: float
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, np.float32]:
@@ -118,12 +120,12 @@ def _backward(
     input_rows, channels = layout.form[3], layout.form[4]
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
     packed = _packed(layout, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
-    given, run = _as_tiles(gradients), compiled().backward
+    given, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
 
     def work(group: range) -> None:
         own = [of_groups[groups.index(group)] for of_groups in sums]
         for maze in group:
-            run(maze, maze, *history, given, mazes, has_state, *packed, layout.mirrored, *plan.steps, *own)
+            run(maze, maze, *history, given, mazes, has_state, *packed, layout.mirrored, *plan.steps, growth, *own)
 
     _on_threads(work, groups)
     return [of_groups.sum(0) for of_groups in sums]

@@ -37,8 +37,9 @@ FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
 STEPS = "i8, i8, i8[::1], i8, f4"
 WEIGHTS = "f4[::1], f4[::1], i8"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
+SUMS = "f4, f4[:,::1], f4[:,::1]"
 FORWARD = f"void(i8, i8, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
-BACKWARD = f"void(i8, i8, {STATES}, f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {FORM}, {STEPS}, f4[:,::1], f4[:,::1])"
+BACKWARD = f"void(i8, i8, {STATES}, f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {FORM}, {STEPS}, {SUMS})"
 
 
 def address(array, n_floats):
@@ -112,6 +113,22 @@ def add_inside(gradients, least, most, x, places, flat):
             index = places[tile] + channel
             if least < x[index] < most:
                 flat[index] += gradients[tile, channel]
+
+
+def norm(gradient):
+    """That of all of a map."""
+    return np.sqrt(blocks.squares(address(gradient, 0), len(gradient)))
+
+
+def shrink(gradient, longest):
+    """Scale a map down to a norm of `longest` where it is longer; gives its norm."""
+    length = norm(gradient)
+    if not length > longest:
+        return length
+    factor = longest / length
+    for i in range(len(gradient)):
+        gradient[i] *= factor
+    return longest
 
 
 def add(gradient, flat):
@@ -315,7 +332,7 @@ def forward(
 
 def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen,
-    unbounded, kept, n_pooled, most, input_sums, sums
+    unbounded, kept, n_pooled, most, growth, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -336,6 +353,8 @@ def backward(
         kept: as in `forward`.
         n_pooled: as in `forward`.
         most: as in `forward`.
+        growth: by what factor the gradient of a state may at most be longer than that of the next one; infinity for
+            any. Losses that a state adds itself come on top.
         input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
         sums: (rows, channels), has that of the weights of the state added.
     """
@@ -346,16 +365,19 @@ def backward(
         np.empty(maps.shape[1] // channels + 1, np.int64),
     )
     fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
-    positive = np.empty(history.shape[2], np.float32)
+    positive, length = np.empty(history.shape[2], np.float32), ZERO
     for index in range(len(kept) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
         if index < len(kept) - 2 and compress(there, channels, most_active, entries, starts):
             step_back_sparse(out, there, entries, starts, rows_of_weights, form, most, here)
         elif index < len(kept) - 2:
             step_back(out, there, weights, form, most, here)
+        if index < len(kept) - 2 and growth < INFINITY:
+            length = shrink(here, growth * length)
         if kept[index + 1] >= 0:
             least = LOWEST if index == unbounded else ZERO
             add_inside(gradients[kept[index + 1], maze], least, most, out, places, here)
+            length = norm(here)
         if n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
         if 0 <= unbounded == index - 1:
@@ -374,7 +396,7 @@ def backward(
 
 
 HELPERS = (
-    address, place, put, take, feed, step, bound, step_back, add_inside, add, weigh, pool, pool_back,
+    address, place, put, take, feed, step, bound, step_back, add_inside, norm, shrink, add, weigh, pool, pool_back,
     compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
 """Each after those it calls."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -11,8 +12,9 @@ from torch import Tensor
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-from ...policy import Policy, trace
+from ...policy import Policy
 from ..nca import NCA
+from .shrinking import Shrinking
 
 
 @runtime_checkable
@@ -39,6 +41,7 @@ def unroll(
     start_step: int = 0,
     *,
     n_returned: int | None = None,
+    growth: float = math.inf,
 ) -> list[Tensor]:
     """The states of a rollout after some numbers of iterations, differentiable in the model's weights and biases.
 
@@ -56,15 +59,18 @@ def unroll(
         start_step: iterations that `state` has already had.
         n_returned: how many channels to return, the first ones; by default all. A loss that needs the path alone
             is faster with 1.
+        growth: by what factor the gradient of each maze's state may be longer than that of its next state, at least 0.
+            Where it is longer it is scaled down, so that with 1 nothing explodes on the way back, however long. Losses
+            that a state adds itself come on top. Numbers at a bound, where gradients stop, do not count.
 
     Returns:
         A (B, n_returned, H, W) state for each entry of `keep`; in memory its channels may lie side by side.
 
     Raises:
-        ValueError: `keep` does not ascend from at least 1 to `n_steps`, the model has not `n_returned` channels, or
-            as `Policy.forward`.
+        ValueError: `keep` does not ascend from at least 1 to `n_steps`, the model has not `n_returned` channels, the
+            growth is negative or none, or as `Policy.forward`.
     """
-    _check(model, n_steps, keep, n_returned)
+    _check(model, n_steps, keep, n_returned, growth)
     if maze.ndim != 4:
         raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
     start = maze.new_zeros(()).expand(len(maze), model.n_channels, *maze.shape[2:]) if state is None else state.detach()
@@ -72,8 +78,8 @@ def unroll(
     start = start[:, : model.n_channels]
     if supported(model, maze):
         assert isinstance(model, NCA)
-        return _fused(model, maze, keep, None if state is None else start, start_step, n_returned)
-    states = enumerate(_trace(model, maze, n_steps, start, start_step))
+        return _fused(model, maze, keep, None if state is None else start, start_step, n_returned, growth)
+    states = enumerate(_trace(model, maze, n_steps, start, start_step, growth))
     return [current[:, :n_returned] for n_iterations, current in states if n_iterations in keep]
 
 
@@ -106,7 +112,13 @@ def _compiles() -> bool:
 
 
 def _fused(
-    model: NCA, maze: Tensor, keep: Sequence[int], state: Tensor | None, start_step: int, n_returned: int | None
+    model: NCA,
+    maze: Tensor,
+    keep: Sequence[int],
+    state: Tensor | None,
+    start_step: int,
+    n_returned: int | None,
+    growth: float,
 ) -> list[Tensor]:
     from .function import Plan, Unroll  # here, because they import the compiler
     from .layout import layout
@@ -114,30 +126,45 @@ def _fused(
     form = layout(model.n_tiles, model.n_channels, *maze.shape[2:], model.kernel_size, tuple(model._taps.tolist()))
     unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step
     n_seen = keep[-1] if model.skip_connections else int(start_step == 0)
-    ceiling = STATE_LIMIT if model.ceiling is None else model.ceiling
-    plan = Plan(form, tuple(keep), n_returned or model.n_channels, n_seen, unbounded, model.max_pool, ceiling)
+    n_kept, ceiling = n_returned or model.n_channels, _ceiling(model)
+    plan = Plan(form, tuple(keep), n_kept, n_seen, unbounded, model.max_pool, ceiling, growth)
     parameters = (model.weights[0], model.biases[0])
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
         parameters = (parameters[0].detach(), parameters[1].detach())
     return list(Unroll.apply(plan, maze, state, *parameters))
 
 
-def _trace(model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:
-    """Every state of a rollout in PyTorch, the first as given; what the maze adds is computed once, where it stays."""
-    if not isinstance(model, Sharing) or not model.same_share:
-        yield from trace(model, maze, n_steps, state, start_step=start_step)
-        return
-    if isinstance(model, NCA):  # PyTorch's convolutions are fastest so
-        maze, state = (tensor.contiguous(memory_format=torch.channels_last) for tensor in (maze, state))
-    share = model.share(maze)
+def _trace(
+    model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
+) -> Iterator[Tensor]:
+    """Every state of a rollout in PyTorch, the first as given."""
+    advance, shrinking = _iteration(model, maze), Shrinking(growth, _ceiling(model))
     yield state
     for step in range(start_step, start_step + n_steps):
-        state = model.advance(share, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
+        state = advance(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
+        shrinking.after(state)
         yield state
 
 
-def _check(model: Policy, n_steps: int, keep: Sequence[int], n_returned: int | None) -> None:
+def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
+    """From a state and its step to the next; what the maze adds is computed once, where it stays."""
+    if not isinstance(model, Sharing) or not model.same_share:
+        return partial(model.forward, maze)
+    if isinstance(model, NCA):  # PyTorch's convolutions are fastest so, and their outputs stay so
+        maze = maze.contiguous(memory_format=torch.channels_last)
+    return partial(model.advance, model.share(maze))
+
+
+def _ceiling(model: Policy) -> float:
+    """The largest number in a state."""
+    ceiling = model.ceiling if isinstance(model, NCA) else None
+    return STATE_LIMIT if ceiling is None else ceiling
+
+
+def _check(model: Policy, n_steps: int, keep: Sequence[int], n_returned: int | None, growth: float) -> None:
     if not keep or list(keep) != sorted(set(keep)) or keep[0] < 1 or keep[-1] != n_steps:
         raise ValueError(f"keep must ascend from at least 1 to n_steps, {n_steps}, got {list(keep)}")
     if n_returned is not None and not 1 <= n_returned <= model.n_channels:
         raise ValueError(f"n_returned must be from 1 to {model.n_channels}, got {n_returned}")
+    if not growth >= 0:
+        raise ValueError(f"growth must be at least 0, got {growth}")

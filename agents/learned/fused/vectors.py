@@ -5,7 +5,7 @@ Addresses are integers, in bytes; distances within memory count floats.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -118,12 +118,11 @@ class Code:
 
     def largest(self, vector: Value) -> Value:
         """The largest number of a vector, as `larger` compares them."""
-        step = LANES // 2
-        while step:
-            turned = ir.Constant(ir.VectorType(_INT32, LANES), [(lane + step) % LANES for lane in range(LANES)])
-            vector = self.larger(vector, self.builder.shuffle_vector(vector, vector, turned))
-            step //= 2
-        return self.builder.extract_element(vector, ir.Constant(_INT32, 0))
+        return self._folded(vector, self.larger)
+
+    def total(self, vector: Value) -> Value:
+        """The sum of a vector's numbers."""
+        return self._folded(vector, self.builder.fadd)
 
     def count(self, mask: Value) -> Value:
         """How many numbers a comparison of two vectors holds for."""
@@ -140,6 +139,15 @@ class Code:
         """Repeat what is appended in this context; gives the index."""
         with cgutils.for_range(self.builder, count, intp=_INT64) as loop:
             yield loop.index
+
+    def _folded(self, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
+        """What is left when one half of a vector is combined with the other until there is one number."""
+        step = LANES // 2
+        while step:
+            turned = ir.Constant(ir.VectorType(_INT32, LANES), [(lane + step) % LANES for lane in range(LANES)])
+            vector = combine(vector, self.builder.shuffle_vector(vector, vector, turned))
+            step //= 2
+        return self.builder.extract_element(vector, ir.Constant(_INT32, 0))
 
     def _pointer(self, address: Value, n_floats: int, element: Any) -> Value:
         pointer = self.builder.inttoptr(address, _FLOAT.as_pointer())

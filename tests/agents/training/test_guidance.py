@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from training_runs import POOL, content, make_updates, started, tiny
+
+from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents.training import TrainingConfig
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.guidance import STEPS, guidance
+from maze_nca_gym.agents.training.losses import of_guidance
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, Tiles, one_hot
+from maze_nca_gym.solvers import distances, shortest_path
+
+
+def with_source_at(tiles: Tiles, tile: tuple[int, int]) -> Tiles:
+    moved = np.where(tiles == Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
+    moved[tile] = Tile.SOURCE
+    return moved
+
+
+def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
+    """The tiles from there on."""
+    path, at = np.zeros(steps.shape[1:], bool), start
+    while not path[at]:
+        path[at] = True
+        taken = np.flatnonzero(steps[(slice(None), *at)])
+        assert len(taken) <= 1
+        at = at if not len(taken) else (at[0] + STEPS[taken[0]][0], at[1] + STEPS[taken[0]][1])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("generator", "options", "size"),
+    [("random", {"wall_probability": 0.2}, 6), ("random", {}, 9), ("perfect", {}, 7), ("perfect", {}, (4, 9))],
+)
+def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, size):
+    levels = generate(np.random.default_rng(0), 4, size, generator, endpoints=True, **options)
+    shown = guidance(levels)
+    assert shown.steps.shape == (4, 4, *levels.shape[1:])
+    assert shown.steps.dtype == np.bool_
+    for tiles, steps, away in zip(levels, shown.steps, shown.distances, strict=True):
+        to_target = distances(tiles, np.argwhere(tiles == Tile.TARGET)[0])
+        assert np.array_equal(away, np.maximum(to_target, 0))
+        assert not steps[:, to_target <= 0].any(), "at walls, at the target and out of its reach"
+        for tile in map(tuple, np.argwhere(to_target > 0)):
+            assert np.array_equal(walk(steps, tile), shortest_path(with_source_at(tiles, tile)))
+
+
+def test_the_loss_against_numpy():
+    rng = np.random.default_rng(0)
+    states, steps = rng.normal(0, 1, (2, 3, 7, 4, 5)), rng.random((3, 4, 4, 5)) < 0.3
+    counted = rng.random((2, 3, 4, 5)) < 0.5
+    states[0] *= 0.3
+    states[1, 2] *= 20
+    of_levels = (((states[:, :, 1:5] - steps) ** 2).sum(axis=2) * counted).mean(axis=(2, 3))
+    assert of_levels.max() > 100 > 1 > of_levels.min()
+    expected = np.where(of_levels > 1, 1 + np.log(of_levels), of_levels).mean(axis=1)
+    given = [torch.from_numpy(state) for state in states]
+    losses = of_guidance(given, torch.from_numpy(steps).float(), torch.from_numpy(counted))
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("weight", [0.5, 2.0])
+def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
+    options = {"loss_at": (0.5, 1.0), "n_layers": 8, "sizes": (9,)}
+    ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (weight, 0.0))
+    state = started(**options)
+    batch = LevelStream(state.config).batch(0)
+    shown, added = guidance(batch.tiles), 0.0
+    assert (shown.distances > 8).any()
+    for n in (4, 8):
+        reached = rollout(state.model, torch.from_numpy(one_hot(batch.tiles)), n)[:, 1:5].detach().numpy()
+        squares = ((reached - shown.steps) ** 2).sum(axis=1) * (shown.distances <= n)
+        added += squares.mean(axis=(1, 2)).clip(max=1).mean()
+        assert squares.mean(axis=(1, 2)).max() < 1
+    assert guided == pytest.approx(plain + weight * added, rel=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"n_layers": 8}, {**POOL, "sizes": (6,), "optimiser": "soap"}], ids=["from zeros", "pool"])
+def test_first_steps_are_learned(options):
+    state = started(**options, n_channels=16, guidance=1.0, learning_rate=0.008, batch_size=10)
+    losses = make_updates(state, 150)
+    assert np.mean(losses[-20:]) < 0.7 * np.mean(losses[:20])
+    assert all(map(math.isfinite, losses))
+
+
+def test_it_is_the_same_again(tmp_path):
+    runs = [started(**POOL, n_channels=6, guidance=1.0, gradient_growth=1.0) for _ in range(2)]
+    for name, run in zip("ab", runs, strict=True):
+        make_updates(run, 4)
+        (tmp_path / name).mkdir()
+    assert content(runs[0], tmp_path / "a") == content(runs[1], tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"guidance": -0.1}, "guidance must be from 0 to 1,024"),
+        ({"guidance": 1.0, "task": "diameter"}, "guidance is for the task shortest-path, not diameter"),
+        ({"guidance": 1.0, "n_channels": 4}, "guidance needs at least 5 channels, got 4"),
+        ({"gradient_growth": -1.0}, "gradient_growth must be None or from 0 to 1,024"),
+        ({"gradient_growth": math.nan}, "gradient_growth must be None or from 0 to 1,024"),
+    ],
+)
+def test_what_is_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(**changes)
+
+
+def test_both_go_into_a_file_and_back():
+    config = tiny(guidance=0.5, gradient_growth=1.0)
+    assert TrainingConfig.from_json(config.to_json()) == config
