@@ -81,9 +81,9 @@ def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
     assert guided == pytest.approx(plain + weight * added, rel=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"n_layers": 8}, {**POOL, "sizes": (6,), "optimiser": "soap"}], ids=["from zeros", "pool"])
+@pytest.mark.parametrize("options", [{"n_layers": 8}, {**POOL, "sizes": (6,)}], ids=["from zeros", "pool"])
 def test_first_steps_are_learned(options):
-    state = started(**options, n_channels=16, guidance=1.0, learning_rate=0.008, batch_size=10)
+    state = started(**options, n_channels=16, guidance=1.0, optimiser="soap", learning_rate=0.008, batch_size=10)
     losses = make_updates(state, 150)
     assert np.mean(losses[-20:]) < 0.7 * np.mean(losses[:20])
     assert all(map(math.isfinite, losses))
