@@ -294,6 +294,28 @@ _FAST = TrainingConfig(
     ema_decay=0.998,
 )
 
+_EXTRAPOLATE = TrainingConfig(
+    n_channels=48,
+    n_layers=None,
+    cut_corners=True,
+    ceiling=3.0,
+    families=("random", "sparse", "perfect", "loops"),
+    sizes=(12, 24),
+    long_fraction=0.5,
+    n_updates=16_000,
+    loss_at=(0.25, 0.5, 0.75, 1.0),
+    loss_after=1.0,
+    optimiser="soap",
+    learning_rate=4e-3,
+    schedule="one-cycle",
+    ema_decay=0.999,
+    pool_size=2_048,
+    pool_fresh=0.15,
+    pool_edited=0.03,
+    pool_steps=(12, 24),
+    state_noise=0.02,
+)
+
 PRESETS: dict[str, TrainingConfig] = {
     "paper-shortest-path": _PAPER,
     "paper-diameter": _PAPER_DIAMETER,
@@ -312,30 +334,19 @@ PRESETS: dict[str, TrainingConfig] = {
         optimiser="soap",
         learning_rate=2e-3,
     ),
-    "extrapolate": TrainingConfig(
-        n_channels=48,
-        n_layers=None,
-        cut_corners=True,
-        ceiling=3.0,
-        families=("random", "sparse", "perfect", "loops"),
-        sizes=(12, 24),
-        long_fraction=0.5,
-        n_updates=16_000,
-        loss_at=(0.25, 0.5, 0.75, 1.0),
-        loss_after=1.0,
-        optimiser="soap",
-        learning_rate=4e-3,
-        schedule="one-cycle",
-        ema_decay=0.999,
-        pool_size=2_048,
-        pool_fresh=0.15,
-        pool_edited=0.03,
-        pool_steps=(12, 24),
-        state_noise=0.02,
+    "extrapolate": _EXTRAPOLATE,
+    "guided": replace(
+        _EXTRAPOLATE,
+        n_channels=32,
+        n_updates=5_000,
+        loss_after=2.0,
+        guidance=1.0,
+        learning_rate=6e-3,
+        state_noise=0.0,
     ),
 }
 """Name -> configuration. `paper-...` are the paper's best on a fixed training set, `...-evolved` on one that evolves,
-`fast` and `fast-diameter` are ours for one size and `extrapolate` for every size and family."""
+`fast` and `fast-diameter` are ours for one size, `extrapolate` and `guided` for every size and family."""
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
