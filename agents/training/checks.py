@@ -184,7 +184,7 @@ def _check_lengths(config: TrainingConfig) -> None:
 def _check_guidance(config: TrainingConfig) -> None:
     if config.guidance:
         check(config.task == "shortest-path", f"guidance is for the task shortest-path, not {config.task}")
-        least = GUIDED.stop
+        least = GUIDED.stop + 2 * bool(config.max_pool)
         check(config.n_channels >= least, f"guidance needs at least {least} channels, got {config.n_channels}")
 
 

@@ -18,6 +18,7 @@ from ..policy import PATH, Policy
 from ..weights import MODELS, model_class, shapes_of
 from .checks import check, check_values
 from .draws import torch_draws
+from .guidance import STEPS
 from .losses import GUIDED
 from .start import begin_with
 
@@ -241,6 +242,8 @@ class TrainingConfig:
         """
         generator = torch_draws(self.seed, "weights")
         model = cast(Policy, cast(Any, model_class(self.model))(**self.model_options, generator=generator))
+        if self.guidance:
+            model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[self.n_shown :])
         if self.start_from is not None:
             begin_with(model, self.start_from)
         elif isinstance(model, NCA) and model.n_layers is None:
@@ -342,6 +345,8 @@ PRESETS: dict[str, TrainingConfig] = {
         loss_after=2.0,
         guidance=1.0,
         learning_rate=6e-3,
+        pool_edited=0.0,
+        pool_retry=2.5,
         state_noise=0.0,
     ),
 }

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.solvers import distances
 
-STEPS = ((-1, 0), (0, -1), (1, 0), (0, 1))
-"""Rows and columns to move: up, left, down, right, the first of which a canonical path takes if several are as good."""
+STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
+"""Rows and columns to move; a canonical path takes the first of those that are as good."""
 N_STEPS = len(STEPS)
 
 
@@ -40,7 +40,8 @@ def guidance(tiles: Tiles) -> Guidance:
     away = distances(tiles, targets)
     framed = np.pad(away, ((0, 0), (1, 1), (1, 1)), constant_values=-1)
     nearer = np.stack(
-        [framed[:, 1 + row : 1 + row + height, 1 + col : 1 + col + width] == away - 1 for row, col in STEPS], axis=1
+        [framed[:, 1 + row : 1 + row + height, 1 + col : 1 + col + width] == away - 1 for row, col in STEPS.values()],
+        axis=1,
     )
     nearer &= (away > 0)[:, None]
     first = nearer & (np.cumsum(nearer, axis=1) == 1)

@@ -30,7 +30,8 @@ def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
         path[at] = True
         taken = np.flatnonzero(steps[(slice(None), *at)])
         assert len(taken) <= 1
-        at = at if not len(taken) else (at[0] + STEPS[taken[0]][0], at[1] + STEPS[taken[0]][1])
+        for row, col in [list(STEPS.values())[index] for index in taken]:
+            at = at[0] + row, at[1] + col
     return path
 
 
@@ -103,6 +104,7 @@ def test_it_is_the_same_again(tmp_path):
         ({"guidance": -0.1}, "guidance must be from 0 to 1,024"),
         ({"guidance": 1.0, "task": "diameter"}, "guidance is for the task shortest-path, not diameter"),
         ({"guidance": 1.0, "n_channels": 4}, "guidance needs at least 5 channels, got 4"),
+        ({"guidance": 1.0, "n_channels": 6, "max_pool": True}, "guidance needs at least 7 channels, got 6"),
         ({"gradient_growth": -1.0}, "gradient_growth must be None or from 0 to 1,024"),
         ({"gradient_growth": math.nan}, "gradient_growth must be None or from 0 to 1,024"),
     ],
@@ -110,6 +112,14 @@ def test_it_is_the_same_again(tmp_path):
 def test_what_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         tiny(**changes)
+
+
+def test_channels_are_named_after_what_they_show():
+    assert tiny(guidance=1.0, n_channels=7).make_model().channel_names == (
+        *("path", "up", "left", "down", "right"),
+        *("hidden_5", "hidden_6"),
+    )
+    assert tiny(n_channels=3).make_model().channel_names == ("path", "hidden_1", "hidden_2")
 
 
 def test_both_go_into_a_file_and_back():

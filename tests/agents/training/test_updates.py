@@ -269,7 +269,6 @@ def test_no_run_begins_by_showing_zeros_where_a_relu_ends_each_iteration(name, n
     with torch.no_grad():
         alive = (rollout(config.make_model(), maze, 24)[:, :n_shown] > 0).float().mean(dim=(0, 2, 3))
     assert alive.min() > 0.5
-    assert alive[0] > 0.9
 
 
 def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
