@@ -37,7 +37,12 @@ SETS: dict[str, dict[int, int]] = {
 class Arguments:
     """What to measure and where to write it."""
 
-    policies: tuple[str, ...] = ("nca-shortest-path-small", "nca-shortest-path", "nca-shortest-path-hinted")
+    policies: tuple[str, ...] = (
+        "nca-shortest-path-small",
+        "nca-shortest-path",
+        "nca-shortest-path-guided",
+        "nca-shortest-path-hinted",
+    )
     """Names of learned policies, or model files."""
     families: tuple[str, ...] = tuple(SETS)
     """Of these."""

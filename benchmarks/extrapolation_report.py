@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,8 @@ PUBLISHED = (
 """The best that is known to us, each on the levels of its authors."""
 MARKERS = {PAPER: "*", RECURRENT: "P"}
 METRICS = ("complete", "accuracy")
+LINES = ("-", "-", "-", "--")
+"""Of the policies in turn: the last of four is dashed, so that it does not hide the one before where both are right."""
 SHOWN = {"random": 32, "perfect": 31, "loops": 31, "sparse": 32}
 """Family -> size of the levels whose curves are drawn: twice what was trained on."""
 
@@ -111,8 +114,9 @@ def _draw_sizes(results: Sequence[Measured]) -> Figure:
     grid = figure.subplots(len(METRICS), len(families), squeeze=False, sharex="col", sharey="row")
     for row, metric in zip(grid, METRICS, strict=True):
         for axes, family in zip(row, families, strict=True):
-            for policy, colour in colours.items():
-                _draw_policy(axes, [r for r in results if (r.policy, r.family) == (policy, family)], metric, colour)
+            for (policy, colour), line in zip(colours.items(), cycle(LINES), strict=False):
+                own = [r for r in results if (r.policy, r.family) == (policy, family)]
+                _draw_policy(axes, own, metric, colour, line)
             for p in (p for p in PUBLISHED if (p.family, p.metric) == (family, metric)):
                 axes.plot(p.size, 100 * p.value, MARKERS[p.source], color=INK, markersize=11, label=p.source, zorder=4)
         row[0].set(ylabel=f"{metric}, %", ylim=(-3, 103))
@@ -124,12 +128,13 @@ def _draw_sizes(results: Sequence[Measured]) -> Figure:
     return figure
 
 
-def _draw_policy(axes: Axes, results: Sequence[Measured], metric: str, colour: str) -> None:
+def _draw_policy(axes: Axes, results: Sequence[Measured], metric: str, colour: str, line: str) -> None:
     ordered = sorted(results, key=lambda r: r.size)
     sizes = [r.size for r in ordered]
     value, low, high = ([100 * r.final[metric][i] for r in ordered] for i in range(3))
     axes.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.plot(sizes, value, "o-", color=colour, linewidth=1.8, markeredgecolor="white", label=ordered[0].policy)
+    marker = {"marker": "o", "markeredgecolor": "white"}
+    axes.plot(sizes, value, line, color=colour, linewidth=1.8, label=ordered[0].policy, **marker)
 
 
 def _size_axis(axes: Axes, sizes: Sequence[int]) -> None:

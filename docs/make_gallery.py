@@ -178,16 +178,15 @@ def diameter() -> Animation:
 
 
 def learned() -> Animation:
-    """The network that was learned from hints on mazes of at most 12x12; its signals are differences of channels."""
+    """The network that was guided by answers on mazes of at most 24x24."""
     tiles = _find("perfect", 101, _has_path(500, 600))
-    signals = {name: f"{name}_low - {name}_high" for name in ("flood", "near_u", "enter_l")}
     return Animation(
         "learned-101",
-        "Learned from hints on at most 12x12",
-        load("nca-shortest-path-hinted"),
+        "Learned at 12x12 and 24x24",
+        load("nca-shortest-path-guided"),
         tiles,
         solvers.shortest_path(tiles),
-        {"path": "path", **signals},
+        _named("path", "up", "left", "down"),
         every=16,
         fps=12,
         size=(800, 1300),
