@@ -128,8 +128,8 @@ class TrainingConfig:
     pool_retry: float | None = None
     """With a pool: a level is due after so many iterations for each tile of its solution, and one update more. If it is
     wrong then, it starts anew from an empty state; if it is right, it is replaced, or edited, before others. So hard
-    levels stay and are tried again and again; that helps short runs, not long ones (LOG.md). None: states last, and
-    fresh levels replace any."""
+    levels stay and are tried again and again; that helps with guidance, and short runs without (LOG.md). None: states
+    last, and fresh levels replace any."""
     state_noise: float = 0.0
     """With a pool: standard deviation of what is added to the states before a rollout."""
 
