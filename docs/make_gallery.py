@@ -186,7 +186,7 @@ def learned() -> Animation:
         load("nca-shortest-path-guided"),
         tiles,
         solvers.shortest_path(tiles),
-        _named("path", "up", "left", "down"),
+        _named("path", "up", "left", "down", "right"),
         every=16,
         fps=12,
         size=(800, 1300),

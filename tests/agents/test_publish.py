@@ -13,7 +13,7 @@ from maze_nca_gym.agents.pretrained import publish
 from maze_nca_gym.cli import main
 
 TRAIN = ["train", "--n-channels", "6", "--n-layers", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]
-TRAINED = [name for name in list_policies() if name.endswith(("-small", "-baseline", "-hinted"))]
+TRAINED = [name for name in list_policies() if name.startswith(("nca", "gcn", "gat", "mlp")) and "compiled" not in name]
 
 
 @pytest.fixture

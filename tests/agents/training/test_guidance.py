@@ -7,6 +7,9 @@ import pytest
 import torch
 from training_runs import POOL, content, make_updates, started, tiny
 
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation.level_sets import test_levels as policy_levels
+from maze_nca_gym.agents.learned.fused import unroll
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.training.data import LevelStream
@@ -120,6 +123,29 @@ def test_channels_are_named_after_what_they_show():
         *("hidden_5", "hidden_6"),
     )
     assert tiny(n_channels=3).make_model().channel_names == ("path", "hidden_1", "hidden_2")
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "n"),
+    [
+        ("random", 32, 64),
+        ("sparse", 40, 16),
+        ("perfect", 51, 2),
+        ("loops", 41, 8),
+        ("rooms", 24, 16),
+        ("caves", 33, 16),
+    ],
+)
+def test_the_network_of_the_package_is_right_beyond_what_it_learned_from(family, size, n):
+    """After as many iterations as a flood and a walk back take, and for good."""
+    policy = load("nca-shortest-path-guided")
+    tiles = policy_levels(family, size, "shortest-path", n).tiles
+    target = shortest_path(tiles)
+    needed = 2 * int(target.sum(axis=(1, 2)).max()) - 1
+    maze = torch.from_numpy(one_hot(tiles))
+    with torch.no_grad():
+        for state in unroll(policy, maze, 2 * needed, [needed, 2 * needed], n_returned=1):
+            assert np.array_equal(state[:, 0].numpy() > 0.5, target)
 
 
 def test_both_go_into_a_file_and_back():
