@@ -138,6 +138,8 @@ def _trace(
     model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
 ) -> Iterator[Tensor]:
     """Every state of a rollout in PyTorch, the first as given."""
+    if isinstance(model, NCA):  # PyTorch's convolutions are fastest so
+        maze, state = (tensor.contiguous(memory_format=torch.channels_last) for tensor in (maze, state))
     advance, shrinking = _iteration(model, maze), Shrinking(growth, _ceiling(model))
     yield state
     for step in range(start_step, start_step + n_steps):
@@ -150,8 +152,6 @@ def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
     """From a state and its step to the next; what the maze adds is computed once, where it stays."""
     if not isinstance(model, Sharing) or not model.same_share:
         return partial(model.forward, maze)
-    if isinstance(model, NCA):  # PyTorch's convolutions are fastest so, and their outputs stay so
-        maze = maze.contiguous(memory_format=torch.channels_last)
     return partial(model.advance, model.share(maze))
 
 
