@@ -112,8 +112,8 @@ class TrainingConfig:
     normalise_gradients: bool = True
     """Divide the gradient of every parameter by its norm (paper, section "Experimental setup")."""
     gradient_growth: float | None = None
-    """By what factor the gradient of a level's state may be longer than that of its next state: with 1, rollouts of
-    hundreds of iterations can be learned from, whose gradients explode otherwise. None for any."""
+    """By what factor the gradient of a level's state may be longer than that of its next state. With 1 none explodes on
+    its way back through a hundred iterations, and what was learned before is not lost to it. None for any."""
     ema_decay: float = 0.0
     """Of the moving average of the weights that is validated and kept as the model, at most; 0 for none."""
 
