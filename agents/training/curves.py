@@ -26,6 +26,8 @@ UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
 """Of time, in seconds; one is used from so many of them on."""
 MANY = 40
 """Points from which on a curve needs no markers."""
+CLOSE = 1e4
+"""Losses that differ by no larger factor have ticks at 2 and 5 too; over many powers of ten there would be none."""
 SMOOTHED = 0.04
 """Part of the run over which the training loss is averaged."""
 
@@ -75,7 +77,8 @@ def _draw_loss(axes: Axes, lines: Sequence[Line]) -> None:
     _plot(axes, updates, _smooth(losses), BLUE, "training, smoothed")
     _plot(axes, *_column(lines, "valid_loss"), VERMILION, "validation, after the last iteration")
     axes.set(ylabel="loss", yscale="log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    least, most = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < CLOSE * least else (1,)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
     axes.legend(loc="best")

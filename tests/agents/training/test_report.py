@@ -158,6 +158,17 @@ class TestPictures:
             assert image.size == (1080, 1320)
         assert "loss 0.1000, path 14.2, 640 levels/s" in capsys.readouterr().out
 
+    @pytest.mark.parametrize("lowest", [0.1, 1e-3, 1e-6, 1e-12])
+    def test_losses_over_few_and_many_powers_of_ten_have_ticks(self, lowest):
+        from matplotlib.figure import Figure
+
+        from maze_nca_gym.agents.training.curves import _draw_loss
+
+        axes = Figure().subplots()
+        _draw_loss(axes, [logged(update) | {"loss": lowest ** (update / 20)} for update in range(1, 21)])
+        least, most = axes.get_ylim()
+        assert sum(least <= tick <= most for tick in axes.get_yticks()) >= 4
+
     def test_nothing_happened_nothing_drawn(self, tmp_path):
         with RunReport(tmp_path, CONFIG):
             pass
