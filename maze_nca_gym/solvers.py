@@ -138,6 +138,44 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     return result if np.ndim(tiles) == 3 else bool(result[0])
 
 
+def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
+    """Of all optimal solutions, canonical or not, the one on whose tiles the values sum to most.
+
+    With the tiles of some path as values, it is the optimum that shares most of them. A level with source and target
+    asks for a shortest path between them, a level without for a diameter path. Where sums tie, an earlier one in the
+    order of the canonical ones wins: equal values everywhere give the canonical path.
+
+    Args:
+        tiles: (H, W) or (N, H, W), in a batch all with source and target, or none.
+        values: finite numbers, of the same shape.
+
+    Returns:
+        Bool array of the same shape. In a batch, a level that has no solution has no path tile at all.
+
+    Raises:
+        ValueError: shapes differ, a value is not finite, a single level has no solution, or a level has a source
+            without a target, two sources …
+    """
+    levels = _as_batch(tiles)
+    gains = np.ascontiguousarray(values, np.float64)
+    if gains.shape != np.shape(tiles):
+        raise ValueError(f"values must have the shape of tiles, {np.shape(tiles)}, got {gains.shape}")
+    if not np.isfinite(gains).all():
+        raise ValueError(f"values must be finite, got {gains[~np.isfinite(gains)][0]}")
+    paths = np.zeros(levels.shape, np.bool_)
+    statuses = np.empty(len(levels), np.int8)
+    endpoints = bool((levels >= Tile.SOURCE).any())
+    kernels(levels.size).choose_paths(levels, gains.reshape(levels.shape), paths, statuses, endpoints)
+    for i in np.flatnonzero(statuses == MALFORMED)[:1]:
+        _raise_malformed("the level" if np.ndim(tiles) == 2 else f"level {i}", levels[i])
+    if np.ndim(tiles) == 3:
+        return paths
+    if statuses[0] == UNSOLVABLE:
+        reason = "no path joins source and target" if endpoints else "it has no free tile"
+        raise ValueError(f"the level is unsolvable: {reason}")
+    return paths[0]
+
+
 def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) -> NDArray[np.int64]:
     return solve(levels).sum(axis=(1, 2)) if len(levels) else np.empty(0, np.int64)
 

@@ -283,6 +283,60 @@ class TestIsOptimal:
             solvers.is_optimal(parse("S.."), np.ones((1, 3)))
 
 
+class TestBestPath:
+    @given(levels_with_endpoints(largest=6) | mazes(largest=6), st.integers(0, 2**32 - 1))
+    def test_is_that_of_all_optima_whose_values_sum_to_most(self, tiles: NDArray[np.uint8], seed: int) -> None:
+        endpoints = bool((tiles >= Tile.SOURCE).any())
+        optima = (optimal_shortest_paths if endpoints else optimal_diameters)(tiles)
+        values = np.random.default_rng(seed).normal(0, 1, tiles.shape)
+        if not optima:
+            with pytest.raises(ValueError, match=r"the level is unsolvable: (no path joins|it has no free tile)"):
+                solvers.best_path(tiles, values)
+            return
+        masks = np.array([mask_of(path, tiles.shape) for path in optima])
+        best = (masks * values).sum(axis=(1, 2)).argmax()
+        np.testing.assert_array_equal(solvers.best_path(tiles, values), masks[best])
+
+    @given(levels_with_endpoints())
+    def test_of_equal_values_is_the_canonical_shortest_path(self, tiles: NDArray[np.uint8]) -> None:
+        expected = solvers.shortest_path(tiles[None])
+        for value in (0.0, -1.5, 0.3):
+            np.testing.assert_array_equal(solvers.best_path(tiles[None], np.full((1, *tiles.shape), value)), expected)
+
+    @given(mazes())
+    def test_of_equal_values_is_the_canonical_diameter(self, tiles: NDArray[np.uint8]) -> None:
+        expected = solvers.diameter(tiles[None])
+        for value in (0.0, 1.0, -2.0):  # of which sums are exact
+            np.testing.assert_array_equal(solvers.best_path(tiles[None], np.full((1, *tiles.shape), value)), expected)
+
+    def test_batch_is_each_level_alone(self) -> None:
+        values = np.random.default_rng(0).random(LEVELS.shape)
+        for levels in (LEVELS[:3], np.minimum(LEVELS, 1)):
+            each = np.stack([solvers.best_path(*level) for level in zip(levels, values, strict=False)])
+            np.testing.assert_array_equal(solvers.best_path(levels, values[: len(levels)]), each)
+            assert solvers.is_optimal(levels, each).all()
+
+    def test_unsolvable_levels_of_a_batch_have_no_path(self) -> None:
+        for tiles in (UNSOLVABLE, NO_FREE_TILE):
+            assert not solvers.best_path(tiles[None], np.ones((1, *tiles.shape))).any()
+        assert solvers.best_path(np.zeros((0, 2, 2), np.uint8), np.zeros((0, 2, 2))).shape == (0, 2, 2)
+
+    @pytest.mark.parametrize(
+        ("text", "values", "message"),
+        [
+            ("S.T", np.ones((1, 2)), r"values must have the shape of tiles, \(1, 3\), got \(1, 2\)"),
+            ("S.T", [[0, np.nan, 1]], "values must be finite, got nan"),
+            ("...", [[0, 1, -np.inf]], "values must be finite, got -inf"),
+            ("S..", np.ones((1, 3)), "the level has 1 and 0"),
+            ("S#T", np.ones((1, 3)), "unsolvable: no path joins source and target"),
+            ("###", np.ones((1, 3)), "unsolvable: it has no free tile"),
+        ],
+    )
+    def test_bad_arguments(self, text: str, values: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            solvers.best_path(parse(text), values)
+
+
 Solver = Callable[[Any], Any]
 SOLVERS: list[Solver] = [solvers.shortest_path, solvers.diameter, solvers.distances, solvers.eccentricities]
 LEVELS = np.stack(

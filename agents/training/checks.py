@@ -112,6 +112,7 @@ def _check_ranges(config: TrainingConfig) -> None:
         "pool_fresh": (0, 1),
         "pool_edited": (0, 1),
         "loss_after": (0, 1024),
+        "leniency": (0, 1),
         "guidance": (0, 1024),
         "state_noise": (0, 10),
         "population_size": (1, 2**20),
@@ -149,6 +150,7 @@ def _check_ranges(config: TrainingConfig) -> None:
         config.gradient_growth is None or 0 <= config.gradient_growth <= 1024,
         f"gradient_growth must be None or from 0 to 1,024, got {config.gradient_growth}",
     )
+    check(not (config.leniency and config.evolve), "leniency is not for runs that evolve: regret needs one solution")
     _check_guidance(config)
     _check_lengths(config)
     _check_pool(config)

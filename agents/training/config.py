@@ -99,6 +99,9 @@ class TrainingConfig:
     loss_after: float = 0.0
     """A level counts in a loss once it has had so many iterations for each tile of its solution: with 1, once anything
     could have crossed it. 0 counts all levels."""
+    leniency: float = 0.0
+    """Of several optimal solutions, which is asked for. 0: the canonical one. 1: the one that is nearest to the path at
+    the end of the rollout. Between: the nearest too, but tiles of the canonical one count for 1 - `leniency` more."""
     guidance: float = 0.0
     """Shortest path: weight of a second loss, of the four channels after the path: where the solution from each tile
     begins, up, left, down or right, as if it were the source; with 1 many times fewer updates are needed. A tile counts

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.mutation import mutate
+from maze_nca_gym.solvers import is_optimal
 
 from ..policy import PATH
 from .config import TrainingConfig
@@ -31,15 +32,19 @@ N_EDITS = 2
 
 @dataclass(frozen=True)
 class Patience:
-    """How many iterations a level has to be solved: some for each tile of its solution, and some more."""
+    """How many iterations a level has to be solved: some for each tile of its solution, and some more; and whether any
+    optimal solution will do."""
 
     per_tile: float
     more: int
+    any_optimum: bool = False
 
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
         """Of the levels of a run: `pool_retry`, and another update after that; None if they are not tried again."""
-        return None if config.pool_retry is None else cls(config.pool_retry, config.pool_steps[1])
+        if config.pool_retry is None:
+            return None
+        return cls(config.pool_retry, config.pool_steps[1], config.leniency > 0)
 
 
 @dataclass(eq=False)
@@ -73,6 +78,12 @@ class StatePool:
             return np.zeros(len(places), bool)
         lengths = self.target[places].sum(axis=(1, 2))
         return cast(NDArray[np.bool_], self.ages[places] >= self.patience.per_tile * lengths + self.patience.more)
+
+    def _solved(self, places: NDArray[np.int64], paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether (n, H, W) paths are solutions of the members at these places."""
+        if self.patience is not None and self.patience.any_optimum:
+            return cast(NDArray[np.bool_], is_optimal(self.tiles[places], paths))
+        return cast(NDArray[np.bool_], (paths == self.target[places]).all(axis=(1, 2)))
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: Batch) -> NDArray[np.int64]:
         """(n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n.
@@ -111,9 +122,8 @@ class StatePool:
         """
         states = states.detach().cpu().float()
         exploded = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST).numpy()
-        wrong = ((states[:, PATH] > 0.5).numpy() != self.target[places]).any(axis=(1, 2))
         self.ages[places] += n_steps
-        anew = exploded | (wrong & self._due(places))
+        anew = exploded | (self._due(places) & ~self._solved(places, (states[:, PATH] > 0.5).numpy()))
         self.states[torch.from_numpy(places)] = torch.where(torch.from_numpy(anew)[:, None, None, None], 0.0, states)
         self.ages[places[anew]] = 0
 

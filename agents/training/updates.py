@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from maze_nca_gym.solvers import best_path
 
 from ..learned.fused import unroll
 from ..policy import PATH
@@ -119,19 +123,26 @@ def _backward(
     """The loss of a rollout and its last state, the path alone without a pool; the parameters get their gradients."""
     config = state.config
     maze = batch.one_hot(state.model.n_tiles, device)
-    target = torch.from_numpy(batch.target).to(device, torch.float32, non_blocking=True)
     start = None if start is None else start.to(device)
     n_returned = None if config.pool_size else config.n_shown  # a pool keeps whole states
     marks = checkpoints(config.loss_at, n_steps)
-    counted = in_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         growth = math.inf if config.gradient_growth is None else config.gradient_growth
         states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned, growth=growth)
+        wanted = batch.target if not config.leniency else _nearest_optima(batch, states[-1], config.leniency)
+        target = torch.from_numpy(wanted).to(device, torch.float32, non_blocking=True)
+        counted = in_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
         losses = each(config.loss, states, target, counted, damped=config.pool_size > 0)
         if config.guidance:
             losses = losses + config.guidance * _of_guidance(states, batch, ages, marks, device)
     losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
+
+
+def _nearest_optima(batch: Batch, state: Tensor, leniency: float) -> NDArray[np.bool_]:
+    """(B, H, W) optimal solutions, see `TrainingConfig.leniency`."""
+    path = state[:, PATH].detach().float().clamp(0, 1).nan_to_num().cpu().numpy()
+    return best_path(batch.tiles, path + (1 - leniency) * batch.target)
 
 
 def _of_guidance(

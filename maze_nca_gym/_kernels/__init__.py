@@ -4,10 +4,10 @@
 with the same results. Nothing here allocates Python objects, checks arguments or knows the user's errors.
 """
 
-from maze_nca_gym._kernels import search, solving, carving, scoring, mutating  # noqa: I001 - each after those it calls
+from maze_nca_gym._kernels import search, solving, choosing, carving, scoring, mutating  # noqa: I001 - each after those it calls
 from maze_nca_gym._kernels.registry import MALFORMED, REGISTRY, UNSOLVABLE
 from maze_nca_gym._kernels.scoring import STATE_LIMIT
 
-MODULES = (search, solving, carving, scoring, mutating)
+MODULES = (search, solving, choosing, carving, scoring, mutating)
 
 __all__ = ["MALFORMED", "MODULES", "REGISTRY", "STATE_LIMIT", "UNSOLVABLE"]

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from training_runs import EVOLVING, POOL, content, make_updates, started, tiny
+
+from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.training.pool import Patience, StatePool
+from maze_nca_gym.agents.training.updates import _nearest_optima
+from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.solvers import best_path, is_optimal, shortest_path
+
+OPEN = parse("S..\n...\n..T")
+CANONICAL, OTHER = shortest_path(OPEN), np.array([[1, 1, 1], [0, 0, 1], [0, 0, 1]], bool)
+ONE = Batch(OPEN[None], CANONICAL[None])
+
+LENIENT = {**POOL, "n_channels": 12, "pool_retry": 2.0, "leniency": 0.75, "optimiser": "soap", "learning_rate": 0.008}
+
+
+def showing(path: np.ndarray) -> torch.Tensor:
+    """A state with that path."""
+    return torch.from_numpy(np.stack([path, np.full_like(path, 9)])[None]).float()
+
+
+@pytest.mark.parametrize("certainty", [0.2, 0.6, 1.0, 40.0])
+@pytest.mark.parametrize("leniency", [1e-9, 0.3, 0.75, 1.0])
+def test_the_nearest_optimum_less_what_the_canonical_one_counts_for(certainty, leniency):
+    assert (CANONICAL != OTHER).sum() == 6, "three tiles each of their own"
+    wanted = _nearest_optima(ONE, showing(certainty * OTHER), leniency)[0]
+    assert np.array_equal(wanted, OTHER if min(certainty, 1) > 1 - leniency else CANONICAL)
+
+
+def test_a_state_that_has_exploded_is_no_error_here():
+    state = torch.tensor([math.nan, math.inf, -math.inf]).repeat(1, 2, 3, 1)
+    assert is_optimal(OPEN, _nearest_optima(ONE, state, 1.0)[0])
+
+
+@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+def test_an_update_asks_for_it(task):
+    options = {"task": task, "n_layers": 8, "sizes": (9,), "seed": 1, "loss_at": (0.5, 1.0)}
+    state = started(**options, leniency=0.8)
+    batch = LevelStream(state.config).batch(0)
+    maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles))
+    with torch.no_grad():
+        reached = [after[:, 0].numpy() for after in unroll(state.model, maze, 8, [4, 8])]
+    wanted = best_path(batch.tiles, reached[-1].clip(0, 1) + 0.2 * batch.target)
+    expected = sum(((path - wanted) ** 2).mean() for path in reached)
+    (lenient,) = make_updates(state, 1)
+    assert lenient == pytest.approx(expected, rel=1e-4)
+
+
+def test_any_optimum_is_right_for_levels_that_are_tried_again():
+    assert Patience.of(tiny(**POOL, pool_retry=1.0, leniency=0.1)) == Patience(1.0, 5, any_optimum=True)
+    levels = Batch(np.repeat(OPEN[None], 3, axis=0), np.repeat(CANONICAL[None], 3, axis=0))
+    states = torch.cat([showing(path) for path in (CANONICAL, OTHER, CANONICAL | OTHER)])
+    for any_optimum, ages in ((True, [9, 9, 0]), (False, [9, 0, 0])):
+        pool = StatePool.fresh(levels, 2, Patience(per_tile=0.0, more=5, any_optimum=any_optimum))
+        pool.put(np.arange(3), states, 9)
+        assert pool.ages.tolist() == ages
+
+
+@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+def test_solutions_are_learned(task):
+    losses = make_updates(started(**LENIENT, task=task), 150)
+    assert all(map(math.isfinite, losses))
+    assert np.mean(losses[-20:]) < 0.7 * np.mean(losses[:20])
+
+
+def test_it_is_the_same_again(tmp_path):
+    runs = [started(**LENIENT, task="diameter") for _ in range(2)]
+    for name, run in zip("ab", runs, strict=True):
+        make_updates(run, 6)
+        (tmp_path / name).mkdir()
+    assert content(runs[0], tmp_path / "a") == content(runs[1], tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"leniency": -0.1}, "leniency must be from 0 to 1, got -0.1"),
+        ({"leniency": 1.5}, "leniency must be from 0 to 1, got 1.5"),
+        ({"leniency": 0.5, **EVOLVING}, "leniency is not for runs that evolve"),
+    ],
+)
+def test_bad_values(changes, message):
+    with pytest.raises(ValueError, match=message):
+        tiny(**changes)
