@@ -72,8 +72,8 @@ class TrainingConfig:
     """MLP: width of its hidden layer."""
 
     start_from: str | None = None
-    """NCA: name of a network that ships, one without max-pooling, with whose weights the first channels begin; the
-    other channels begin with random ones and do not reach these yet. None for random weights alone."""
+    """NCA: name of a network that ships, or a model file (*.safetensors), with whose weights the first channels begin;
+    the others (none with max-pooling) begin with random ones and do not reach these yet. None: random weights alone."""
 
     families: tuple[str, ...] = ("random",)
     """Families of levels, of those that policies are tested on; every batch has equal parts of each."""

@@ -6,22 +6,23 @@ import torch
 
 from ..learned.nca import NCA
 from ..policy import Policy
-from ..pretrained import load_pretrained
+from ..registry import load
 from .checks import check
 
 
 @torch.no_grad()
 def begin_with(model: Policy, name: str) -> None:
-    """Let the first channels of a model begin with the weights of a network that ships; no other channel reaches them.
+    """Let the first channels of a model begin with the weights of another network; no other channel reaches them.
 
     Args:
-        model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels.
-        name: of the network.
+        model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels,
+            with max-pooling, which looks at all and writes the last, just as many.
+        name: of a network that ships, or the path of a model file.
 
     Raises:
-        ValueError: no such network, or one that does not fit.
+        ValueError: no such network or file, or one that does not fit.
     """
-    start = load_pretrained(name)
+    start = load(name)
     if not isinstance(start, NCA) or not isinstance(model, NCA) or not start.shared_weights or not model.shared_weights:
         raise ValueError(f"to start from {name} both must be of class NCA, with shared weights")
     check(start.task == model.task, f"{name} is for the task {start.task}, not {model.task}")
@@ -29,9 +30,10 @@ def begin_with(model: Policy, name: str) -> None:
         start.kernel_size == model.kernel_size and start.cut_corners == model.cut_corners,
         f"{name} has a kernel_size of {start.kernel_size} and cut_corners {start.cut_corners}: so must the model",
     )
-    check(not start.max_pool and not model.max_pool, f"{name} and the model must be without max_pool")
+    check(start.max_pool == model.max_pool, f"{name} has max_pool {start.max_pool}: so must the model")
     n = start.n_channels
     check(n <= model.n_channels, f"{name} has {n} channels, the model only {model.n_channels}")
+    check(not n < model.n_channels or not model.max_pool, f"{name} has max_pool and {n} channels: so must the model")
     weight, bias = model.weights[0], model.biases[0]
     weight[:n] = 0
     weight[:n, : start.n_tiles + n] = start.weights[0]

@@ -1,4 +1,4 @@
-"""A training may begin with a network that ships, as the first channels of a larger one."""
+"""A training may begin with another network, as the first channels of a larger one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import validation_levels
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training.config import PRESETS, TrainingConfig
+from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot
 
 COMPILED = "nca-shortest-path-compiled"
@@ -34,15 +36,32 @@ def test_as_many_channels_are_enough():
     assert torch.equal(model.weights[0], load(COMPILED).weights[0])
 
 
+def test_a_model_file_with_max_pooling(tmp_path):
+    config = tiny(task="diameter", max_pool=True, n_channels=6, ceiling=3.0)
+    first, path = config.make_model(), str(tmp_path / "first.safetensors")
+    save_model(first, path)
+    again = replace(config, seed=1, start_from=path)
+    assert not torch.equal(replace(config, seed=1).make_model().weights[0], first.weights[0])
+    assert torch.equal(again.make_model().weights[0], first.weights[0])
+    assert torch.equal(again.make_model().biases[0], first.biases[0])
+    assert TrainingConfig.from_json(again.to_json()) == again
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"start_from": "nca"}, "unknown pretrained model 'nca'; known: .*nca-shortest-path-compiled"),
+        ({"start_from": "nca"}, "unknown policy 'nca'; known: .*nca-shortest-path-compiled"),
         ({"start_from": "mlp-shortest-path-baseline"}, "to start from mlp-.* both must be of class NCA, with shared"),
         ({"start_from": "nca-diameter-hinted"}, "nca-diameter-hinted is for the task diameter, not shortest-path"),
         ({"cut_corners": False}, "has a kernel_size of 3 and cut_corners True: so must the model"),
         ({"kernel_size": 5}, "has a kernel_size of 3 and cut_corners True: so must the model"),
-        ({"max_pool": True}, "must be without max_pool"),
+        ({"start_from": "no.safetensors"}, "there is no model file no.safetensors"),
+        ({"start_from": "shortest-path-bfs"}, "to start from shortest-path-bfs both must be of class NCA"),
+        ({"max_pool": True}, "nca-shortest-path-compiled has max_pool False: so must the model"),
+        (
+            {"task": "diameter", "start_from": "nca-diameter-compiled", "max_pool": True, "n_channels": 34},
+            "nca-diameter-compiled has max_pool and 33 channels: so must the model",
+        ),
         ({"n_channels": 9}, "nca-shortest-path-compiled has 10 channels, the model only 9"),
     ],
 )
