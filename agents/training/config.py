@@ -341,6 +341,23 @@ PRESETS: dict[str, TrainingConfig] = {
         learning_rate=2e-3,
     ),
     "extrapolate": _EXTRAPOLATE,
+    "extrapolate-diameter": replace(
+        _EXTRAPOLATE,
+        task="diameter",
+        n_channels=64,
+        max_pool=True,
+        families=("random", "perfect"),
+        sizes=(10, 16, 24),
+        n_updates=12_000,
+        loss_at=(0.5, 0.75, 1.0),
+        loss_after=0.0,
+        leniency=0.75,
+        pool_fresh=0.2,
+        pool_edited=0.0,
+        pool_steps=(16, 32),
+        pool_retry=2.5,
+        state_noise=0.0,
+    ),
     "guided": replace(
         _EXTRAPOLATE,
         n_channels=32,
@@ -354,7 +371,8 @@ PRESETS: dict[str, TrainingConfig] = {
     ),
 }
 """Name -> configuration. `paper-...` are the paper's best on a fixed training set, `...-evolved` on one that evolves,
-`fast` and `fast-diameter` are ours for one size, `extrapolate` and `guided` for every size and family."""
+`fast` and `fast-diameter` are ours for one size, `extrapolate`, `extrapolate-diameter` and `guided` for several sizes
+and families."""
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:

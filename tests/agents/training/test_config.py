@@ -38,6 +38,7 @@ EVOLVING = TrainingConfig(evolve=True, n_levels=64, mutation="edits", eviction="
         ("fast", 5_760),
         ("fast-diameter", 12_000),
         ("extrapolate", 12_480),
+        ("extrapolate-diameter", 21_120),
         ("guided", 5_760),
     ],
 )
@@ -49,7 +50,7 @@ def test_presets_have_the_weights_of_the_paper(name, n_weights):
 
 
 def test_every_preset_is_tested_above():
-    assert len(PRESETS) == 8
+    assert len(PRESETS) == 9
 
 
 @pytest.mark.parametrize("config", [*PRESETS.values(), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
