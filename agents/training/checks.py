@@ -150,7 +150,6 @@ def _check_ranges(config: TrainingConfig) -> None:
         config.gradient_growth is None or 0 <= config.gradient_growth <= 1024,
         f"gradient_growth must be None or from 0 to 1,024, got {config.gradient_growth}",
     )
-    check(not (config.leniency and config.evolve), "leniency is not for runs that evolve: regret needs one solution")
     _check_guidance(config)
     _check_lengths(config)
     _check_pool(config)
@@ -224,6 +223,7 @@ def _check_evolution(config: TrainingConfig) -> None:
         check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
         return
     check(not config.pool_size, "levels that evolve have no states that last: set pool_size to 0, or leave evolve out")
+    check(not config.leniency, "leniency is not for levels that evolve: regret needs one solution")
     check(len(config.sizes) == 1, f"levels that evolve are of one size, got sizes {config.sizes}")
     check(
         config.n_levels is None or config.n_levels <= config.population_size,

@@ -33,7 +33,7 @@ def begin_with(model: Policy, name: str) -> None:
     check(start.max_pool == model.max_pool, f"{name} has max_pool {start.max_pool}: so must the model")
     n = start.n_channels
     check(n <= model.n_channels, f"{name} has {n} channels, the model only {model.n_channels}")
-    check(not n < model.n_channels or not model.max_pool, f"{name} has max_pool and {n} channels: so must the model")
+    check(n == model.n_channels or not model.max_pool, f"{name} has max_pool and {n} channels: so must the model")
     weight, bias = model.weights[0], model.biases[0]
     weight[:n] = 0
     weight[:n, : start.n_tiles + n] = start.weights[0]

@@ -83,7 +83,7 @@ def test_it_is_the_same_again(tmp_path):
     [
         ({"leniency": -0.1}, "leniency must be from 0 to 1, got -0.1"),
         ({"leniency": 1.5}, "leniency must be from 0 to 1, got 1.5"),
-        ({"leniency": 0.5, **EVOLVING}, "leniency is not for runs that evolve"),
+        ({"leniency": 0.5, **EVOLVING}, "leniency is not for levels that evolve: regret needs one solution"),
     ],
 )
 def test_bad_values(changes, message):
