@@ -7,8 +7,8 @@ scaling.png comes from `python -m benchmarks.scaling`, and window.png is a scree
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +47,7 @@ class Animation:
         every: how many steps lie between two frames.
         fps: frames a second.
         size: (height, width) in pixels.
+        later: mazes and targets that follow, each once the automaton has finished with the one before.
     """
 
     name: str
@@ -58,21 +59,31 @@ class Animation:
     every: int = 1
     fps: float = 10
     size: tuple[int, int] = SIZE
+    later: tuple[tuple[Tiles, NDArray[np.bool_]], ...] = ()
+
+
+def animate(animation: Animation, folder: Path) -> Path:
+    """Write a GIF file from the first step to the one with which the automaton has finished."""
+    frames: list[Frame] = []
+    state, step = None, 0
+    for tiles, target in ((animation.tiles, animation.target), *animation.later):
+        part = replace(animation, tiles=tiles, target=target)
+        state, step = _run(part, frames, state, step)
+        frames += [frames[-1]] * round(HOLD_SECONDS * animation.fps)
+    return save_gif(folder / f"{animation.name}.gif", frames, animation.fps)
 
 
 @torch.no_grad()
-def animate(animation: Animation, folder: Path) -> Path:
-    """Write a GIF file from the first step to the one with which the automaton has finished."""
+def _run(animation: Animation, frames: list[Frame], begun: Tensor | None, first: int) -> tuple[Tensor, int]:
+    """Add the frames of one maze; the state and the step with which the automaton has finished."""
     maze = torch.from_numpy(one_hot(animation.tiles[None], animation.policy.n_tiles))
-    frames = []
-    for step, state in enumerate(trace(animation.policy, maze, sys.maxsize)):
-        finished = step > 0 and _finished(animation, maze, state)
+    for step, state in enumerate(trace(animation.policy, maze, sys.maxsize, begun), start=first):
+        finished = step > first and _finished(animation, maze, state)
         if finished or step % animation.every == 0:
             frames.append(_frame(animation, state[0].numpy(), step))
         if finished:
-            break
-    frames += [frames[-1]] * round(HOLD_SECONDS * animation.fps)
-    return save_gif(folder / f"{animation.name}.gif", frames, animation.fps)
+            return state, step
+    raise AssertionError("a trace of so many steps does not end")
 
 
 def _finished(animation: Animation, maze: Tensor, state: Tensor) -> bool:
@@ -193,6 +204,33 @@ def learned() -> Animation:
     )
 
 
+def healing() -> Animation:
+    """The network that checks itself: a gap opens, then the target moves."""
+    tiles = _find("loops", 15, _has_path(40, 50))
+    opened = min(_with_gaps(tiles), key=lambda maze: solvers.shortest_path(maze).sum())
+    moved = opened.copy()
+    moved[moved == Tile.TARGET] = Tile.EMPTY
+    moved[tuple(np.argwhere(solvers.distances(opened) == solvers.distances(opened).max())[0])] = Tile.TARGET
+    return Animation(
+        "healing",
+        "A gap opens, then the target moves",
+        load("nca-shortest-path-healing-hinted"),
+        tiles,
+        solvers.shortest_path(tiles),
+        {"path": "path", "flood": "flood_low - flood_high", "alarm": "alarm_low - alarm_high", "reset": "reset"},
+        later=tuple((maze, solvers.shortest_path(maze)) for maze in (opened, moved)),
+    )
+
+
+def _with_gaps(tiles: Tiles) -> Iterator[Tiles]:
+    """The level with one of its inner walls open, each in turn."""
+    for row, col in np.argwhere(tiles == Tile.WALL):
+        if 0 < row < len(tiles) - 1 and 0 < col < len(tiles[0]) - 1:
+            gap = tiles.copy()
+            gap[row, col] = Tile.EMPTY
+            yield gap
+
+
 def draw_levels(folder: Path) -> Path:
     """Write one level of each generator, with its name and its solution, as levels.png."""
     pictures = [_captioned(draw_level(*_solved(name), cell=13), name) for name in GENERATORS]
@@ -214,7 +252,7 @@ def _captioned(picture: Frame, caption: str) -> Frame:
 def main(folder: Path) -> None:
     """Draw everything."""
     torch.set_num_threads(1)
-    for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned):
+    for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned, healing):
         print(animate(animation(), folder))
     print(draw_levels(folder))
 

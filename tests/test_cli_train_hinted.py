@@ -62,6 +62,17 @@ def test_a_run_of_the_other_task(capsys):
     assert (model.task, model.max_pool) == ("diameter", True)
 
 
+def test_a_run_that_heals(capsys):
+    short = ["--n-updates", "8", "--sparsity", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
+    assert main(["train-hinted", "--heals", *short]) == 1
+    assert "NCA, shortest-path, 9,225 weights" in capsys.readouterr().out
+    described = json.loads((FOLDER / "config.json").read_text())
+    assert described["configuration"]["heals"]
+    assert described["command"].startswith("maze-nca-gym train-hinted --heals --sizes 4")
+    assert described["data"].startswith("traces of an automaton of 21 booleans a tile on random")
+    assert load(str(FOLDER / "model.safetensors")).max_pool
+
+
 def test_a_run_is_not_overwritten_by_accident(capsys):
     assert main(TINY) == 1
     before = (FOLDER / "model.safetensors").read_bytes()
@@ -81,6 +92,7 @@ def test_a_command_line_says_all_that_differs():
 WRONG = {
     "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
     "--task longest": "unknown task 'longest'; known: shortest-path, diameter",
+    "--heals --task diameter": "only an automaton of the shortest path heals, none of the diameter",
     "--sizes 3": "sizes must be an integer from 4 on, got 3",
     "--n-updates 0": "n_updates must be an integer from 1 on, got 0",
     "--learning-rate much": "a number is expected, got 'much'",
@@ -102,7 +114,8 @@ def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
 
 
 def test_a_run_tells_of_its_rounds(capsys, monkeypatch):
-    monkeypatch.setattr(learning, "polish", lambda *_: None)  # with as many weights as there are here it takes minutes
+    # with weights as wrong as they are here these would take minutes
+    monkeypatch.setattr(learning, "demands", lambda *_: [])
     monkeypatch.setattr(learning, "counterexamples", lambda *_: np.zeros((1, 5), np.int64))
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "1"]
     levels = ["--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]

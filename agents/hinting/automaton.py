@@ -58,9 +58,10 @@ class Automaton:
         kinds: of tile, in the order of the maze's channels.
         signals: an enumeration from 0 on, of which the first is the path, which is shown and not read.
         rules: of each signal.
+        worlds: at each iteration, all tiles of a map are of one of them.
         pooled: the last signal, if that is on at every tile when its rule makes it so at any.
         everywhere: signals that are the same at every tile.
-        worlds: at each iteration, all tiles of a map are of one of them.
+        heals: whether it begins again when the maze changes.
     """
 
     task: str
@@ -70,6 +71,7 @@ class Automaton:
     worlds: tuple[World, ...]
     pooled: IntEnum | None = None
     everywhere: tuple[IntEnum, ...] = ()
+    heals: bool = False
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
@@ -94,12 +96,17 @@ class Automaton:
             after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
         return np.stack(after, axis=1)
 
-    def trace(self, tiles: Tiles) -> Iterator[Signals]:
-        """All states on (N, H, W) tiles, from the first, in which every signal is off, until they only repeat.
+    def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
+        """All states on (N, H, W) tiles, from the first until they only repeat.
 
         They do when a state is that of one or two iterations before.
+
+        Args:
+            tiles: the mazes.
+            signals: the first state; by default every signal is off.
         """
-        signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
+        if signals is None:
+            signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
         view = MapView({kind: tiles == kind for kind in self.kinds}, signals)
         earlier = None
         while True:

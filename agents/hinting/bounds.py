@@ -17,7 +17,7 @@ from maze_nca_gym.levels import Tile
 
 from ..learned.nca import NCA
 from .automaton import Automaton, Bits, Component, Rule, World
-from .patches import KIND_BITS, TAPS, Codes, PatchView, mask_of
+from .patches import KIND_BITS, TAPS, Codes, PatchView, kinds_of, mask_of, signals_of
 
 Doubles: TypeAlias = NDArray[np.float64]
 TOLERANCE = 0.02
@@ -98,19 +98,20 @@ class Network:
         self._low, self._high = slice(1, 1 + 2 * n_pairs, 2), slice(2, 2 + 2 * n_pairs, 2)
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
-        self._bias = self._with_differences(bias)
-        self._of_kinds, self._of_signals = self._parts(self._with_differences(weight))
+        self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
+        self._of_kinds, self._of_signals = self._parts(self._weight)
         self._rounding = self._rounded(weight, bias)
         self._states: dict[tuple[int, Component], Bounds] = {}
 
     def kinds(self, signal: IntEnum) -> Kinds:
         """All patches, for a signal's rule, and its rows: of a pair its channels' and its difference's, else one."""
-        n_channels, n_pairs = len(self.automaton.channels), len(self.automaton.paired)
+        return self._kinds(self.automaton.rules[signal], self._rows(signal))
+
+    def _rows(self, signal: IntEnum) -> list[int]:
+        n_channels = len(self.automaton.channels)
         if signal == self.automaton.pooled:
-            rows = [n_channels - 2]
-        else:
-            rows = [2 * signal - 1, 2 * signal, n_channels + signal - 1] if 0 < signal <= n_pairs else [0]
-        return self._kinds(self.automaton.rules[signal], rows)
+            return [n_channels - 2]
+        return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
 
     def highest_maximum(self) -> float:
         """The largest sum of the channel that becomes the maximum over all channels."""
@@ -119,11 +120,25 @@ class Network:
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
         """The five tiles, of one kind of patch, with the largest sum of one of the signal's rows, or (-1) smallest."""
-        row = (2 * signal - 1, 2 * signal, len(self.automaton.channels) + signal - 1)[row]
-        if signal == self.automaton.pooled:
-            row = len(self.automaton.channels) - 2
+        row = self._rows(signal)[row]
         world, codes = self.automaton.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
         return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
+
+    def worst_inputs(self, signal: IntEnum, codes: list[int], row: int, sign: int) -> Doubles:
+        """(F,) what can be read at five tiles, a 1 for the bias last, with the largest sum of one of the signal's rows,
+        or (-1) smallest."""
+        weight = sign * self._weight[self._rows(signal)[row]]
+        of_channels, patch = weight[len(self.automaton.kinds) :], np.array(codes)
+        on = signals_of(self.automaton, patch).T.astype(np.float64)
+        read = np.zeros_like(of_channels)
+        read[0] = on[0] * (1 + PATH_TOLERANCE * np.sign(of_channels[0]))
+        low, high, pairs = of_channels[self._low], of_channels[self._high], on[1 : 1 + len(self.automaton.paired)]
+        read[self._high] = pairs * self.largest * (low + high > 0)
+        read[self._low] = read[self._high] + pairs * (1 + self.tolerance * np.sign(low))
+        if self.automaton.pooled is not None:
+            read[-2] = on[-1] * (1 + POOLED_TOLERANCE * np.sign(of_channels[-2]))
+            read[-1] = (patch > 0) * (1 + self.tolerance + self.largest) * (of_channels[-1] > 0)
+        return np.append(np.concatenate([kinds_of(self.automaton, patch).T, read]).ravel(), 1.0)
 
     def _kinds(self, rule: Rule, rows: list[int]) -> Kinds:
         reads = _reads(rule)

@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..learned.nca import NCA
-from .automata import AUTOMATA
+from .automata import automaton_of
 from .automaton import Automaton
 from .bounds import PATH_TOLERANCE, POOLED_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
 from .config import HintConfig
@@ -32,6 +32,28 @@ from .patches import TAPS, Codes, distinct
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal, whether its largest sum (1) or its smallest (-1) is wrong, and by how much, (P,)."""
+
+
+FACTORS = ((1, 0), (0, 1), (1, -1))
+"""Of a pair's two channels, what its rows are made of: these, and their difference."""
+SLACK = TOLERANCE / 10
+"""By how much sums may be off what is demanded."""
+
+
+class Demand(NamedTuple):
+    """That a sum be small.
+
+    Attributes:
+        signal: whose pair.
+        factors: of its two rows of weights: what is multiplied with what is read.
+        read: (F,) float64, patches as `learning.inputs` makes them.
+        most: what the sum may be.
+    """
+
+    signal: IntEnum
+    factors: tuple[int, int]
+    read: Doubles
+    most: float
 
 
 @dataclass(frozen=True)
@@ -83,9 +105,9 @@ def certify(model: NCA, largest: float | None = None, tolerance: float = TOLERAN
     Raises:
         ValueError: a network of another shape.
     """
-    automaton = AUTOMATA[model.task]
+    automaton = automaton_of(model)
     _check(model, automaton)
-    largest = HintConfig.of(model.task).largest if largest is None else largest
+    largest = HintConfig.of(automaton.task, heals=automaton.heals).largest if largest is None else largest
     network = Network(automaton, model, largest, tolerance)
     path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
     single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
@@ -137,18 +159,47 @@ def counterexamples(model: NCA, largest: float, most: int, margin: float = 0.0) 
         most: kinds for each signal and way to be wrong, the worst ones.
         margin: less than half of it counts as wrong, and so does an error of more than half of `TOLERANCE`.
     """
-    network = Network(AUTOMATA[model.task], model, largest, TOLERANCE)
-    found = [patch for signal in network.automaton.signals for patch in _wrong(network, signal, most, margin / 2)]
+    network = Network(automaton_of(model), model, largest, TOLERANCE)
+    found = [worst.codes for signal in network.automaton.signals for worst in _wrong(network, signal, most, margin / 2)]
     return distinct(network.automaton, [np.array(found, np.int64).reshape(-1, len(TAPS))])
 
 
-def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Iterator[list[int]]:
+def demands(model: NCA, largest: float, most: int, margin: float) -> Iterator[Demand]:
+    """What pairs do not meet, each on the worst inputs there are.
+
+    Args:
+        model: any weights that `certify` takes.
+        largest: bound of a pair's second channel.
+        most: kinds of patch for each signal and way to be wrong, the worst ones.
+        margin: by how much sums are to be below or above 0; a pair's difference is to be off 1 by half of `TOLERANCE`.
+    """
+    network = Network(automaton_of(model), model, largest, TOLERANCE)
+    for signal in network.automaton.paired:
+        for worst in _wrong(network, signal, most, margin):
+            if worst.excess > SLACK:
+                read = network.worst_inputs(signal, worst.codes, worst.row, worst.sign)
+                yield Demand(signal, FACTORS[worst.row], worst.sign * read, worst.sum - worst.excess)
+
+
+class _Worst(NamedTuple):
+    """The worst patch of a kind: the sum of a row, times the sign, is larger than it may be by `excess`."""
+
+    codes: list[int]
+    row: int
+    sign: int
+    sum: float
+    excess: float
+
+
+def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Iterator[_Worst]:
     kinds = network.kinds(signal)
     ways = _ways_of_one if kinds.bounds.low.shape[1] == 1 else _ways_of_pair
     for row, sign, excess in ways(kinds.on, kinds.bounds, network.largest, margin):
+        sums = kinds.bounds.high[:, row] if sign > 0 else -kinds.bounds.low[:, row]
         places = np.argsort(-excess)[:most]
         for place in places[excess[places] > 0].tolist():
-            yield network.worst(signal, kinds, place, row, sign)
+            codes = network.worst(signal, kinds, place, row, sign)
+            yield _Worst(codes, row, sign, float(sums[place]), float(excess[place]))
 
 
 def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:

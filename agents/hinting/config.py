@@ -23,6 +23,18 @@ USUAL: dict[str, dict[str, Any]] = {
     },
 }
 """What is not as in `HintConfig`, by task."""
+USUAL_OF_HEALING: dict[str, Any] = {
+    "sizes": (4, 6, 9),
+    "n_levels": 16,
+    "n_recombined": 200_000,
+    "ridge": 1e-3,
+    "balanced": True,
+    "extremes": True,
+    "sparsity": 3e-5,
+    "n_dense": 0,
+    "n_updates": 3_000,
+}
+"""And of what heals."""
 LEAST_SIZE = 4
 """Smaller levels of some families do not exist."""
 
@@ -33,6 +45,8 @@ class HintConfig:
 
     task: str = "shortest-path"
     """What the automaton finds."""
+    heals: bool = False
+    """Whether it begins again when the maze changes; there is one for the shortest path."""
     families: tuple[str, ...] = tuple(FAMILIES)
     """Kinds of level on which the automaton is watched."""
     sizes: tuple[int, ...] = (4, 6, 9, 12)
@@ -69,13 +83,15 @@ class HintConfig:
     n_updates_again: int = 1_000
     """Updates of each round, and of the one after that."""
     n_rounds: int = 30
-    """Rounds of `polish` with patches on which the certificate failed, at most."""
+    """Rounds of asking the certificate what is wrong and making that right (`Cuts`), at most."""
     n_worst: int = 100
-    """Patches for each signal and each way to be wrong in it that a round adds, at most."""
+    """What a round adds for each signal and each way to be wrong in it, at most."""
     seed: int = 0
     """Of all that is drawn: initial weights, levels, patches."""
 
     def __post_init__(self) -> None:
+        if self.heals and self.task != "shortest-path":
+            raise ValueError(f"only an automaton of the shortest path heals, none of the {self.task}")
         _check_families(self.families)
         _check_counts(self)
         for name, least in (("learning_rate", 0.0), ("largest", 0.0), ("ridge", 0.0), ("margin", -1e-9)):
@@ -95,7 +111,8 @@ class HintConfig:
         """
         if task not in USUAL:
             raise ValueError(f"unknown task {task!r}; known: {', '.join(USUAL)}")
-        return cls(**{"task": task, **USUAL[task], **given})
+        usual = USUAL_OF_HEALING if given.get("heals") else USUAL[task]
+        return cls(**{"task": task, **usual, **given})
 
     @property
     def n_updates_in_all(self) -> int:
@@ -114,7 +131,7 @@ class HintConfig:
 
 def changes(config: HintConfig) -> dict[str, Any]:
     """The fields that are not as by default for the task."""
-    usual = HintConfig.of(config.task)
+    usual = HintConfig.of(config.task, heals=config.heals)
     pairs = ((field.name, getattr(config, field.name)) for field in fields(HintConfig))
     return {name: value for name, value in pairs if value != getattr(usual, name)}
 

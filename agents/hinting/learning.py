@@ -26,16 +26,13 @@ from ..learned.nca import NCA
 from ..training.draws import draws, torch_draws
 from .automata import AUTOMATA
 from .automaton import Automaton
-from .bounds import TOLERANCE
-from .certificate import certify, counterexamples
+from .certificate import certify, counterexamples, demands
 from .config import HintConfig
+from .cuts import Cuts
 from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
-from .polish import polish
 
 WHITENED = 80_000
 """Patches of which the second moments are taken, about."""
-N_POLISHED, DRAWS = 12_000, 4
-"""Of the patches that `polish` sees: how many are of the usual ones, and states of each of the others."""
 LOG_EVERY = 100
 """Updates from one line of metrics to the next."""
 Log = Callable[[Mapping[str, float]], None]
@@ -106,9 +103,9 @@ def learn(config: HintConfig, log: Log) -> NCA:
     Args:
         config: of the run.
         log: is told `update`, `seconds`, `loss` (of the last batch) and `learning_rate` now and then; of each round of
-            `polish`, `update`, `seconds`, `round` and what the certificate says before it.
+            `Cuts`, `update`, `seconds`, `round` and what the certificate says before it.
     """
-    automaton = AUTOMATA[config.task]
+    automaton = AUTOMATA[config.task, config.heals]
     model = NCA(
         n_tiles=len(automaton.kinds),
         n_channels=len(automaton.channels),
@@ -133,7 +130,7 @@ def learn(config: HintConfig, log: Log) -> NCA:
 
 def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log) -> None:
     """Learn on where the certificate fails: with all weights, then with those alone that matter."""
-    automaton, wrong = AUTOMATA[config.task], np.empty((0, len(TAPS)), np.int64)
+    automaton, wrong = AUTOMATA[config.task, config.heals], np.empty((0, len(TAPS)), np.int64)
 
     def ask() -> Examples:
         nonlocal wrong
@@ -145,14 +142,14 @@ def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: to
         fit(model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
     kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
     fit(model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
+    cuts = Cuts(automaton, kept)
     for number in range(1, config.n_rounds + 1):
         certificate = certify(model, config.largest)
         log({"update": config.n_updates_in_all, "round": number, **asdict(certificate)})
         if certificate.holds:
             return
-        asked = Examples.join([pools[-1].draw(N_POLISHED, generator), *[ask()] * DRAWS])
-        read = inputs(automaton, asked, config.largest, 2 * TOLERANCE, generator, config.extremes)
-        polish(automaton, model, read, asked.labels, kept, config.margin / 2, config.largest)
+        cuts.add(demands(model, config.largest, config.n_worst, config.margin / 2))
+        cuts.meet(model)
 
 
 def _after(config: HintConfig, n_rounds: int, log: Log) -> Log:
@@ -180,7 +177,7 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
 
 def patches_to_learn(config: HintConfig) -> Codes:
     """(P, 5) the patches of a run, each once: those that are seen, and those put together from their tiles."""
-    automaton, rng = AUTOMATA[config.task], draws(config.seed, "levels")
+    automaton, rng = AUTOMATA[config.task, config.heals], draws(config.seed, "levels")
     seen = patches_seen(automaton, levels_to_watch(rng, config))
     return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
 
@@ -203,7 +200,7 @@ def fit(
         log: is told `update`, `loss` and `learning_rate`.
         kept: as from `prune`, which weights may change; by default all.
     """
-    automaton = AUTOMATA[config.task]
+    automaton = AUTOMATA[config.task, config.heals]
     (weight,), (bias,) = model.weights, model.biases
     is_sparse = config.sparsity > 0 or kept is not None
     kept = torch.ones(1) if kept is None else kept

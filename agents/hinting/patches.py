@@ -35,6 +35,8 @@ MIXED = 0x9E3779B97F4A7C15
 """An odd number without a pattern."""
 WATCHED_EVERY = 32
 """Iterations after which patches found are merged."""
+N_CHANGES = 2
+"""Of the maze, while an automaton is watched that heals."""
 
 
 def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
@@ -103,18 +105,31 @@ def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
 
 
 def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
-    """(P, 5) all patches that occur while the automaton runs on batches of (N, H, W) levels, each once."""
+    """(P, 5) all patches that occur while the automaton runs on batches of (N, H, W) levels, each once.
+
+    If it heals, each level becomes the one before it in its batch, twice, under the states to which it had come.
+    """
     found: list[Codes] = []
     for tiles in levels:
         before = None
-        for signals in automaton.trace(tiles):
-            patches = patches_of(tile_codes(automaton, tiles, signals))
+        for codes in _watch(automaton, tiles):
+            patches = patches_of(codes)
             fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
             found.append(distinct(automaton, [fresh]))
             before = patches
             if len(found) > WATCHED_EVERY:
                 found = [distinct(automaton, found)]
     return distinct(automaton, found)
+
+
+def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
+    """(N, H, W) codes at every iteration."""
+    last = None
+    for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
+        for signals in automaton.trace(tiles, last):
+            yield tile_codes(automaton, tiles, signals)
+            last = signals
+        tiles = np.roll(tiles, 1, axis=0)
 
 
 def levels_to_watch(rng: np.random.Generator, config: HintConfig) -> Iterator[Tiles]:

@@ -60,14 +60,16 @@ class HintOptions:
 class TrainHinted:
     """Learn a task from hints: from all that an automaton holds at every tile at every step.
 
-    Half a minute on one core for the shortest path, some minutes for the diameter, so there is nothing to resume. At
-    the end a certificate tells whether the weights are proven to do the same on every maze; the exit code is 1 if not.
-    The folder gets model.safetensors, which the other commands take for a policy, metrics.jsonl and config.json, with
-    the certificate.
+    Half a minute on one core for the shortest path, one with --heals, some minutes for the diameter, so there is
+    nothing to resume. At the end a certificate tells whether the weights are proven to do the same on every maze; the
+    exit code is 1 if not. The folder gets model.safetensors, which the other commands take for a policy, metrics.jsonl
+    and config.json, with the certificate.
     """
 
     task: Annotated[str, arg(metavar="{" + ",".join(USUAL) + "}")] = "shortest-path"
     """What the automaton finds."""
+    heals: bool = False
+    """Learn from the automaton that checks itself and begins again when the maze changes (shortest path only)."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/train-hinted")
     """Of the run."""
     threads: Annotated[int, INTEGER] = 1
@@ -86,7 +88,9 @@ class TrainHinted:
         check_at_least("--threads", self.threads, 1)
         check_folder("--out", self.out)
         options = {f.name: getattr(self.learning, f.name) for f in fields(HintOptions)}
-        config = HintConfig.of(self.task, **{name: value for name, value in options.items() if value is not None})
+        config = HintConfig.of(
+            self.task, heals=self.heals, **{name: value for name, value in options.items() if value is not None}
+        )
         from maze_nca_gym.cli.training_hinted import train_hinted
 
         return train_hinted(self, config)

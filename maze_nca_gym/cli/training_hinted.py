@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from maze_nca_gym.agents.hinting.automata import AUTOMATA
 from maze_nca_gym.agents.hinting.certificate import Certificate, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import learn
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from maze_nca_gym.cli.train_hinted import TrainHinted
 
 FAILED = 1
-BOOLEANS = {"shortest-path": "nine", "diameter": "38"}
-"""In words, of the automata."""
 
 
 def train_hinted(command: TrainHinted, config: HintConfig) -> int:
@@ -90,10 +89,11 @@ def _learn(command: TrainHinted, config: HintConfig) -> tuple[NCA, int, float]:
 
 def _describe(command: TrainHinted, config: HintConfig, certificate: Certificate) -> Mapping[str, object]:
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+    n_booleans = len(AUTOMATA[config.task, config.heals].signals)
     return {
         "command": command_line(config),
         "exact": certificate.holds,
-        "data": f"traces of an automaton of {BOOLEANS[config.task]} booleans a tile on {', '.join(config.families)} "
+        "data": f"traces of an automaton of {n_booleans} booleans a tile on {', '.join(config.families)} "
         f"levels at {sizes}: each patch of five tiles once",
         "configuration": config.to_json(),
         "certificate": {**asdict(certificate), "holds": certificate.holds},
@@ -108,6 +108,7 @@ def command_line(config: HintConfig) -> str:
     """The command that learns with a configuration, in the words of a shell."""
     words = ["maze-nca-gym", "train-hinted"]
     words += [] if config.task == HintConfig().task else ["--task", config.task]
+    words += ["--heals"] if config.heals else []
     for name, value in changes(config).items():
         words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
     return shlex.join(words)

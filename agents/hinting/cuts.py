@@ -1,0 +1,107 @@
+"""The last digits: what the certificate finds wrong becomes an inequality that the weights have to satisfy.
+
+Once most weights are 0, those of a signal are a small problem, and all that is asked of them is linear: on the worst
+inputs that can occur, a sum has to be below a bound. There are too many such inputs to list, but few that matter. So
+each round adds those on which the present weights are wrong (cutting planes), and moves the weights, by Newton's method
+on the squares of what is missed, until all that was ever asked holds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import IntEnum
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..learned.nca import NCA
+from .automaton import Automaton
+from .certificate import Demand
+from .patches import TAPS
+
+MOST_STEPS = 60
+SMALLEST_STEP = 2.0**-12
+"""Part of a step; if not even that lowers the loss, the end is reached."""
+RIDGE = 1e-9
+"""Added to second derivatives, so that weights that make no difference stay as they are."""
+
+
+class Cuts:
+    """All that was asked of a network's pairs so far.
+
+    Their rows learn to read a pair's difference alone, not how large it is, which costs nothing.
+
+    Args:
+        automaton: with the network's channels.
+        kept: (C, F) as from `learning.prune`, which weights may change.
+    """
+
+    def __init__(self, automaton: Automaton, kept: Tensor) -> None:
+        self._read_of = _differences(automaton, kept.shape[1])
+        self._kept = (kept.double() @ self._read_of.abs().T) > 0
+        self._demands: defaultdict[IntEnum, list[Demand]] = defaultdict(list)
+
+    def add(self, demands: Iterable[Demand]) -> None:
+        """Ask for more."""
+        for demand in demands:
+            self._demands[demand.signal].append(demand)
+
+    @torch.no_grad()
+    def meet(self, model: NCA) -> None:
+        """Change the weights until they meet the demands, as far as they can."""
+        (weight,), (bias,) = model.weights, model.biases
+        rows = torch.cat([weight.flatten(1), bias[:, None]], dim=1).double()
+        lengths = (self._read_of**2).sum(dim=1)
+        for signal, demands in self._demands.items():
+            pair = slice(2 * signal - 1, 2 * signal + 1)
+            kept, values = self._kept[pair], rows[pair] @ self._read_of.T / lengths
+            read, most = self._side_by_side(demands, kept)
+            solved = torch.zeros_like(values)
+            solved[kept] = _minimise(read, most, values[kept])
+            rows[pair] = solved @ self._read_of
+        weight.copy_(rows[:, :-1].view_as(weight))
+        bias.copy_(rows[:, -1])
+
+    def _side_by_side(self, demands: list[Demand], kept: Tensor) -> tuple[Tensor, Tensor]:
+        """(D, V) what each demand reads with the values that are left of both rows, and (D,) what that may sum to."""
+        read = torch.from_numpy(np.stack([demand.read for demand in demands])) @ self._read_of.T
+        factors = torch.tensor([demand.factors for demand in demands], dtype=torch.float64)
+        most = torch.tensor([demand.most for demand in demands], dtype=torch.float64)
+        return torch.cat([read[:, kept[i]] * factors[:, i : i + 1] for i in range(2)], dim=1), most
+
+
+def _differences(automaton: Automaton, n_inputs: int) -> Tensor:
+    """(V, F) the inputs themselves, but of each pair, at each tap, the difference."""
+    n_taps, n_pairs = len(TAPS), len(automaton.paired)
+    first = n_taps * (len(automaton.kinds) + 1) + torch.arange(n_pairs).repeat_interleave(n_taps) * 2 * n_taps
+    low = first + torch.arange(n_taps).repeat(n_pairs)
+    read_of = torch.eye(n_inputs, dtype=torch.float64)
+    read_of[low, low + n_taps] = -1
+    is_high = torch.zeros(n_inputs, dtype=torch.bool)
+    is_high[low + n_taps] = True
+    return read_of[~is_high]
+
+
+def _minimise(read: Tensor, most: Tensor, values: Tensor) -> Tensor:
+    """Newton's method from (V,) values, with steps that are halved until the loss falls."""
+    loss, slope, curvature = _quadratic(read, most, values)
+    for _ in range(MOST_STEPS):
+        if not loss:
+            return values
+        step = torch.linalg.solve(curvature + RIDGE * torch.eye(len(values), dtype=torch.float64), slope)
+        part = 1.0
+        while (found := _quadratic(read, most, values - part * step))[0] >= loss:
+            part /= 2
+            if part < SMALLEST_STEP:
+                return values
+        values, (loss, slope, curvature) = values - part * step, found
+    return values
+
+
+def _quadratic(read: Tensor, most: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Half the sum of squares of what sums are too large by, with its first and second derivatives."""
+    missed = read @ values - most
+    read, missed = read[missed > 0], missed[missed > 0]
+    return missed @ missed / 2, read.T @ missed, read.T @ read

@@ -1,0 +1,165 @@
+"""An automaton of the canonical shortest path that begins again when the maze changes, 21 booleans a tile.
+
+It floods and returns as `shortest_path` does. But a flood that has come to rest cannot know what a new gap is worth,
+nor what another target is. So it checks itself: what the flood leaves can be verified by each tile, and whoever finds a
+contradiction gives an alarm, on which everything is wiped, everywhere at once, and the flood starts anew. (Local
+checking and global reset: Awerbuch, Patt-Shamir and Varghese, *Self-stabilization by local checking and correction*,
+1991.)
+
+- **Flood and path.** FLOOD spreads from the target, the ROOT, over free tiles. A neighbour that it reaches before the
+  tile is NEAR, and stays so. The path is ON at the source and where it ENTERs, which it does by the first move to a
+  nearer tile. PATH shows it an iteration later, where the flood is.
+- **Checks.** No two neighbours are equally far, for mazes are bipartite. So of two that the flood has reached one is
+  NEAR the other: MANY where that is said of a tile that the flood is not on, or by both, FEW where by neither; of a
+  tile and the one below it (V) or to the right (H). ORPHAN where the flood is, nothing is nearer, and no ROOT was. A
+  closed wall or another target is a contradiction of this kind, or makes no difference. A new gap is none, so what
+  WAS_WALL and is no more has OPENED.
+- **Reset.** Any of these gives the ALARM at a tile, and that a RESET at all tiles, which wipes all but WAS_WALL. Then,
+  six iterations after the maze changed at the latest, all goes as from a fresh start. Only a source moves without: the
+  path starts from there anyhow.
+
+What can occur is simple, since mazes may change at any time: on any kind of tile, anything (`_world`). On mazes that
+stay as they are nothing is ever found. Not every wrong state is: a corruption might turn all arrows of a loop, say.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import partial, reduce
+from itertools import product
+from operator import or_
+
+from maze_nca_gym.levels import Tile
+
+from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from .automaton import Automaton, Bits, Component, Rule, View, World
+
+
+class Signal(IntEnum):
+    """What a tile knows; see the module's text."""
+
+    PATH = 0
+    FLOOD = 1
+    NEAR_U = 2
+    NEAR_L = 3
+    NEAR_D = 4
+    NEAR_R = 5
+    ROOT = 6
+    ENTER_U = 7
+    ENTER_L = 8
+    ENTER_D = 9
+    ENTER_R = 10
+    ON = 11
+    WAS_WALL = 12
+    OPENED = 13
+    MANY_V = 14
+    FEW_V = 15
+    MANY_H = 16
+    FEW_H = 17
+    ORPHAN = 18
+    ALARM = 19
+    RESET = 20
+
+
+S = Signal
+NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
+ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
+FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
+
+
+def _flood(see: View) -> Bits:
+    around = reduce(or_, (see(S.FLOOD, towards) for towards in DIRECTIONS))
+    return (see(S.FLOOD) | see.tile(Tile.TARGET) | around) & ~see.tile(Tile.WALL)
+
+
+def _near(place: int, see: View) -> Bits:
+    arrives = see(S.FLOOD, DIRECTIONS[place]) & ~see(S.FLOOD)
+    return (see(NEAR[place]) | arrives) & ~see.tile(Tile.WALL)
+
+
+def _on_path(see: View, tap: str = "C") -> Bits:
+    return reduce(or_, (see(enter, tap) for enter in ENTER), see.tile(Tile.SOURCE, tap))
+
+
+def _enter(place: int, see: View) -> Bits:
+    """From the tile before, if that points here."""
+    before = OPPOSITE[DIRECTIONS[place]]
+    points = reduce(lambda kept, rival: kept & ~see(rival, before), NEAR[:place], see(NEAR[place], before))
+    return _on_path(see, before) & points
+
+
+def _many(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
+    """Whether a tile and that at a tap are more often said to be nearer than is possible."""
+    both = see(near) & see(is_near, tap)
+    return both | ((see(near) | see(is_near, tap)) & ~(see(S.FLOOD) & see(S.FLOOD, tap)))
+
+
+def _few(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
+    return see(S.FLOOD) & see(S.FLOOD, tap) & ~see(near) & ~see(is_near, tap)
+
+
+def _orphan(see: View) -> Bits:
+    return reduce(lambda kept, near: kept & ~see(near), NEAR, see(S.FLOOD) & ~see(S.ROOT))
+
+
+def _any(signals: tuple[Signal, ...], see: View) -> Bits:
+    return reduce(or_, (see(signal) for signal in signals))
+
+
+def _until_reset(rule: Rule) -> Rule:
+    return lambda see: rule(see) & ~see(S.RESET)
+
+
+WIPED: dict[IntEnum, Rule] = {
+    S.PATH: lambda see: see(S.FLOOD) & see(S.ON),
+    S.FLOOD: _flood,
+    **{near: partial(_near, place) for place, near in enumerate(NEAR)},
+    S.ROOT: lambda see: see.tile(Tile.TARGET),
+    **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
+    S.ON: _on_path,
+    S.OPENED: lambda see: see(S.WAS_WALL) & ~see.tile(Tile.WALL),
+    S.MANY_V: partial(_many, S.NEAR_D, "D", S.NEAR_U),
+    S.FEW_V: partial(_few, S.NEAR_D, "D", S.NEAR_U),
+    S.MANY_H: partial(_many, S.NEAR_R, "R", S.NEAR_L),
+    S.FEW_H: partial(_few, S.NEAR_R, "R", S.NEAR_L),
+    S.ORPHAN: _orphan,
+    S.ALARM: partial(_any, FOUND),
+}
+
+
+def _subsets(signals: tuple[Signal, ...]) -> tuple[frozenset[IntEnum], ...]:
+    choices = product((False, True), repeat=len(signals))
+    return tuple(frozenset(s for s, is_on in zip(signals, on, strict=True) if is_on) for on in choices)
+
+
+def _world(reset: frozenset[IntEnum]) -> World:
+    """Nothing is nearer where the flood has not been, and each two checks that exclude each other do. All else goes:
+    the path enters from several sides, say, while a source moves."""
+    flooded = tuple(state | {S.FLOOD} for state in _subsets((*NEAR, S.ROOT)))
+    checks = ((S.WAS_WALL, S.OPENED), (S.MANY_V, S.FEW_V), (S.MANY_H, S.FEW_H))
+    alone = tuple(Component((signal,), _subsets((signal,))) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM))
+    tile = (
+        Component((S.FLOOD, *NEAR, S.ROOT), (frozenset(), *flooded)),
+        Component(ENTER, _subsets(ENTER)),
+        *(Component(pair, (frozenset(), *(frozenset({signal}) for signal in pair))) for pair in checks),
+        *alone,
+        Component((S.RESET,), (reset,)),
+    )
+    return dict.fromkeys(Tile, tile)
+
+
+HEALING = Automaton(
+    task="shortest-path",
+    kinds=tuple(Tile),
+    signals=Signal,
+    rules={
+        **{signal: _until_reset(rule) for signal, rule in WIPED.items()},
+        S.WAS_WALL: lambda see: see.tile(Tile.WALL),
+        S.RESET: lambda see: see(S.ALARM),
+    },
+    worlds=(_world(frozenset()), _world(frozenset({S.RESET}))),
+    pooled=S.RESET,
+    everywhere=(S.RESET,),
+    heals=True,
+)
+"""Whatever it is given, it comes to rest, but for arrows in loops."""
