@@ -30,6 +30,8 @@ CLOSE = 1e4
 """Losses that differ by no larger factor have ticks at 2 and 5 too; over many powers of ten there would be none."""
 SMOOTHED = 0.04
 """Part of the run over which the training loss is averaged."""
+APART = 0.03
+"""Part of the width between two ticks of time, at the least: the first updates can take long."""
 
 
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
@@ -122,7 +124,18 @@ def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
     unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
     times = np.concatenate([[0.0], seconds / length])
     ticks = [tick for tick in MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, times[-1]) if 0 <= tick <= times[-1]]
+    places = np.interp(ticks, times, np.concatenate([[0.0], updates]))
+    kept = _apart(places, APART * updates[-1])
     above = axes.secondary_xaxis("top")
-    above.set_xticks(np.interp(ticks, times, np.concatenate([[0.0], updates])), [f"{tick:g}" for tick in ticks])
+    above.set_xticks(places[kept], [f"{ticks[i]:g}" for i in kept])
     above.set_xlabel(unit, color=GREY)
     above.tick_params(colors=GREY)
+
+
+def _apart(places: NDArray[np.float64], least: float) -> list[int]:
+    """Of ascending places the first, and each that is at least so far from the one kept before it."""
+    kept: list[int] = []
+    for i, place in enumerate(places):
+        if not kept or place - places[kept[-1]] >= least:
+            kept.append(i)
+    return kept

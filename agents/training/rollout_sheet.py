@@ -50,7 +50,8 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
         path: the file.
     """
     rows = _rows(config)
-    frames = list(_frames(policy, rows, config.n_layers or VALIDATION_STEPS))
+    there_and_back = 2 * max(int(row.target.sum()) for row in rows)
+    frames = list(_frames(policy, rows, config.n_layers or max(VALIDATION_STEPS, there_and_back)))
     sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=12)
     return save_png(path, _titled(sheet, title))
 

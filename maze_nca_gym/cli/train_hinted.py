@@ -42,16 +42,26 @@ class HintOptions:
     """By how much a sum must be below or above 0."""
     largest: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Bound of the second channel of a signal."""
+    extremes: Annotated[bool | None, _option("{True,False}")] = None
+    """Learn from second channels of 0 and of --largest more than from others."""
     jitter: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Errors of signals in the states learned from, at first."""
     ridge: Annotated[float | None, NUMBER, _option("NUMBER")] = None
     """Added to the inputs' second moments before they are made alike in all directions."""
+    balanced: Annotated[bool | None, _option("{True,False}")] = None
+    """Draw half of each batch so that each signal comes on as often as any other."""
     sparsity: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Cost of the sum of all weights' sizes, at first."""
-    n_rounds: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Times that learning goes on with patches on which the certificate failed, at most."""
+    """Cost of the sum of all weights' sizes, at first; if it is 0, none of what follows is done."""
+    n_dense: Annotated[int | None, INTEGER, _option("INT")] = None
+    """Rounds of learning with patches on which the certificate fails, with all weights."""
+    least_weight: Annotated[float | None, NUMBER, _option("NUMBER")] = None
+    """Then weights below this are set to 0 for good, and another round follows."""
     n_updates_again: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Updates of each such round."""
+    """Updates of each of these rounds."""
+    n_rounds: Annotated[int | None, INTEGER, _option("INT")] = None
+    """Then what the certificate finds wrong is made right, so many times at most."""
+    n_worst: Annotated[int | None, INTEGER, _option("INT")] = None
+    """Kinds of patch that a round adds for each signal and each way to be wrong, at most."""
     seed: Annotated[int | None, INTEGER, _option("INT")] = None
     """Of all randomness, at least 0: the same seed gives the same weights."""
 

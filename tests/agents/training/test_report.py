@@ -169,6 +169,19 @@ class TestPictures:
         least, most = axes.get_ylim()
         assert sum(least <= tick <= most for tick in axes.get_yticks()) >= 3
 
+    def test_ticks_of_time_do_not_touch_where_the_first_updates_take_long(self):
+        from matplotlib.figure import Figure
+
+        from maze_nca_gym.agents.training.curves import _add_time
+
+        axes = Figure().subplots()
+        axes.set_xlim(0, 100)
+        _add_time(axes, [logged(update) | {"seconds": 20.0 + update / 5} for update in (1, 50, 100)])
+        (above,) = axes.child_axes
+        places = above.get_xticks()
+        assert [label.get_text() for label in above.get_xticklabels()] == ["0", "25", "30", "35", "40"]
+        assert min(np.diff(places)) >= 3
+
     def test_nothing_happened_nothing_drawn(self, tmp_path):
         with RunReport(tmp_path, CONFIG):
             pass
@@ -198,6 +211,18 @@ class TestPictures:
         lengths = [row.target.sum() for row in _rows(CONFIG)]
         assert lengths == sorted(lengths)
         assert lengths[0] < lengths[-1]
+
+    def test_without_a_last_iteration_the_sheet_shows_enough_for_the_longest(self, tmp_path, policy, monkeypatch):
+        from maze_nca_gym.agents.training import rollout_sheet
+
+        shown = []
+        monkeypatch.setattr(rollout_sheet, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
+        for n_layers, family, size in ((8, "perfect", 24), (None, "random", 6), (None, "perfect", 24)):
+            config = replace(CONFIG, n_layers=n_layers, pool_size=64, families=(family,), sizes=(size,))
+            with pytest.raises(TypeError):  # there is nothing to draw
+                rollout_sheet.draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
+        longest = max(row.target.sum() for row in rollout_sheet._rows(config))
+        assert shown == [8, rollout_sheet.VALIDATION_STEPS, 2 * longest]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
         with RunReport(tmp_path, CONFIG) as report:
