@@ -11,6 +11,7 @@ from maze_nca_gym.population.population import PARENTS
 from ..evaluation.level_sets import FAMILIES
 from ..policy import TASKS
 from ..weights import MODELS
+from .editing import EDITS
 from .losses import GUIDED, LOSSES
 from .optimisers import OPTIMISERS
 from .schedules import SCHEDULES
@@ -94,6 +95,7 @@ def _check_choices(config: TrainingConfig) -> None:
         "schedule": SCHEDULES,
         "precision": PRECISIONS,
         "parents": PARENTS,
+        "pool_edits": EDITS,
     }
     for name, allowed in choices.items():
         if getattr(config, name) not in allowed:
@@ -190,6 +192,8 @@ def _check_guidance(config: TrainingConfig) -> None:
 
 
 def _check_pool(config: TrainingConfig) -> None:
+    is_idle = config.pool_edits != "few" and not config.pool_edited
+    check(not is_idle, "pool_edits needs levels that are edited: set pool_edited")
     if not config.pool_size:
         idle = [name for name in ("state_noise", "pool_edited") if getattr(config, name)]
         idle += [] if config.pool_retry is None else ["pool_retry"]

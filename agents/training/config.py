@@ -125,7 +125,11 @@ class TrainingConfig:
     pool_fresh: float = 0.25
     """Part of every batch that are fresh levels, which replace others in the pool."""
     pool_edited: float = 0.0
-    """Part of every batch whose levels get two new walls, gaps, sources or targets while their states stay."""
+    """Part of every batch whose levels are edited while their states stay."""
+    pool_edits: str = "few"
+    """How. few: they get two new walls, gaps, sources or targets. all-kinds: of ten, three become other levels, four
+    get a gap, and the others 2 to 40 new walls, gaps, sources or targets; and all that is due then is due 8 iterations
+    later, so that there is time to begin again."""
     pool_steps: tuple[int, int] = (12, 24)
     """Fewest and most iterations of an update with a pool; the number is drawn."""
     pool_retry: float | None = None
@@ -322,6 +326,18 @@ _EXTRAPOLATE = TrainingConfig(
     state_noise=0.02,
 )
 
+_GUIDED = replace(
+    _EXTRAPOLATE,
+    n_channels=32,
+    n_updates=5_000,
+    loss_after=2.0,
+    guidance=1.0,
+    learning_rate=6e-3,
+    pool_edited=0.0,
+    pool_retry=2.5,
+    state_noise=0.0,
+)
+
 PRESETS: dict[str, TrainingConfig] = {
     "paper-shortest-path": _PAPER,
     "paper-diameter": _PAPER_DIAMETER,
@@ -358,21 +374,12 @@ PRESETS: dict[str, TrainingConfig] = {
         pool_retry=2.5,
         state_noise=0.0,
     ),
-    "guided": replace(
-        _EXTRAPOLATE,
-        n_channels=32,
-        n_updates=5_000,
-        loss_after=2.0,
-        guidance=1.0,
-        learning_rate=6e-3,
-        pool_edited=0.0,
-        pool_retry=2.5,
-        state_noise=0.0,
-    ),
+    "guided": _GUIDED,
+    "healing": replace(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
 }
 """Name -> configuration. `paper-...` are the paper's best on a fixed training set, `...-evolved` on one that evolves,
-`fast` and `fast-diameter` are ours for one size, `extrapolate`, `extrapolate-diameter` and `guided` for several sizes
-and families."""
+`fast` and `fast-diameter` are ours for one size, `extrapolate`, `extrapolate-diameter`, `guided` and `healing` for
+several sizes and families."""
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:

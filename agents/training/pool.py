@@ -17,17 +17,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.mutation import mutate
 from maze_nca_gym.solvers import is_optimal
 
 from ..policy import PATH
 from .config import TrainingConfig
 from .data import Batch, is_held_out, solutions
+from .editing import EDITS
 
 LARGEST = 100.0
 """Of a state's values: those of networks that learn well mostly stay below 10."""
-N_EDITS = 2
-"""Of walls, sources or targets, in a level that is edited."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,8 @@ class StatePool:
         tiles: (P, H, W) uint8, on the CPU like all of it.
         target: (P, H, W) bool.
         states: (P, C, H, W) float32.
-        ages: (P,) int64, the iterations that the states have had since the level came, was edited or started anew.
+        ages: (P,) int64, the iterations that the states have had since the level came or started anew, or since it was
+            edited, less some grace.
         patience: how long until a level is due; None for ever.
     """
 
@@ -97,14 +96,16 @@ class StatePool:
         self.states[torch.from_numpy(replaced)] = 0
         return places
 
-    def edit(self, rng: np.random.Generator, places: NDArray[np.int64], task: str) -> None:
-        """Edit the levels at these places a little; their states stay, so that a policy learns to give up old paths.
+    def edit(self, rng: np.random.Generator, places: NDArray[np.int64], task: str, edits: str) -> None:
+        """Edit the levels at these places in one of the ways of `editing.EDITS`; their states stay.
 
         Those that would be levels of test sets stay as they are.
         """
-        edited = mutate(rng, self.tiles[places], "edits", n_edits=N_EDITS)
+        way = EDITS[edits]
+        edited = way.edit(rng, self.tiles[places], self.tiles)
         allowed = ~is_held_out(edited, task)
         self._replace(places[allowed], Batch(edited[allowed], solutions(edited[allowed], task)))
+        self.ages[places[allowed]] = -way.grace
 
     def _replace(self, places: NDArray[np.int64], batch: Batch) -> None:
         self.tiles[places], self.target[places], self.ages[places] = batch.tiles, batch.target, 0

@@ -95,7 +95,8 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)
     places = pool.draw(rng, config.batch_size, newcomers)
     n_edited = round(config.pool_edited * config.batch_size)
-    pool.edit(rng, places[len(newcomers) :][:n_edited], config.task)
+    if n_edited:
+        pool.edit(rng, places[len(newcomers) :][:n_edited], config.task, config.pool_edits)
     n_steps = int(rng.integers(config.pool_steps[0], config.pool_steps[1] + 1))
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)

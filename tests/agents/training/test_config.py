@@ -40,6 +40,7 @@ EVOLVING = TrainingConfig(evolve=True, n_levels=64, mutation="edits", eviction="
         ("extrapolate", 12_480),
         ("extrapolate-diameter", 21_120),
         ("guided", 5_760),
+        ("healing", 12_480),
     ],
 )
 def test_presets_have_the_weights_of_the_paper(name, n_weights):
@@ -50,7 +51,7 @@ def test_presets_have_the_weights_of_the_paper(name, n_weights):
 
 
 def test_every_preset_is_tested_above():
-    assert len(PRESETS) == 9
+    assert len(PRESETS) == 10
 
 
 @pytest.mark.parametrize("config", [*PRESETS.values(), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
@@ -107,6 +108,11 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
         ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
         ({"pool_edited": 0.1}, "pool_edited needs a pool: set pool_size"),
+        ({**POOL, "pool_edits": "most"}, "unknown pool_edits 'most'; known: few, all-kinds"),
+        (
+            {**POOL, "pool_edited": 0.0, "pool_edits": "all-kinds"},
+            "pool_edits needs levels that are edited: set p",
+        ),
         ({"pool_retry": 1.0}, "pool_retry needs a pool: set pool_size"),
         ({**POOL, "pool_retry": -0.5}, "pool_retry must be None or from 0 to 1,024, got -0.5"),
         ({**POOL, "pool_retry": float("nan")}, "pool_retry must be None or from 0 to 1,024, got nan"),

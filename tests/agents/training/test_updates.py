@@ -260,11 +260,11 @@ def test_patience_is_what_the_configuration_says():
     assert {pool.patience for pool in state.pools.values()} == {Patience(0.5, 5)}
 
 
-@pytest.mark.parametrize(("name", "n_shown"), [("extrapolate", 1), ("guided", 5)])
+@pytest.mark.parametrize(("name", "n_shown"), [("extrapolate", 1), ("guided", 5), ("healing", 5)])
 @pytest.mark.parametrize("seed", [0, 1, 9])
 def test_no_run_begins_by_showing_zeros_where_a_relu_ends_each_iteration(name, n_shown, seed):
     """It would stay so: there is no gradient."""
-    config = changed(preset(name), seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0)
+    config = changed(preset(name), seed=seed, batch_size=8, pool_fresh=1.0, pool_edited=0.0, pool_edits="few")
     maze = torch.from_numpy(one_hot(LevelStream(config).batch(0).tiles))
     with torch.no_grad():
         alive = (rollout(config.make_model(), maze, 24)[:, :n_shown] > 0).float().mean(dim=(0, 2, 3))
@@ -290,7 +290,7 @@ def test_levels_in_a_pool_are_edited_where_they_stand(task, n_sources):
     pool = StatePool.fresh(levels, 2)
     pool.put(np.arange(40), torch.ones(40, 2, 8, 8), 7)
     places = np.arange(3, 33)
-    pool.edit(np.random.default_rng(0), places, task)
+    pool.edit(np.random.default_rng(0), places, task, "few")
     n_changed = (pool.tiles != levels.tiles).sum(axis=(1, 2))
     assert not n_changed[[0, 1, 2, *range(33, 40)]].any()
     assert (n_changed[places] >= 1).all()
@@ -306,7 +306,7 @@ def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
     levels = LevelStream(tiny(batch_size=8)).batch(0)
     pool = StatePool.fresh(levels, 2)
     monkeypatch.setattr(pool_module, "is_held_out", lambda tiles, task: np.arange(len(tiles)) % 2 == 0)
-    pool.edit(np.random.default_rng(0), np.arange(8), "shortest-path")
+    pool.edit(np.random.default_rng(0), np.arange(8), "shortest-path", "few")
     assert (pool.tiles != levels.tiles).any(axis=(1, 2)).tolist() == [False, True] * 4
 
 

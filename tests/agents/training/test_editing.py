@@ -1,0 +1,98 @@
+"""Levels of a pool that change under their states: which, how, and what that does to their ages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from training_runs import POOL, make_updates, started, tiny
+
+from maze_nca_gym.agents.training.data import LevelStream, solutions
+from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST
+from maze_nca_gym.agents.training.pool import StatePool
+from maze_nca_gym.levels import Tile
+
+N, N_REPLACED, N_OPENED = 60, 18, 24
+
+
+def levels(n, task="shortest-path", size=10):
+    return LevelStream(tiny(batch_size=n, task=task, sizes=(size,))).batch(0)
+
+
+def edit(tiles, pool, seed=0):
+    return EDITS["all-kinds"].edit(np.random.default_rng(seed), tiles, pool)
+
+
+def test_three_of_ten_become_other_levels():
+    tiles, pool = levels(N).tiles, levels(5, size=10).tiles
+    edited = edit(tiles, pool)
+    known = {level.tobytes() for level in pool}
+    assert {level.tobytes() for level in edited[:N_REPLACED]} == known
+    assert not known & {level.tobytes() for level in edited[N_REPLACED:]}
+
+
+def test_four_of_ten_get_one_gap_inside():
+    tiles = levels(N).tiles
+    opened = slice(N_REPLACED, N_REPLACED + N_OPENED)
+    before, after = tiles[opened], edit(tiles, tiles)[opened]
+    changed = before != after
+    assert (changed.sum(axis=(1, 2)) == 1).all()
+    assert (before[changed] == Tile.WALL).all()
+    assert (after[changed] == Tile.EMPTY).all()
+    assert (after[:, 0] == Tile.WALL).all()
+    assert len(np.unique(np.argwhere(changed)[:, 1:], axis=0)) > 12
+
+
+def test_the_others_get_few_or_many_edits():
+    tiles = levels(600).tiles
+    n_changed = (edit(tiles, tiles) != tiles).sum(axis=(1, 2))[420:]
+    assert n_changed.min() >= 1
+    assert 2 * n_changed.max() > MOST
+    assert n_changed.max() <= 2 * MOST
+    assert 4 < np.median(n_changed) < 16
+    assert (n_changed <= 2 * FEW).mean() > 0.1
+
+
+def test_levels_without_a_wall_inside_stay():
+    empty = np.full((10, 6, 6), Tile.WALL, np.uint8)
+    empty[:, 1:-1, 1:-1] = Tile.EMPTY
+    empty[:, 1, 1], empty[:, 4, 4] = Tile.SOURCE, Tile.TARGET
+    edited = edit(empty, empty)
+    assert np.array_equal(edited[:7], empty[:7])
+    assert (edited[7:] != empty[7:]).any(axis=(1, 2)).all()
+
+
+def test_the_seed_decides_and_the_levels_themselves_stay():
+    tiles = levels(N).tiles
+    before = tiles.copy()
+    assert np.array_equal(edit(tiles, tiles), edit(tiles, tiles))
+    assert not np.array_equal(edit(tiles, tiles), edit(tiles, tiles, seed=1))
+    assert np.array_equal(tiles, before)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_any_number_of_levels_can_be_edited(n):
+    tiles = levels(8).tiles
+    assert edit(tiles[:n], tiles).shape == tiles[:n].shape
+
+
+@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+def test_edited_levels_have_new_solutions_and_some_grace(task):
+    batch = levels(30, task)
+    pool = StatePool.fresh(batch, 2)
+    pool.put(np.arange(30), torch.ones(30, 2, 12, 12), 7)
+    pool.edit(np.random.default_rng(0), np.arange(10, 30), task, "all-kinds")
+    assert pool.ages.tolist() == [7] * 10 + [-8] * 20
+    assert np.array_equal(pool.target, solutions(pool.tiles, task))
+    assert (pool.tiles[10:] != batch.tiles[10:]).any(axis=(1, 2)).mean() > 0.9
+    assert (pool.states == 1).all()
+
+
+def test_a_run_edits_in_the_way_of_its_configuration():
+    few, all_kinds = (started(**POOL, pool_edits=edits) for edits in EDITS)
+    for state in (few, all_kinds):
+        make_updates(state, 2)
+    (one,), (other,) = few.pools.values(), all_kinds.pools.values()
+    assert not np.array_equal(one.tiles, other.tiles)
+    assert one.ages.min() >= 0
+    assert other.ages.min() < 5
