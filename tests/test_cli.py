@@ -446,7 +446,8 @@ class TestLevels:
 
 
 class TestPolicies:
-    def test_list(self, capsys):
+    def test_list(self, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "200")  # a policy a line
         assert main(["policies", "list"]) == 0
         out = capsys.readouterr().out
         for name, info in list_policies().items():
