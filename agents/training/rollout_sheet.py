@@ -25,6 +25,8 @@ from .validation import VALIDATION_STEPS
 ROWS = 4
 CANDIDATES = 64
 """Levels of a family from which those with longer and longer solutions are taken."""
+PER_TILE = 2.5
+"""Iterations for each tile of the longest solution, if an episode has no last one: there and back, and some more."""
 MOMENTS = (0.125, 0.25, 0.5, 1.0)
 """Parts of the iterations after which the path is shown."""
 PICTURE = 240
@@ -50,8 +52,8 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
         path: the file.
     """
     rows = _rows(config)
-    there_and_back = 2 * max(int(row.target.sum()) for row in rows)
-    frames = list(_frames(policy, rows, config.n_layers or max(VALIDATION_STEPS, there_and_back)))
+    enough = round(PER_TILE * max(int(row.target.sum()) for row in rows))
+    frames = list(_frames(policy, rows, config.n_layers or max(VALIDATION_STEPS, enough)))
     sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=12)
     return save_png(path, _titled(sheet, title))
 

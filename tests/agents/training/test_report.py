@@ -222,7 +222,7 @@ class TestPictures:
             with pytest.raises(TypeError):  # there is nothing to draw
                 rollout_sheet.draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
         longest = max(row.target.sum() for row in rollout_sheet._rows(config))
-        assert shown == [8, rollout_sheet.VALIDATION_STEPS, 2 * longest]
+        assert shown == [8, rollout_sheet.VALIDATION_STEPS, round(2.5 * longest)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
         with RunReport(tmp_path, CONFIG) as report:
