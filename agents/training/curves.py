@@ -58,6 +58,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
             axes.set_ylabel("solution length\n(training)")
         _draw_rate(rate, lines)
         rate.set(xlabel="updates", xlim=(0, lines[-1]["update"]))
+        rate.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
         rate.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
         _add_time(loss, lines)
         figure.align_ylabels()

@@ -182,6 +182,18 @@ class TestPictures:
         assert [label.get_text() for label in above.get_xticklabels()] == ["0", "25", "30", "35", "40"]
         assert min(np.diff(places)) >= 3
 
+    def test_updates_have_whole_numbers_for_ticks(self, tmp_path, monkeypatch):
+        from matplotlib.figure import Figure
+
+        from maze_nca_gym.agents.training import curves
+
+        figures = []
+        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+        curves.draw_curves([logged(1), logged(3)], "title", tmp_path / "curves.png")
+        ticks = figures[0].axes[-1].get_xticks()
+        assert len(ticks) >= 3
+        assert (ticks == ticks.round()).all()
+
     def test_nothing_happened_nothing_drawn(self, tmp_path):
         with RunReport(tmp_path, CONFIG):
             pass
