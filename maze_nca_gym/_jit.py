@@ -2,7 +2,8 @@
 
 The first use starts numba on a thread of its own. Cached machine code is there within a moment; otherwise single
 levels run interpreted, from the same source, until the compiler is done (some seconds, once per installation), and
-large batches wait for it.
+large batches wait for it. A program that ends meanwhile waits for the kernel at hand only: the next one goes on from
+what numba's cache holds by then.
 """
 
 from __future__ import annotations
@@ -76,8 +77,14 @@ def _source_digest() -> str:
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
 
 
+def _is_needed() -> bool:
+    """Whether a thread is left that may use the kernels: the interpreter is about to end otherwise."""
+    own = threading.current_thread()
+    return any(thread.is_alive() and not thread.daemon for thread in threading.enumerate() if thread is not own)
+
+
 def _compile() -> None:
-    """Compile every kernel; each sees the compiled ones before it as globals."""
+    """Compile every kernel, as long as anybody is left to use them; each sees the compiled ones before as globals."""
     global _compiled
     import numba
 
@@ -86,6 +93,8 @@ def _compile() -> None:
     for module in _kernels.MODULES:
         namespace.update(vars(module))
     for function, signature in _kernels.REGISTRY:
+        if not _is_needed():
+            return
         clone = FunctionType(function.__code__, namespace, function.__name__)
         clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_source_digest()}"
         try:

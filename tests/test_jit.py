@@ -211,6 +211,42 @@ print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumera
     assert run_script(tmp_path, SLOW_COMPILER, use) == "1 True\n"
 
 
+COUNTED_COMPILER = """
+import atexit, threading, time, numba
+from maze_nca_gym import _jit, _kernels
+
+compiled = []
+def njit(signature, **options):
+    def compile(function):
+        time.sleep(0.05)
+        compiled.append(function.__name__)
+        return function
+    return compile
+numba.njit = njit
+_jit.CACHE_LOAD = 0.2
+"""
+
+
+def test_a_program_that_ends_waits_for_one_kernel_at_most(tmp_path: Path) -> None:
+    use = """
+assert _jit.kernels(1) is _jit._interpreted
+n_before = len(compiled)
+atexit.register(lambda: print(n_before >= 1, len(compiled) - n_before <= 1))
+"""
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True True\n"
+
+
+def test_a_thread_that_outlives_the_main_one_gets_compiled_kernels(tmp_path: Path) -> None:
+    use = """
+_jit.kernels(1)
+def work():
+    threading.main_thread().join()
+    print(_jit.kernels(1_000_000) is _jit._compiled, len(compiled) == len(_kernels.REGISTRY))
+threading.Thread(target=work).start()
+"""
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True True\n"
+
+
 def test_without_a_place_for_the_cache_it_compiles_all_the_same(tmp_path: Path) -> None:
     script = """
 from numba.core import caching
