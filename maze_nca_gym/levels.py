@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -23,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.atomic import npz_path, replacing
 from maze_nca_gym.packs import list_packs, pack_file
+from maze_nca_gym.reading import load_arrays, reading
 from maze_nca_gym.splitmix import GAMMA, scramble
 
 Tiles: TypeAlias = NDArray[np.uint8]
@@ -170,20 +169,6 @@ def _place_keys(height: int, width: int) -> NDArray[np.uint64]:
     return scramble(np.arange(n_words, dtype=np.uint64) * GAMMA + shape)
 
 
-UNREADABLE = (
-    KeyError,
-    EOFError,
-    AttributeError,
-    TypeError,
-    ValueError,
-    RuntimeError,
-    MemoryError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What reading a file of arrays raises if it is another kind of file, depending on where it stops being one."""
-
-
 @dataclass(frozen=True, eq=False)
 class LevelSet:
     """Levels of one size and the configuration that made them.
@@ -224,14 +209,12 @@ class LevelSet:
             FileNotFoundError: there is no such file.
             ValueError: it is not a level-set file.
         """
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                config = json.loads(arrays["config"].item())
-                if not isinstance(config, dict):
-                    raise ValueError(f"config is a JSON {type(config).__name__}, not an object")
-                return cls(arrays["tiles"], config)
-        except UNREADABLE as error:
-            raise ValueError(f"{path} is not a level-set file (.npz with `tiles` and `config`): {error}") from error
+        with reading(path, "is not a level-set file (.npz with `tiles` and `config`)"):
+            arrays = load_arrays(path)
+            config = json.loads(arrays["config"].item())
+            if not isinstance(config, dict):
+                raise ValueError(f"config is a JSON {type(config).__name__}, not an object")
+            return cls(arrays["tiles"], config)
 
 
 @cache

@@ -299,6 +299,65 @@ class TestGoingOn:
         assert "; choose another --out, or lose that population with --overwrite" in capsys.readouterr().err
 
 
+def cut_statistics(text):
+    path = FOLDER / "statistics.jsonl"
+    path.write_text(text if isinstance(text, str) else text(path.read_text()))
+
+
+def without_snapshot(name, change):
+    arrays = dict(np.load(FOLDER / "snapshots.npz"))
+    arrays.pop(name) if change is None else arrays.update({name: change(arrays[name])})
+    np.savez(FOLDER / "snapshots.npz", **arrays)
+
+
+class TestDamage:
+    """What would fail in the middle of a run is refused before it begins, and nothing is touched."""
+
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (lambda: cut_statistics(""), "it must have a line for every round from 0 to 3, but has 0"),
+            (lambda: cut_statistics(lambda text: text[: text.index("\n") + 1]), "from 0 to 3, but has 1"),
+            (lambda: cut_statistics(lambda text: text[text.index("\n") + 1 :]), "from 0 to 3, but has 3"),
+            (lambda: cut_statistics('{"round": 0}\n'), "line 1 must be an object with a number for each of complete"),
+            (lambda: cut_statistics(lambda text: text.replace(": 30.0,", ": NaN,", 1)), "line 1 must be an object"),
+            (lambda: cut_statistics("[" * 100_000), "it is nested too deeply"),
+            (lambda: without_snapshot("round_0", None), "it must have round, tiles, paths, regret of every snapshot"),
+            (lambda: without_snapshot("round_0", lambda round: round + 1), "the first of round 0, got [1, 2]"),
+            (lambda: without_snapshot("tiles_0", lambda tiles: tiles[:, :5]), "a snapshot must have 9 of the levels"),
+            (lambda: without_snapshot("tiles_0", lambda tiles: tiles * 0), "levels of the task 'shortest-path'"),
+            (lambda: without_snapshot("paths_1", lambda paths: paths / 2), "paths must be uint8 of 3 dimensions"),
+            (lambda: without_snapshot("regret_1", lambda regret: regret * np.nan), "regret is not finite"),
+        ],
+    )
+    def test_records_that_cannot_be_the_populations(self, damage, message, capsys):
+        assert main([*TINY, "--rounds", "3"]) == 0
+        damage()
+        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
+        assert main(TINY) == 2
+        err = capsys.readouterr().err
+        assert message in err
+        assert "runs/evolve/s" in err
+        assert "; choose another --out, or lose that population with --overwrite" in err
+        assert {name: (FOLDER / name).read_bytes() for name in files(FOLDER)} == before
+
+    def test_interrupted_before_a_round_is_noted(self):
+        """The population has had a round more than there are lines."""
+        assert main([*TINY, "--rounds", "3"]) == 0
+        cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
+        assert main(TINY) == 0
+        assert [line["round"] for line in lines()] == list(range(7))
+
+    def test_what_a_kill_leaves_half_written_is_removed(self):
+        assert main([*TINY, "--rounds", "3"]) == 0
+        before = files(FOLDER)
+        for name in ("config.json", "curves.png", "hardest.gif", "population.npz", "snapshots.npz", "statistics.jsonl"):
+            (FOLDER / f".{name}.a_b1c2d3").touch()
+        (FOLDER / ".curves.png.mine").touch()
+        assert main([*TINY, "--rounds", "3"]) == 0
+        assert files(FOLDER) == [".curves.png.mine", *before]
+
+
 def saving_until(n, plain):
     """`Records.save` whose process is killed, as it were, after some calls."""
     calls = []

@@ -150,7 +150,7 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
     "fewer roots": (replacing("record_root_tiles", one_less), "roots have"),
     "fitness NaN": (setting("fitness", 2, np.nan), "fitness is not finite at index 2"),
     "record fitness NaN": (setting("record_fitness", 0, np.nan), "the fitness of level . in the lineage is nan"),
-    "n_seen": (setting("n_seen", 1, 0), "n_seen is below 1 at index 1"),
+    "n_seen": (setting("n_seen", 1, 0), "n_seen is not within 1 and 4611686018427387904 at index 1"),
     "completed": (setting("completed", 1, 99.0), "completed is not within 0 and n_seen at index 1"),
     "completed NaN": (setting("completed", 1, np.nan), "completed is not within 0 and n_seen at index 1"),
     "last_seen": (setting("last_seen", 1, 99), "last_seen is not within 0 and the clock at index 1"),
@@ -159,7 +159,12 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
     "same id": (lambda arrays, state: setting("id", 0, arrays["id"][1])(arrays, state), "two levels have the same id"),
     "order of ids": (replacing("record_id", lambda a: a[::-1].copy()), "the ids of the lineage do not ascend"),
     "parent": (setting("record_parent", -1, 98), "the parent of level .*, 98, is unknown or of another generation"),
-    "generation": (setting("record_generation", -1, 77), "is unknown or of another generation"),
+    "generation": (setting("record_generation", -1, 1), "is unknown or of another generation"),
+    "late generation": (setting("record_generation", -1, 2**62), "the generation of level .* is 4611686018427387904"),
+    "negative generation": (setting("record_generation", 0, -1), "the generation of level .* is -1"),
+    "huge clock": (stating("clock", 10**30), "clock must be at most 4611686018427387904, got 1000"),
+    "huge temperature": (configuring("temperature", 10**400), "temperature must be a finite number"),
+    "huge n_seen": (setting("n_seen", 1, 2**63 - 1), "n_seen is not within 1 and 4611686018427387904 at index 1"),
     "half fresh": (setting("record_seed", -1, -1), "is half a fresh one, half an offspring"),
     "unknown tile": (setting("tiles", (0, 1, 1), 9), "tiles must be integers from 0 to 3"),
     "edit outside": (setting("record_edits", (0, 0), 99), "edits .row, col, tile. must lie below"),
@@ -200,7 +205,20 @@ def test_unsolvable_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["empty", "noise", "truncated", "flipped", "level set", "other zip", "no JSON", ".npy"]
+    "kind",
+    [
+        "empty",
+        "noise",
+        "truncated",
+        "flipped",
+        "level set",
+        "other zip",
+        "no JSON",
+        "deep JSON",
+        ".npy",
+        "packed",
+        "pickled",
+    ],
 )
 def test_other_files(kind: str, tmp_path: Path) -> None:
     population = evolved()
@@ -213,6 +231,12 @@ def test_other_files(kind: str, tmp_path: Path) -> None:
             archive.writestr("config.npy", "no array")
     elif kind == "no JSON":
         np.savez(path, config=np.array("{"), tiles=population.tiles)
+    elif kind == "deep JSON":
+        np.savez(path, config=np.array("[" * 100_000), tiles=population.tiles)
+    elif kind == "packed":  # by an entry that says it is packed in another way than it is
+        path.write_bytes(good.replace(b"\x08\x00", b"\x0c\x00"))
+    elif kind == "pickled":
+        np.savez(path, config=np.array({"kind": "level population"}), tiles=population.tiles)
     elif kind == ".npy":
         with open(path, "wb") as file:
             np.save(file, population.tiles)
@@ -220,10 +244,13 @@ def test_other_files(kind: str, tmp_path: Path) -> None:
         at = len(good) // 2
         flipped = good[:at] + bytes(byte ^ 0xFF for byte in good[at : at + 40]) + good[at + 40 :]
         path.write_bytes({"empty": b"", "noise": bytes(range(256)), "truncated": good[:at], "flipped": flipped}[kind])
-    with pytest.raises(ValueError, match=r"file\.npz is not a readable population file"):
+    with pytest.raises(ValueError, match=r"file\.npz is not a readable population file") as caught:
         LevelPopulation.load(path)
+    assert "allow_pickle" not in str(caught.value)
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"missing\.npz"):
         LevelPopulation.load(tmp_path / "missing.npz")
+    with pytest.raises(ValueError, match="is not a readable population file: it is no regular file"):
+        LevelPopulation.load(tmp_path)

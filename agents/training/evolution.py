@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.levels import UNREADABLE
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.files import ARRAYS
+from maze_nca_gym.reading import UNREADABLE
 
 from ..learned.fused import unroll
 from ..policy import PATH, Policy

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.atomic import naming, replacing
+from maze_nca_gym.reading import reading
 
 from .report import Line, Silence
+from .validation import COLUMNS
+
+NEEDED = {"update", "seconds", "loss", "learning_rate"}
+"""What every line has."""
 
 
 class MetricsFile(Silence):
@@ -33,17 +39,27 @@ class MetricsFile(Silence):
         self.lines: list[Line] = [line for line in read_metrics(path) if line["update"] <= update]
         with replacing(path) as file:
             file.write("".join(map(_to_text, self.lines)).encode())
-        self._file = path.open("a", encoding="utf-8")
+        self._path, self._file = path, path.open("a", encoding="utf-8")
 
     def log(self, line: Line) -> None:
-        """Append it."""
+        """Append it.
+
+        Raises:
+            OSError: it could not be written; the message names the file.
+        """
         self.lines.append(line)
-        self._file.write(_to_text(line))
-        self._file.flush()
+        with naming(self._path):
+            self._file.write(_to_text(line))
+            self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file.
+
+        Raises:
+            OSError: the end could not be written; the message names the file.
+        """
+        with naming(self._path):
+            self._file.close()
 
 
 def read_metrics(path: Path) -> list[Line]:
@@ -54,7 +70,8 @@ def read_metrics(path: Path) -> list[Line]:
     """
     if not path.exists():
         return []
-    texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    with reading(path, "has no lines of metrics"):
+        texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
     lines = [_from_text(text) for text in texts]
     if None in lines[:-1]:
         raise ValueError(f"{path}, line {lines.index(None) + 1} is no line of metrics; mend or remove the file")
@@ -70,8 +87,16 @@ def _from_text(text: str) -> Line | None:
     """None for what is no line of metrics."""
     try:
         values: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(values, dict) or not isinstance(values.get("update"), int):
+    if not isinstance(values, dict) or not values.keys() >= NEEDED or type(values["update"]) is not int:
         return None
-    return {name: math.nan if value is None else value for name, value in values.items()}
+    if not values.keys().isdisjoint(COLUMNS) and not values.keys() >= set(COLUMNS):
+        return None
+    line = {name: math.nan if value is None else value for name, value in values.items()}
+    return line if all(map(_is_number, line.values())) else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is one that a float holds, or none."""
+    return type(value) in (int, float) and not abs(value) > sys.float_info.max

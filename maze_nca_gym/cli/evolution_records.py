@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.atomic import remove_partial, replacing
-from maze_nca_gym.levels import UNREADABLE, Tiles
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.reading import load_arrays, reading
 
 POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST = (
     "population.npz",
@@ -21,11 +23,13 @@ POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST = (
     "curves.png",
     "hardest.gif",
 )
+_WRITTEN = ("config.json", POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST)
+"""Every file of such a folder."""
 N_SHOWN = 9
 """Levels of a snapshot, or fewer of a small population."""
 
 Line: TypeAlias = dict[str, Any]
-"""Statistics after a round."""
+"""Statistics after a round: `round`, `complete` and those of `LevelPopulation.statistics`."""
 Snapshot: TypeAlias = dict[str, NDArray[Any]]
 """The hardest levels after a round: `round` (), `tiles` (n, H, W), `paths` (n, H, W) uint8 from 0 to 255, and
 `regret` (n,)."""
@@ -49,8 +53,8 @@ class Records:
     @classmethod
     def start(cls, folder: Path, population: LevelPopulation) -> Records:
         """Records of a new population; those of an older one are removed."""
+        _tidy(folder)
         for name in (POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST):
-            remove_partial(folder / name)
             (folder / name).unlink(missing_ok=True)
         return cls(folder, population, [], [])
 
@@ -59,17 +63,16 @@ class Records:
         """Those that `save` wrote.
 
         Raises:
-            ValueError: a file is damaged.
+            ValueError: a file is damaged, or they do not belong together; nothing has changed then.
+            OSError: a file is missing or cannot be read.
         """
         population = LevelPopulation.load(folder / POPULATION)
-        lines = _read_lines(folder / STATISTICS)
-        snapshots = _read_snapshots(folder / SNAPSHOTS)
-        return cls(
-            folder,
-            population,
-            [line for line in lines if line["round"] <= population.clock],
-            [snapshot for snapshot in snapshots if snapshot["round"] <= population.clock],
-        )
+        with reading(folder / STATISTICS, "is not readable"):
+            lines = _read_lines(folder / STATISTICS, population)
+        with reading(folder / SNAPSHOTS, "is not readable"):
+            snapshots = _read_snapshots(folder / SNAPSHOTS, population, len(lines))
+        _tidy(folder)
+        return cls(folder, population, lines, snapshots)
 
     def note(self, picture_every: int, paths: Callable[[Tiles], NDArray[np.float32]]) -> None:
         """Note the round that the population's clock tells, unless it is noted already.
@@ -129,22 +132,68 @@ class Records:
         }
 
 
-def _read_lines(path: Path) -> list[Line]:
-    try:
-        lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
-        if not all(isinstance(line, dict) and isinstance(line["round"], int) for line in lines):
-            raise ValueError("a line names no round")
-    except UNREADABLE as error:
-        raise ValueError(f"{path} is not readable: {error}") from error
-    return lines
+def _tidy(folder: Path) -> None:
+    """Remove what runs that were killed have left half written."""
+    for name in _WRITTEN:
+        remove_partial(folder / name)
 
 
-def _read_snapshots(path: Path) -> list[Snapshot]:
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return [
-                {name: archive[f"{name}_{i}"] for name in ("round", "tiles", "paths", "regret")}
-                for i in range(len(archive.files) // 4)
-            ]
-    except UNREADABLE as error:
-        raise ValueError(f"{path} is not readable: {error}") from error
+def _read_lines(path: Path, population: LevelPopulation) -> list[Line]:
+    """The lines up to the population's clock.
+
+    Raises:
+        ValueError: a round has no line, or one without all statistics.
+    """
+    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    names = {"round", "complete", *population.statistics()}
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, dict) or set(line) != names or not all(map(_is_finite, line.values())):
+            raise ValueError(f"line {number} must be an object with a number for each of {', '.join(sorted(names))}")
+    rounds = [line["round"] for line in lines if line["round"] <= population.clock]
+    # Ctrl-C may come before the round that the clock tells is noted
+    if rounds != list(range(len(rounds))) or len(rounds) < population.clock:
+        raise ValueError(f"it must have a line for every round from 0 to {population.clock}, but has {len(rounds)}")
+    return lines[: len(rounds)]
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _read_snapshots(path: Path, population: LevelPopulation, n_rounds: int) -> list[Snapshot]:
+    """The snapshots of the first `n_rounds` rounds.
+
+    Raises:
+        ValueError: there is none of the first of them, or one is none of such a population.
+    """
+    arrays = load_arrays(path)
+    n = len(arrays) // len(_LAYOUT)
+    unknown = arrays.keys() ^ {f"{name}_{i}" for name in _LAYOUT for i in range(n)}
+    if unknown:
+        raise ValueError(f"it must have {', '.join(_LAYOUT)} of every snapshot, see {', '.join(sorted(unknown))}")
+    snapshots = [{name: arrays[f"{name}_{i}"] for name in _LAYOUT} for i in range(n)]
+    for snapshot in snapshots:
+        _check_snapshot(snapshot, population)
+    rounds = [int(snapshot["round"]) for snapshot in snapshots]
+    if sorted(set(rounds)) != rounds or (n_rounds and rounds[:1] != [0]):
+        raise ValueError(f"its snapshots must be of ascending rounds, the first of round 0, got {rounds}")
+    return [snapshot for snapshot in snapshots if snapshot["round"] < n_rounds]
+
+
+_LAYOUT = {"round": ("int64", 0), "tiles": ("uint8", 3), "paths": ("uint8", 3), "regret": ("float64", 1)}
+"""Name -> data type and number of dimensions of an array of a snapshot."""
+
+
+def _check_snapshot(snapshot: Snapshot, population: LevelPopulation) -> None:
+    for name, (dtype, ndim) in _LAYOUT.items():
+        array = snapshot[name]
+        if array.dtype != dtype or array.ndim != ndim:
+            raise ValueError(f"{name} must be {dtype} of {ndim} dimensions, got {array.dtype} of {array.ndim}")
+    tiles, paths, regret = (snapshot[name] for name in ("tiles", "paths", "regret"))
+    n = min(N_SHOWN, len(population))
+    if tiles.shape != (n, *population.tiles.shape[1:]) or paths.shape != tiles.shape or len(regret) != n:
+        shapes = f"tiles {tiles.shape}, paths {paths.shape}, regret {regret.shape}"
+        raise ValueError(f"a snapshot must have {n} of the levels of its population, got {shapes}")
+    if not np.isfinite(regret).all():
+        raise ValueError("regret is not finite")
+    population.fresh(tiles)  # raises ValueError where levels are unsolvable, or of another task

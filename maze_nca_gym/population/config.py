@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -12,6 +13,7 @@ import numpy as np
 from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.mutation import find_mutation
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population.replay import PRIORITISATIONS
 
 EVICTIONS = ("fitness", "replay weight")
@@ -56,7 +58,7 @@ class PopulationConfig:
             check_name(name, getattr(self, name), known)
         for name in ("capacity", "top_k"):
             check_count(name, getattr(self, name), 1)
-        if not isinstance(self.temperature, Real) or not 0 < self.temperature < float("inf"):
+        if not isinstance(self.temperature, Real) or not 0 < self.temperature <= sys.float_info.max:
             raise ValueError(f"temperature must be a finite number > 0, got {self.temperature!r}")
         check_fraction("staleness_weight", self.staleness_weight)
         if not isinstance(self.mutation_options, Mapping):
@@ -92,7 +94,7 @@ def check_name(name: str, value: Any, known: Iterable[str]) -> None:
         ValueError: none of the known ones.
     """
     if not isinstance(value, str) or value not in tuple(known):
-        raise ValueError(f"unknown {name} {value!r}; known: {', '.join(known)}")
+        raise ValueError(unknown_name(name, value, known))
 
 
 def check_count(name: str, value: Any, least: int) -> None:

@@ -15,6 +15,9 @@ KIND = "level population"
 FORMAT = 1
 """Version of the arrays and the state."""
 
+LARGEST_COUNT = 2**62
+"""What counts up must have room to go on."""
+
 _INTEGERS, _FLOATS = np.dtype(np.int64), np.dtype(np.float64)
 _PER_MEMBER = {
     "id": _INTEGERS,
@@ -47,6 +50,8 @@ def check_state(state: Any) -> PopulationConfig:
         raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
     for name in ("clock", "next_id", "n_replacements"):
         check_count(name, state.get(name), 0)
+        if state[name] > LARGEST_COUNT:
+            raise ValueError(f"{name} must be at most {LARGEST_COUNT}, got {state[name]}")
     return PopulationConfig.from_json(state.get("config"))
 
 
@@ -78,7 +83,7 @@ def _check_values(arrays: Mapping[str, NDArray[Any]], clock: int, next_id: int) 
     completed, n_seen, last_seen = (arrays[name] for name in ("completed", "n_seen", "last_seen"))
     wrong = {
         "fitness is not finite": ~np.isfinite(arrays["fitness"]),
-        "n_seen is below 1": n_seen < 1,
+        f"n_seen is not within 1 and {LARGEST_COUNT}": (n_seen < 1) | (n_seen > LARGEST_COUNT),
         "completed is not within 0 and n_seen": ~((completed >= 0) & (completed <= n_seen)),
         "last_seen is not within 0 and the clock": (last_seen < 0) | (last_seen > clock),
         "record_born is not within 0 and the clock": (arrays["record_born"] < 0) | (arrays["record_born"] > clock),

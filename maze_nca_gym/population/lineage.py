@@ -183,6 +183,8 @@ class Lineage:
         Raises:
             ValueError: it cannot.
         """
+        if not 0 <= record.generation <= record.id:
+            raise ValueError(f"the generation of level {record.id} is {record.generation}")
         fresh = record.parent == FRESH
         if fresh != (record.generation == 0) or fresh != (record.seed == FRESH) or record.seed < FRESH:
             raise ValueError(f"level {record.id} is half a fresh one, half an offspring: {record[:4]}")

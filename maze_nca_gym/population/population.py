@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.atomic import npz_path, replacing
 from maze_nca_gym.envs.tasks import find_task
-from maze_nca_gym.levels import UNREADABLE, LevelSet, Tile, Tiles, as_tiles, level_hashes
+from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
 from maze_nca_gym.population.candidates import Candidates, Measurements, as_measurements
 from maze_nca_gym.population.config import PopulationConfig, check_count, check_name
@@ -22,6 +22,7 @@ from maze_nca_gym.population.lineage import FRESH, Lineage, Record
 from maze_nca_gym.population.members import MEMBER, Members, learnability, statistics
 from maze_nca_gym.population.replacement import Outcome, compete, first_dropped, unknown
 from maze_nca_gym.population.replay import PRIORITISATIONS, by_staleness
+from maze_nca_gym.reading import load_arrays, reading
 
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
@@ -233,12 +234,9 @@ class LevelPopulation:
             FileNotFoundError: there is no such file.
             ValueError: it is no population, or a damaged one; the message says what is wrong.
         """
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                state = json.loads(archive["config"].item())
-                return cls.from_arrays({name: archive[name] for name in archive.files if name != "config"}, state)
-        except UNREADABLE as error:
-            raise ValueError(f"{path} is not a readable population file: {error}") from error
+        with reading(path, "is not a readable population file"):
+            arrays = load_arrays(path)
+            return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         """Everything that `from_arrays` needs to go on in the same way.

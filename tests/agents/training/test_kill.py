@@ -103,12 +103,18 @@ def test_true_processes_killed_twenty_times(tmp_path):
 
 
 def test_only_the_runs_own_leftovers_are_removed(tmp_path):
-    names = {f".{CHECKPOINT}.abc_1234", f".{MODEL}.x", ".other.safetensors.x", "model.safetensors.bak"}
+    names = {
+        f".{CHECKPOINT}.abc_1234",
+        f".{MODEL}.x7000000",
+        f".{MODEL}.backup.of.mine",
+        ".other.safetensors.x",
+        "model.safetensors.bak",
+    }
     for name in names:
         (tmp_path / name).touch()
     train(started(n_updates=1), tmp_path, ALONE, Silence(), Rhythm())
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {".other.safetensors.x", "model.safetensors.bak", CHECKPOINT, MODEL}
+    assert left == {f".{MODEL}.backup.of.mine", ".other.safetensors.x", "model.safetensors.bak", CHECKPOINT, MODEL}
 
 
 class StopsAt(Silence):

@@ -66,7 +66,19 @@ class TestMetricsFile:
         MetricsFile(tmp_path / "m", update=7).close()
         assert (tmp_path / "m").read_text() == ""
 
-    @pytest.mark.parametrize("bad", ["nonsense", "[1]", '{"loss": 1}', '{"update": null}'])
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            "nonsense",
+            "[1]",
+            '{"loss": 1}',
+            '{"update": null}',
+            "[" * 100_000,
+            text_of(line(2) | {"loss": "low"}).strip(),
+            text_of(line(2) | {"seconds": 10**400}).strip(),
+            text_of(line(2, accuracy=0.5)).strip(),
+        ],
+    )
     def test_any_other_damage_is_told(self, tmp_path, bad):
         (tmp_path / "m").write_text(text_of(line(1)) + bad + "\n" + text_of(line(2)))
         with pytest.raises(ValueError, match="m, line 2 is no line of metrics"):
@@ -75,7 +87,7 @@ class TestMetricsFile:
 
     def test_what_is_not_finite_is_null(self, tmp_path):
         file = MetricsFile(tmp_path / "m")
-        file.log(line(1, valid_loss=math.inf))
+        file.log(line(1, **SCORES | {"valid_loss": math.inf}))
         file.close()
         assert json.loads((tmp_path / "m").read_text())["valid_loss"] is None
         assert math.isnan(read_metrics(tmp_path / "m")[0]["valid_loss"])
