@@ -11,6 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maze_nca_gym.names import unknown_name
+
 from .pretrained import cards
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ def find_policy(name: str) -> PolicyInfo:
     if name.endswith(MODEL_FILE):
         return _row_of_file(name)
     if name not in _POLICIES:
-        raise ValueError(f"unknown policy {name!r}; known: {', '.join(_POLICIES)}, or a model file (*{MODEL_FILE})")
+        raise ValueError(unknown_name("policy", name, _POLICIES, f", or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
 
 

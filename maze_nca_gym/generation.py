@@ -12,7 +12,7 @@ rows and columns, so that odd sizes fit exactly (15 for 8 x 8 cells) and even on
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from maze_nca_gym._jit import kernels
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
+from maze_nca_gym.names import did_you_mean, unknown_name
 
 Size: TypeAlias = "int | tuple[int, int]"
 """Inner size of a level: one number for a square, or (rows, cols)."""
@@ -235,18 +236,26 @@ def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str =
     return find_generator(generator, options)(rng, n, size, **options)
 
 
-def find_generator(name: str, options: dict[str, Any]) -> Callable[..., Tiles]:
-    """The generator of that name, if it takes options of these names.
+def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()) -> Callable[..., Tiles]:
+    """Return the generator of that name, if it takes options of these names.
+
+    Args:
+        name: one of `GENERATORS`.
+        options: names of options.
+        others: names that the caller takes itself, one of which may be meant by an unknown option.
 
     Raises:
         ValueError: unknown; the message lists the known ones.
     """
     if name not in GENERATORS:
-        raise ValueError(f"unknown generator {name!r}; known: {', '.join(GENERATORS)}")
+        raise ValueError(unknown_name("generator", name, GENERATORS))
     known = [p.name for p in inspect.signature(GENERATORS[name]).parameters.values() if p.kind == p.KEYWORD_ONLY]
     unknown = sorted(set(options) - set(known))
     if unknown:
-        raise ValueError(f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
+        raise ValueError(
+            f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}"
+            f"{did_you_mean(unknown[0], [*known, *others])}"
+        )
     return GENERATORS[name]
 
 

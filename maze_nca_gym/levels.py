@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.atomic import npz_path, replacing
+from maze_nca_gym.names import did_you_mean, unknown_name
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.reading import load_arrays, reading
 from maze_nca_gym.splitmix import GAMMA, scramble
@@ -113,6 +114,26 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
     return behaved(array, np.uint8)
 
 
+def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
+    """Read levels that users give as text, as a list of texts or as tiles.
+
+    Returns:
+        (H, W) tiles of one text; else (N, H, W), or the shape of the tiles given.
+
+    Raises:
+        ValueError: text that `parse` refuses, tiles that `as_tiles` refuses, or texts of levels that differ in shape.
+    """
+    if isinstance(levels, str):
+        return parse(levels)
+    if isinstance(levels, (list, tuple)) and levels and all(isinstance(text, str) for text in levels):
+        drawings = [parse(text) for text in levels]
+        shapes = sorted({drawing.shape for drawing in drawings})
+        if len(shapes) > 1:
+            raise ValueError(f"all levels must have the same shape, got {', '.join(map(str, shapes))}")
+        return np.stack(drawings)
+    return as_tiles(levels)
+
+
 def behaved(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     """The array as compiled kernels take it: C-contiguous, aligned and writeable; a copy only where it is not."""
     return np.require(array, dtype, ["C", "A", "W"])
@@ -124,6 +145,23 @@ def one_hot(tiles: Tiles, n_tiles: int = len(Tile)) -> NDArray[np.float32]:
     `n_tiles` is 4 for the shortest path and 2 (empty, wall) for the diameter, whose levels have no source or target.
     """
     return np.equal(tiles[..., None, :, :], np.arange(n_tiles, dtype=np.uint8)[:, None, None]).astype(np.float32)
+
+
+def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
+    """Return for each level whether there is a wall on every tile of its edges.
+
+    Args:
+        tiles: (N, H, W).
+
+    Returns:
+        (N,) bool.
+
+    Raises:
+        ValueError: another number of dimensions, or values that are no `Tile`.
+    """
+    walls = as_tiles(tiles, ndim=(3,)) == Tile.WALL
+    rows, cols = walls[:, [0, -1], :], walls[:, :, [0, -1]]
+    return np.asarray(rows.all(axis=(1, 2)) & cols.all(axis=(1, 2)))
 
 
 def clear_endpoints(tiles: Tiles) -> Tiles:
@@ -237,27 +275,38 @@ def prefab(name: str) -> Tiles:
         ValueError: unknown name; the message lists the known ones.
     """
     if name not in _prefabs():
-        raise ValueError(f"unknown prefab {name!r}; known: {', '.join(list_prefabs())}")
+        raise ValueError(unknown_name("prefab", name, list_prefabs()))
     return _prefabs()[name].copy()
 
 
 def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
-    """A level set from what users pass as `levels=`: a set, the path of a file, a prefab's or pack's name, or tiles.
+    """Return a level set from what users pass as `levels=`.
+
+    Args:
+        levels: a set, the path of a file, the name of a prefab or a pack, tiles, or levels drawn as text, one or a
+            list. Text of one line is a name or a path; text of several lines is a drawing.
 
     Raises:
-        ValueError: neither a file nor a known name, or not a level set.
+        ValueError: neither a file nor a known name, not a level set, or a bad drawing.
     """
     if isinstance(levels, LevelSet):
         return levels
-    if isinstance(levels, str) and levels in _prefabs():
-        return LevelSet(prefab(levels)[None], {"prefab": levels})
-    if isinstance(levels, str) and levels in list_packs():
-        with pack_file(levels) as path:
-            return LevelSet.load(path)
-    if isinstance(levels, (str, Path)):
-        if not os.path.isfile(levels):  # unlike Path.is_file, no error where text is too long for a name
-            known = ", ".join(list_prefabs() + list_packs())
-            raise ValueError(f"levels={str(levels)!r} is neither a file nor a known name; known: {known}")
-        return LevelSet.load(levels)
-    tiles = as_tiles(levels).copy()  # what becomes of the user's array must not change the levels
+    if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
+        return _find_levels(levels)
+    tiles = read_tiles(levels).copy()  # what becomes of the user's array must not change the levels
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
+
+
+def _find_levels(name: str | Path) -> LevelSet:
+    """Return the levels of a prefab, of a pack or in a file."""
+    if name in _prefabs():
+        return LevelSet(prefab(str(name))[None], {"prefab": name})
+    if name in list_packs():
+        with pack_file(str(name)) as path:
+            return LevelSet.load(path)
+    if os.path.isfile(name):  # unlike Path.is_file, no error where text is too long for a name
+        return LevelSet.load(name)
+    known = list_prefabs() + list_packs()
+    raise ValueError(
+        f"levels={str(name)!r} is neither a file nor a known name; known: {', '.join(known)}{did_you_mean(name, known)}"
+    )

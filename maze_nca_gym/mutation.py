@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym._jit import kernels
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tile, Tiles, as_tiles, behaved
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.splitmix import words
 
 PATIENCE = 32
@@ -151,7 +152,7 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
         ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
     """
     if kind not in MUTATIONS:
-        raise ValueError(f"unknown mutation {kind!r}; known: {', '.join(MUTATIONS)}")
+        raise ValueError(unknown_name("mutation", kind, MUTATIONS))
     known = [field.name for field in fields(MUTATIONS[kind])]  # type: ignore[arg-type] # a protocol is no dataclass
     unknown = sorted(set(options) - set(known))
     if unknown:

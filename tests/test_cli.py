@@ -315,7 +315,13 @@ WRONG = {
     "policies show nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "policies": "{list, show}",
     "": "Expected one of {solve, play, ",
-    "solv": "Unrecognized options: solv",
+    "solv": "unknown command 'solv'; known: solve, play, train, train-hinted, evaluate, evolve, generate, levels, pol",
+    "sovle": "policies. Did you mean 'solve'?",
+    "levels lst": "unknown command 'lst'; known: list, show. Did you mean 'list'?",
+    "policies nothing": "unknown command 'nothing'; known: list, show",
+    "solve shortest-path-dfs": "model file (*.safetensors). Did you mean 'shortest-path-bfs'?",
+    "solve --levels labirinth": "Did you mean 'Labyrinth'?",
+    "solve --generator cave": "Did you mean 'caves'?",
 }
 
 

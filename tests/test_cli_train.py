@@ -297,6 +297,7 @@ class TestTrouble:
 
 WRONG = {
     "nothing": "unknown preset 'nothing'; known: paper-shortest-path",
+    "fsat": "healing. Did you mean 'fast'?",
     "--n-layers 4 nothing": "unknown preset 'nothing'",
     "--model CNN": "unknown model 'CNN'; known: NCA, GCN, GAT, MLP",
     "--edge-features True": "a model of class NCA has no option edge_features; its options: kernel_size, cut_corners",

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from oracles import canonical_shortest_path
 
 from maze_nca_gym import levels
-from maze_nca_gym.levels import LevelSet, Tile, load_levels, one_hot, parse, to_text
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import LevelSet, Tile, has_border, load_levels, one_hot, parse, to_text
 
 TILES = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=8), elements={"max_value": 3})
 
@@ -229,6 +230,31 @@ def test_hostile_files_are_refused(hostile_file: Path, monkeypatch: pytest.Monke
     assert os.listdir() == [hostile_file.name]
 
 
+class TestHasBorder:
+    BORDERED = np.pad(np.zeros((2, 2, 3), np.uint8), ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
+
+    def test_a_wall_all_round(self) -> None:
+        assert has_border(self.BORDERED).all()
+        assert has_border(generate(np.random.default_rng(0), 5, (3, 6))).tolist() == [True] * 5
+
+    @pytest.mark.parametrize("tile", [Tile.EMPTY, Tile.SOURCE, Tile.TARGET])
+    def test_each_tile_of_the_edge_counts(self, tile: Tile) -> None:
+        _, height, width = self.BORDERED.shape
+        for row, col in np.ndindex(height, width):
+            levels_ = self.BORDERED.copy()
+            levels_[0, row, col] = tile
+            inside = 0 < row < height - 1 and 0 < col < width - 1
+            assert has_border(levels_).tolist() == [inside] + [True] * (len(levels_) - 1)
+
+    def test_of_no_level_and_of_one_tile(self) -> None:
+        assert has_border(np.zeros((0, 3, 3), np.uint8)).shape == (0,)
+        assert has_border([[[1]], [[0]]]).tolist() == [True, False]
+
+    def test_a_single_level_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"must have shape \(N, H, W\), got \(3, 3\)"):
+            has_border(np.zeros((3, 3), np.uint8))
+
+
 class TestLoadLevels:
     def test_a_set_is_itself(self) -> None:
         levels_ = LevelSet(SOME)
@@ -243,10 +269,33 @@ class TestLoadLevels:
         np.testing.assert_array_equal(load_levels(SOME.tolist()).tiles, SOME)
         np.testing.assert_array_equal(load_levels(SOME[0]).tiles, SOME[:1])
 
-    @pytest.mark.parametrize("name", ["no such file.npz", "Labyrinth3", "S..\n..T", "#" * 500, ""])
+    @pytest.mark.parametrize("name", ["no such file.npz", "Labyrinth3", "S.T", "#" * 500, ""])
     def test_neither_file_nor_name(self, name: str) -> None:
         with pytest.raises(ValueError, match=r"is neither a file nor a known name; known: .*SixteenRooms"):
             load_levels(name)
+
+    def test_a_misspelt_name_is_answered_with_the_nearest(self) -> None:
+        with pytest.raises(ValueError, match=r"known: SixteenRooms, .*\. Did you mean 'Labyrinth'\?$"):
+            load_levels("labirynth")
+        with pytest.raises(ValueError, match=r"Did you mean 'evolved-diameter-16'\?$"):
+            load_levels("evolved-diameter")
+        with pytest.raises(ValueError, match=r"Did you mean 'FourRooms'\?$"):
+            levels.prefab("four-rooms")
+
+    def test_text_of_several_lines_is_a_drawing(self) -> None:
+        drawing = """
+            S.#
+            ..T
+        """
+        np.testing.assert_array_equal(load_levels(drawing).tiles, [[[2, 0, 1], [0, 0, 3]]])
+        np.testing.assert_array_equal(load_levels("S.T\n").tiles, [[[2, 0, 3]]])
+        with pytest.raises(ValueError, match="unknown tiles"):
+            load_levels("S.x\n..T")
+
+    def test_a_list_of_drawings(self) -> None:
+        np.testing.assert_array_equal(load_levels(["S.\n.T", "T.\n.S"]).tiles, [[[2, 0], [0, 3]], [[3, 0], [0, 2]]])
+        with pytest.raises(ValueError, match=r"all levels must have the same shape, got \(1, 2\), \(2, 1\)"):
+            load_levels(["ST", "S\nT"])
 
     def test_missing_file(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population.population import PARENTS
 
 from ..evaluation.level_sets import FAMILIES
@@ -59,7 +60,7 @@ def check_values(config: TrainingConfig) -> None:
     _check_choices(config)
     _check_ranges(config)
     for family in config.families:
-        check(family in FAMILIES, f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+        check(family in FAMILIES, unknown_name("family of levels", family, FAMILIES))
 
 
 def _check_types(config: TrainingConfig) -> None:
@@ -99,7 +100,7 @@ def _check_choices(config: TrainingConfig) -> None:
     }
     for name, allowed in choices.items():
         if getattr(config, name) not in allowed:
-            raise ValueError(f"unknown {name} {getattr(config, name)!r}; known: {', '.join(allowed)}")
+            raise ValueError(unknown_name(name, getattr(config, name), allowed))
 
 
 def _check_ranges(config: TrainingConfig) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import torch
 
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population import PopulationConfig
 
 from ..learned.arguments import TASK_OF_TILES
@@ -403,5 +404,5 @@ def preset(name: str) -> TrainingConfig:
         ValueError: unknown name; the message lists the known ones.
     """
     if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}; known: {', '.join(PRESETS)}")
+        raise ValueError(unknown_name("preset", name, PRESETS))
     return PRESETS[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, get_args, get_type_hints
 
 import tyro
 from tyro.conf import subcommand
@@ -18,6 +18,7 @@ from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
 from maze_nca_gym.cli.solve import Solve
 from maze_nca_gym.cli.train import Train
 from maze_nca_gym.cli.train_hinted import TrainHinted
+from maze_nca_gym.names import unknown_name
 
 
 class Command(Protocol):
@@ -69,8 +70,9 @@ def parse(arguments: Sequence[str]) -> Command:
 
     Raises:
         SystemExit: with 0 after printing the help that was asked for, with 2 after complaining of wrong usage.
-        ValueError: an unknown preset.
+        ValueError: an unknown command or preset; the message names the nearest.
     """
+    _check_commands(arguments)
     if arguments[:1] == ["train"]:
         from maze_nca_gym.cli.configured import parse_train  # here, because it loads torch
 
@@ -83,3 +85,24 @@ def parse(arguments: Sequence[str]) -> Command:
         config=_STYLE,
     )
     return command
+
+
+def _check_commands(arguments: Sequence[str]) -> None:
+    """Check the names of commands at the beginning of the arguments, which tyro would refuse without a suggestion.
+
+    Raises:
+        ValueError: an unknown one; the message lists the known ones.
+    """
+    commands = _commands(AnyCommand)
+    for word in arguments:
+        name = word.replace("_", "-")
+        if not commands or word.startswith("-"):
+            return
+        if name not in commands:
+            raise ValueError(unknown_name("command", word, commands))
+        commands = _commands(get_type_hints(commands[name], include_extras=True).get("command"))
+
+
+def _commands(choices: Any) -> dict[str, Any]:
+    """Return name -> class of a union of commands; nothing for what is no such union."""
+    return {marked.__metadata__[0].name: get_args(marked)[0] for marked in get_args(choices)}

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import solvers
 from maze_nca_gym.generation import Size, find_generator
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, clear_endpoints, load_levels, parse
+from maze_nca_gym.levels import LevelSet, Tile, Tiles, clear_endpoints, has_border, load_levels, read_tiles
+from maze_nca_gym.names import did_you_mean, unknown_name
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,13 @@ TASKS = {task.name: task for task in (ShortestPath, Diameter)}
 
 
 def find_task(name: str) -> Task:
-    """The task of that name.
+    """Return the task of that name.
 
     Raises:
         ValueError: unknown name.
     """
     if name not in TASKS:
-        raise ValueError(f"unknown task {name!r}; known: {', '.join(TASKS)}")
+        raise ValueError(unknown_name("task", name, TASKS))
     return TASKS[name]
 
 
@@ -81,12 +82,17 @@ def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
     return draw(rows)
 
 
+ARGUMENTS = ("task", "size", "generator", "n_channels", "levels", "render_mode", "render_fps", "channel_names")
+"""Names of what the single environment takes besides a generator's options: what a misspelt option may mean."""
+
+
 class LevelSource:
     """Where the levels of one environment come from: a generator, or a set from which they are drawn evenly.
 
     Attributes:
         task: whose levels they are.
         shape: (H, W) of every level, borders included.
+        has_border: whether a wall surrounds every level.
     """
 
     def __init__(
@@ -107,15 +113,21 @@ class LevelSource:
         if self._set is None:
             if "endpoints" in options:
                 raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
-            self._generator = find_generator(generator, options)
+            self._generator = find_generator(generator, options, ARGUMENTS)
             self._size = size
             self._options = {**options, "endpoints": task.has_endpoints}
             self.shape = self._generate(np.random.default_rng(0)).shape
+            self.has_border = bool(options.get("border", True))
         else:
             if options:
-                raise ValueError(f"with levels=, generator options make no sense: {', '.join(sorted(options))}")
+                names = sorted(options)
+                raise ValueError(
+                    f"with levels=, generator options make no sense: {', '.join(names)}"
+                    f"{did_you_mean(names[0], ARGUMENTS)}"
+                )
             task.solve_all(self._set)
             self.shape = self._set.shape[1:]
+            self.has_border = bool(has_border(self._set).all())
 
     def _generate(self, rng: np.random.Generator) -> Tiles:
         return self._generator(rng, 1, self._size, **self._options)[0]
@@ -127,18 +139,32 @@ class LevelSource:
         return self._generate(rng)
 
     def given(self, level: str | ArrayLike, n: int = 1) -> Tiles:
-        """(N, H, W) levels from what a user passes as `options={"level": ...}`: text or tiles, one for all or N.
+        """Return (N, H, W) levels from what a user passes as `options={"level": ...}`.
+
+        Args:
+            level: text or tiles of one level for all, or N of them.
+            n: how many levels are needed.
 
         Raises:
             ValueError: malformed, unsolvable, or not of this environment's shape.
         """
-        tiles = parse(level) if isinstance(level, str) else as_tiles(level)
+        tiles = read_tiles(level)
         if tiles.shape not in {self.shape, (n, *self.shape)}:
             height, width = self.shape
             raise ValueError(
                 f"this environment's levels are {height} x {width} tiles (border included), the one given has shape "
-                f"{tiles.shape}; make the environment with size={(height - 2, width - 2)} or levels=…"
+                f"{tiles.shape}; {self._advice(tiles, n)}"
             )
         levels = self.task.prepare(np.broadcast_to(tiles, (n, *self.shape)).copy())
         self.task.solve_all(levels)
         return levels
+
+    def _advice(self, tiles: Tiles, n: int) -> str:
+        """Say what to do with levels of a shape that this environment has not."""
+        height, width = tiles.shape[-2:]
+        if (height, width) == self.shape:
+            return f"give 1 level{'' if n == 1 else f' or {n}'}, not {len(tiles)}"
+        bordered = bool(has_border(tiles.reshape(-1, height, width)).all())
+        size = f"size={(height - 2, width - 2)} or " if bordered and min(height, width) > 2 else ""
+        reason = "" if bordered else "it has no border, and size is the inner size, to which a border is added: "
+        return f"{reason}make an environment for it with {size}levels=, which takes levels of any shape"

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
+from maze_nca_gym.names import unknown_name
+
 _SUFFIX = ".npz"
 
 
@@ -34,6 +36,6 @@ def pack_file(name: str) -> Iterator[Path]:
         ValueError: unknown name; the message lists the known ones.
     """
     if name not in _names():
-        raise ValueError(f"unknown pack of levels {name!r}; known: {', '.join(_names())}")
+        raise ValueError(unknown_name("pack of levels", name, _names()))
     with resources.as_file(resources.files(__name__).joinpath(name + _SUFFIX)) as path:
         yield path

@@ -417,6 +417,15 @@ class TestResetOptions:
         np.testing.assert_array_equal(LEVEL, parse(to_text(LEVEL)))
 
     @every_id
+    @pytest.mark.parametrize("options", [{"size": 7}, {"levels": "S.#\n..T"}])
+    def test_a_level_of_another_size_fits_where_the_message_says(self, id: str, options: dict[str, Any]) -> None:
+        level = to_text(generation.generate(np.random.default_rng(0), 1, (5, 3))[0])
+        with pytest.raises(ValueError, match=r"size=\(5, 3\)"):
+            make(id, **options).reset(options={"level": level})
+        make(id, size=(5, 3)).reset(options={"level": level})
+        make(id, levels=level).reset(options={"level": level})
+
+    @every_id
     def test_level_is_copied(self, id: str) -> None:
         env, level = bare(id), LEVEL.copy()
         env.reset(options={"level": level})
@@ -438,7 +447,10 @@ class TestResetOptions:
             ({"maze": LEVEL, "colour": 1}, "unknown reset options colour, maze; known: level"),
             ({"reset_mask": np.ones(1, bool)}, "unknown reset options reset_mask"),
             ({"level": "S.T"}, r"levels are 5 x 5 tiles .*, the one given has shape \(1, 3\)"),
-            ({"level": np.zeros((2, 5, 5), int)}, "the one given has shape"),
+            ({"level": "S.T"}, r"no border, .* with levels=, which takes levels of any shape$"),
+            ({"level": "##\n##"}, r"shape \(2, 2\); make an environment for it with levels="),
+            ({"level": levels.prefab("FourRooms")}, r"shape \(15, 15\); make an .* size=\(13, 13\) or levels="),
+            ({"level": np.zeros((2, 5, 5), int)}, r"the one given has shape \(2, 5, 5\); give 1 level, not 2"),
             ({"level": "S?\n.T"}, "unknown tiles"),
             ({"level": WITHOUT_END[id]}, "level 0 of 1 is unsolvable"),
         ]:
@@ -461,7 +473,12 @@ class TestConstructor:
         [
             ({"size": 0}, "size must be an integer >= 1"),
             ({"generator": "maze"}, "unknown generator 'maze'; known: random, perfect"),
-            ({"colour": 1}, "generator 'random' has no option colour"),
+            ({"colour": 1}, "generator 'random' has no option colour; it takes wall_probability, .*[a-z]$"),
+            ({"n_chanels": 1}, r"no option n_chanels; it takes .*\. Did you mean 'n_channels'\?"),
+            ({"wall_probabilty": 1}, r"Did you mean 'wall_probability'\?"),
+            ({"levels": LEVEL, "rendermode": "ansi"}, r"make no sense: rendermode\. Did you mean 'render_mode'\?"),
+            ({"generator": "prefect"}, r"unknown generator 'prefect'; .*\. Did you mean 'perfect'\?"),
+            ({"levels": "S?\n.T"}, "unknown tiles"),
             ({"wall_probability": 1.5}, r"wall_probability must be a number in \[0, 1\]"),
             ({"generator": "perfect", "wall_probability": 0.5}, "generator 'perfect' has no option wall_probability"),
             ({"n_channels": 0}, "n_channels must be an integer >= 1, got 0"),
