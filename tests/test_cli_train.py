@@ -311,6 +311,7 @@ WRONG = {
     "--evolve --parents all": "unknown parents 'all'; known: random, fittest, replay",
     "--evolve maybe": "unknown preset 'maybe'",
     "--task chess": "unknown task 'chess'; known: shortest-path, diameter",
+    "--families perfct": "Did you mean 'perfect'?",
     "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
     "--device quantum": "unknown device 'quantum'",
     "--log-every 0": "--log-every must be at least 1, got 0",

@@ -74,7 +74,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             size: inner size, one number or (rows, cols); the border comes on top.
             generator: a name in `generation.GENERATORS`.
             n_channels: channels of the state, by default what the task's hand-coded automaton needs.
-            levels: play these instead of generated ones: a level set, its file, a prefab's name, or tiles.
+            levels: play these instead of generated ones: a level set, its file, the name of a prefab or a pack, tiles,
+                or drawings: a text of several lines, or a list of texts.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: what the pictures call the channels.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import behaved
+from maze_nca_gym.names import did_you_mean
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -73,5 +74,7 @@ def check_options(options: dict[str, Any] | None, known: tuple[str, ...] = ("lev
     """
     unknown = sorted(set(options or {}) - set(known))
     if unknown:
-        raise ValueError(f"unknown reset options {', '.join(unknown)}; known: {', '.join(known)}")
+        raise ValueError(
+            f"unknown reset options {', '.join(unknown)}; known: {', '.join(known)}{did_you_mean(unknown[0], known)}"
+        )
     return dict(options or {})

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import State
 from maze_nca_gym.levels import to_text
+from maze_nca_gym.names import unknown_name
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.window import Window
@@ -34,7 +35,7 @@ class View:
         """
         modes = metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
-            raise ValueError(f"unknown render_mode {render_mode!r}; known: {', '.join(modes)}")
+            raise ValueError(unknown_name("render_mode", render_mode, modes))
         if channel_names is not None and len(channel_names) > n_channels:
             raise ValueError(f"got {len(channel_names)} channel_names for n_channels={n_channels}")
         self._mode = render_mode

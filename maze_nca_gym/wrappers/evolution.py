@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.tasks import Draw, LevelSource
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.population import Candidates, LevelPopulation, PopulationConfig
 from maze_nca_gym.population.config import check_count, check_name
 from maze_nca_gym.population.population import PARENTS
@@ -208,7 +209,8 @@ def start(
     """
     unknown = sorted(options.keys() - OPTIONS)
     if unknown:
-        raise ValueError(f"unknown options {', '.join(unknown)}; known: {', '.join(sorted(OPTIONS))}")
+        known = ", ".join(sorted(OPTIONS))
+        raise ValueError(f"unknown options {', '.join(unknown)}; known: {known}{did_you_mean(unknown[0], OPTIONS)}")
     schedule = Schedule(**{name: value for name, value in options.items() if name in _OF_SCHEDULE})
     of_population = {name: value for name, value in options.items() if name in _OF_POPULATION}
     levels = _find_population(source, population, of_population)

@@ -26,6 +26,8 @@ def test_every_policy_loads_and_is_what_the_table_says(name):
 def test_unknown_name_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"unknown policy 'dijkstra'; known: .*shortest-path-bfs"):
         load("dijkstra")
+    with pytest.raises(ValueError, match=r"model file .*\. Did you mean 'nca-shortest-path-guided'\?"):
+        find_policy("nca-shortest-path-guide")
 
 
 def test_a_model_file_is_a_policy(tmp_path):

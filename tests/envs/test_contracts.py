@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from maze_nca_gym import generation, levels, solvers
 from maze_nca_gym.agents import load
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.maze import MazeEnv
+from maze_nca_gym.envs.tasks import ARGUMENTS
 from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse, to_text
 
 IDS = list(maze_nca_gym.ENVIRONMENTS)
@@ -446,6 +448,7 @@ class TestResetOptions:
         for options, message in [
             ({"maze": LEVEL, "colour": 1}, "unknown reset options colour, maze; known: level"),
             ({"reset_mask": np.ones(1, bool)}, "unknown reset options reset_mask"),
+            ({"levels": LEVEL}, r"unknown reset options levels; known: level\. Did you mean 'level'\?"),
             ({"level": "S.T"}, r"levels are 5 x 5 tiles .*, the one given has shape \(1, 3\)"),
             ({"level": "S.T"}, r"no border, .* with levels=, which takes levels of any shape$"),
             ({"level": "##\n##"}, r"shape \(2, 2\); make an environment for it with levels="),
@@ -500,6 +503,30 @@ class TestConstructor:
             MazeEnv(task="longest-path")
         with pytest.raises(ValueError, match="unknown render_mode 'hologram'; known: human, rgb_array, ansi"):
             MazeEnv(render_mode="hologram")
+        with pytest.raises(ValueError, match=r"Did you mean 'diameter'\?"):
+            MazeEnv(task="diametre")
+        with pytest.raises(ValueError, match=r"Did you mean 'rgb_array'\?"):
+            MazeEnv(render_mode="rgb-array")
+
+    def test_a_misspelt_argument_may_mean_any_of_the_environments(self) -> None:
+        signature = inspect.signature(MazeEnv).parameters.values()
+        assert set(ARGUMENTS) == {p.name for p in signature if p.kind != p.VAR_KEYWORD}
+
+    @every_id
+    def test_levels_drawn_as_text_are_those_of_the_array(self, id: str) -> None:
+        for given in (to_text(LEVEL), [to_text(LEVEL)]):
+            env = make(id, levels=given)
+            same = data_equivalence(env.reset(seed=0), make(id, levels=LEVEL).reset(seed=0), exact=True)
+            again = gym.make(EnvSpec.from_json(env.spec.to_json()))  # type: ignore[union-attr]
+            assert same
+            assert data_equivalence(again.reset(seed=0), env.reset(seed=0), exact=True)
+
+    @every_id
+    def test_a_source_says_whether_its_levels_have_a_border(self, id: str) -> None:
+        assert bare(id).source.has_border
+        assert not bare(id, border=False).source.has_border
+        assert bare(id, levels="FourRooms").source.has_border
+        assert not bare(id, levels="S.\n.T").source.has_border
 
     @pytest.mark.parametrize(("id", "n_channels"), [("MazeShortestPath-v0", 11), ("MazeDiameter-v0", 31)])
     def test_default_channels_suffice_for_the_hand_coded_policy(self, id: str, n_channels: int) -> None:
