@@ -14,6 +14,7 @@ if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package,
 from .registry import PolicyInfo, find_policy, list_policies, load
 
 if TYPE_CHECKING:
+    from .environments import make_env
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policy import Policy, rollout, trace
 
@@ -26,11 +27,13 @@ __all__ = [
     "find_policy",
     "list_policies",
     "load",
+    "make_env",
     "rollout",
     "trace",
 ]
 
 _LAZY = {
+    "make_env": ".environments",
     "Policy": ".policy",
     "rollout": ".policy",
     "trace": ".policy",
