@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,9 +18,26 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from maze_nca_gym.atomic import replacing
+from maze_nca_gym.reading import reading
 
 CHECKSUM = "sha256"
-Shapes: TypeAlias = dict[str, tuple[int, ...]]
+
+
+class Layout(NamedTuple):
+    """What is known of a tensor before it is read.
+
+    Attributes:
+        shape: its sizes.
+        dtype: None for one that no file of this package has.
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype | None
+
+
+Layouts: TypeAlias = dict[str, Layout]
+_DTYPES = {"F32": torch.float32, "I64": torch.int64, "I16": torch.int16, "U8": torch.uint8, "BOOL": torch.bool}
+"""Data types by the names that they have in a header."""
 
 
 def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -46,7 +63,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
 
 
 def load_tensors(
-    path: Path, kind: str, called: str, check: Callable[[Any, Shapes], None]
+    path: Path, kind: str, called: str, check: Callable[[Any, Layouts], None]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a file that `save_tensors` wrote.
 
@@ -54,7 +71,7 @@ def load_tensors(
         path: where.
         kind: as it was written.
         called: what messages call such a file: "model file".
-        check: gets the description, any JSON whatsoever, and the shapes of the tensors, before those are read; raises
+        check: gets the description, any JSON whatsoever, and the layouts of the tensors, before those are read; raises
             ValueError or TypeError where they are not what they should be.
 
     Returns:
@@ -62,23 +79,26 @@ def load_tensors(
 
     Raises:
         FileNotFoundError: there is no such file.
+        OSError: it cannot be read.
         ValueError: it is no such file, is damaged, or fails the check; the message says what is wrong.
     """
-    try:
-        return _read(path, kind, check)
-    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a readable {called}: {error}") from error
+    with reading(path, f"is not a readable {called}"):
+        open(path, "rb").close()  # unlike `safe_open` it raises errors with a number
+        try:
+            return _read(path, kind, check)
+        except SafetensorError as error:
+            raise ValueError(f"it is no safetensors file, or a damaged one ({error})") from error
 
 
-def _read(path: Path, kind: str, check: Callable[[Any, Shapes], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata() or {}
         if kind not in metadata:
             raise ValueError(f"its header has no {kind!r}")
         header = json.loads(metadata[kind])
-        shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 - no mapping
-        check(header, shapes)
-        tensors = {key: file.get_tensor(key) for key in shapes}
+        slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 - no mapping
+        check(header, {key: Layout(tuple(s.get_shape()), _DTYPES.get(s.get_dtype())) for key, s in slices.items()})
+        tensors = {key: file.get_tensor(key) for key in slices}
     for key, tensor in tensors.items():
         _check_values(key, tensor)
     description = {key: value for key, value in header.items() if key != CHECKSUM}
@@ -97,15 +117,23 @@ def check_keys(description: Any, *keys: str) -> None:
         raise ValueError(f"its description must hold {', '.join(f'`{key}`' for key in keys)} and `{CHECKSUM}`")
 
 
-def check_shapes(shapes: Shapes, expected: Shapes) -> None:
-    """Whether a file holds exactly the tensors that are expected.
+def layouts_of(tensors: Mapping[str, Tensor]) -> Layouts:
+    """Return the layouts of tensors, which need not have memory."""
+    return {key: Layout(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
+
+
+def check_layouts(layouts: Layouts, expected: Layouts) -> None:
+    """Check that a file holds exactly the tensors that are expected.
 
     Raises:
         ValueError: it does not.
     """
-    for key in sorted(expected.keys() | shapes.keys()):
-        if expected.get(key) != shapes.get(key):
-            raise ValueError(f"tensor {key!r} should have shape {expected.get(key)}, it has {shapes.get(key)}")
+    for key in sorted(expected.keys() | layouts.keys()):
+        if key not in expected or key not in layouts or expected[key].shape != layouts[key].shape:
+            should, has = (found[key].shape if key in found else None for found in (expected, layouts))
+            raise ValueError(f"tensor {key!r} should have shape {should}, it has {has}")
+        if expected[key].dtype != layouts[key].dtype:
+            raise ValueError(f"tensor {key!r} should hold {expected[key].dtype}, it holds {layouts[key].dtype}")
 
 
 def _check_values(key: str, tensor: Tensor) -> None:

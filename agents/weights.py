@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
@@ -9,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 
 from .policy import Policy
-from .tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
+from .tensor_files import Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 
 MODELS: dict[str, str | type[Policy]] = {
     "NCA": ".learned.nca:NCA",
@@ -104,7 +105,7 @@ def load_model(path: str | Path) -> Policy:
     return model.eval()
 
 
-def _check(description: Any, shapes: Shapes) -> None:
+def _check(description: Any, layouts: Layouts) -> None:
     """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
     check_keys(description, "class", "arguments")
     name, arguments = description["class"], description["arguments"]
@@ -112,10 +113,30 @@ def _check(description: Any, shapes: Shapes) -> None:
         raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
-    check_shapes(shapes, shapes_of(model_class(name), arguments))
+    check_n_layers(arguments, layouts)
+    check_layouts(layouts, layouts_of(without_memory(model_class(name), arguments).state_dict()))
 
 
-def shapes_of(model: type[Policy], arguments: dict[str, Any]) -> Shapes:
-    """Shapes of a model's weights by name, without making them."""
+def check_n_layers(arguments: Mapping[str, Any], layouts: Layouts) -> None:
+    """Check that a file has a tensor for each layer that has its own weights: even empty, many layers take long.
+
+    Args:
+        arguments: of the model's constructor.
+        layouts: of the file's tensors.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    n_layers = arguments.get("n_layers")
+    if arguments.get("shared_weights") is False and isinstance(n_layers, int) and n_layers > len(layouts):
+        raise ValueError(f"it asks for {n_layers} layers with weights of their own, and has {len(layouts)} tensors")
+
+
+def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
+    """Return a model with the shapes of its weights, which take no memory and hold nothing.
+
+    Raises:
+        ValueError: an argument that the model refuses.
+    """
     with torch.device("meta"):
-        return {key: tuple(tensor.shape) for key, tensor in model(**arguments).state_dict().items()}
+        return cast(Policy, cast(Any, model)(**arguments))

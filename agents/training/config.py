@@ -16,7 +16,7 @@ from maze_nca_gym.population import PopulationConfig
 from ..learned.arguments import TASK_OF_TILES
 from ..learned.nca import NCA
 from ..policy import PATH, Policy
-from ..weights import MODELS, model_class, shapes_of
+from ..weights import MODELS, model_class, without_memory
 from .checks import check, check_values
 from .draws import torch_draws
 from .guidance import STEPS
@@ -189,9 +189,9 @@ class TrainingConfig:
         check_values(self)
         self.population_config  # noqa: B018 - raises ValueError where it refuses an option
         one_layer = self.model_options | ({} if self.n_layers is None else {"n_layers": 1})
-        shapes_of(model_class(self.model), one_layer)  # raises ValueError where the model refuses an option
+        model = without_memory(model_class(self.model), one_layer)  # raises ValueError where it refuses an option
         if self.start_from is not None:
-            self.make_model()  # raises ValueError where the network does not fit
+            begin_with(model, self.start_from)  # raises ValueError where the network does not fit
 
     @property
     def n_fresh(self) -> int:

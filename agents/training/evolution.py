@@ -146,8 +146,10 @@ class Evolution:
         return {name: torch.from_numpy(array) for name, array in bits.items()}
 
     @classmethod
-    def from_tensors(cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig) -> Evolution:
-        """The evolution of a run of which `description` and `tensors` were taken.
+    def from_tensors(
+        cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig, update: int
+    ) -> Evolution:
+        """The evolution of a run of which `description` and `tensors` were taken after an update.
 
         Raises:
             ValueError: they belong to no such run; the message says why.
@@ -161,6 +163,12 @@ class Evolution:
         side = config.sizes[0] + 2
         if population.config != config.population_config or population.tiles.shape[1:] != (side, side):
             raise ValueError("its population is of another configuration")
+        if population.clock != update or description["n_rounds"] > update:
+            raise ValueError(
+                f"after {update} updates its population has had {population.clock} and {description['n_rounds']} rounds"
+            )
+        if (population.members["fitness"] < 0).any():
+            raise ValueError(f"a regret must be at least 0, got {population.members['fitness'].min():g}")
         return cls(population, description["regret"], description["n_rounds"], description["seconds"])
 
 

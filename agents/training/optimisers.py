@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -18,15 +18,27 @@ class Kind(NamedTuple):
     Attributes:
         make: from parameters and `lr`.
         empty: the tensors that it keeps for a parameter besides `step`, by torch's names, before the first update.
+        check: raises ValueError where tensors by such names cannot have become of these.
     """
 
     make: Callable[..., Optimizer]
     empty: Callable[[Tensor], dict[str, Tensor]]
+    check: Callable[[Mapping[str, Tensor]], None]
 
 
 def _adam(parameter: Tensor) -> dict[str, Tensor]:
     return {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
 
 
-OPTIMISERS = {"adam": Kind(Adam, _adam), "soap": Kind(soap.SOAP, soap.empty)}
+def _check_squares(kept: Mapping[str, Tensor]) -> None:
+    if (kept["exp_avg_sq"] < 0).any():
+        raise ValueError(f"means of squares must be at least 0, got {kept['exp_avg_sq'].min().item():g}")
+
+
+def _check_soap(kept: Mapping[str, Tensor]) -> None:
+    _check_squares(kept)
+    soap.check(kept)
+
+
+OPTIMISERS = {"adam": Kind(Adam, _adam, _check_squares), "soap": Kind(soap.SOAP, soap.empty, _check_soap)}
 """Name -> kind."""

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from maze_nca_gym.levels import as_tiles
 from maze_nca_gym.solvers import is_optimal
 
 from ..policy import PATH
@@ -138,8 +139,18 @@ class StatePool:
         }
 
     @classmethod
-    def from_tensors(cls, tensors: dict[str, Tensor], patience: Patience | None = None) -> StatePool:
-        """The pool of what `tensors` gave."""
-        tiles, target = tensors["tiles"].to(torch.uint8, copy=True), tensors["target"].to(torch.bool, copy=True)
-        states, ages = tensors["states"].to(torch.float32, copy=True), tensors["ages"].to(torch.int64, copy=True)
-        return cls(tiles.numpy(), target.numpy(), states, ages.numpy(), patience)
+    def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, update: int) -> StatePool:
+        """The pool of what `tensors` gave after an update of a run.
+
+        Raises:
+            ValueError: a value that no pool has then.
+        """
+        tiles, target, states, ages = (tensors[name].clone() for name in ("tiles", "target", "states", "ages"))
+        if not np.array_equal(solutions(as_tiles(tiles.numpy()), config.task), target.numpy()):
+            raise ValueError("the targets of a pool are not the solutions of its levels")
+        if (states.abs() > LARGEST).any():
+            raise ValueError(f"the states of a pool must lie within +-{LARGEST:g}, got {states.abs().max().item():g}")
+        least, most = -max(way.grace for way in EDITS.values()), update * config.pool_steps[1]
+        if ages.min() < least or ages.max() > most:
+            raise ValueError(f"the ages of a pool must lie in [{least}, {most}], got {ages.min()} to {ages.max()}")
+        return cls(tiles.numpy(), target.numpy(), states, ages.numpy(), Patience.of(config))

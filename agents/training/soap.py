@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ LARGEST_SIDE = 2_048
 TURN_EVERY = 10
 """Updates from one turn of the coordinates to the next."""
 TINY = 1e-8
+LARGEST_SKEW = 1e-2
+"""By which products of the vectors of a basis may be off 0 or 1: they are rounded."""
 SIDES = ("left", "right")
 
 
@@ -61,6 +63,26 @@ def empty(parameter: Tensor) -> dict[str, Tensor]:
             kept[f"{side}_moments"] = parameter.new_zeros(length, length)
             kept[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
     return kept
+
+
+def check(kept: Mapping[str, Tensor]) -> None:
+    """Check that moments can be those of gradients, and that bases are orthonormal.
+
+    Args:
+        kept: as of `empty`, after any number of steps.
+
+    Raises:
+        ValueError: they cannot, or are not.
+    """
+    for side in SIDES:
+        if f"{side}_basis" not in kept:
+            continue
+        squares, basis = kept[f"{side}_moments"].diagonal(), kept[f"{side}_basis"]
+        if (squares < 0).any():
+            raise ValueError(f"means of squares must be at least 0, got {squares.min().item():g}")
+        skew = (basis.mT @ basis - torch.eye(len(basis))).abs().max().item()
+        if not skew <= LARGEST_SKEW:
+            raise ValueError(f"the {side} basis must be orthonormal, its products are off by {skew:g}")
 
 
 def _matrix(shape: torch.Size) -> tuple[int, ...]:

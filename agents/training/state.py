@@ -13,13 +13,16 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from maze_nca_gym.reading import reading
+
 from ..learned.fused.unrolling import Sharing
 from ..policy import Policy
-from ..tensor_files import Shapes, check_keys, check_shapes, load_tensors, save_tensors
+from ..tensor_files import Layout, Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
+from ..weights import check_n_layers, model_class, without_memory
 from .config import TrainingConfig
 from .evolution import Evolution
 from .optimisers import OPTIMISERS
-from .pool import Patience, StatePool
+from .pool import StatePool
 
 KIND, CALLED = "maze_nca_gym checkpoint 1", "checkpoint"
 POPULATION = "population"
@@ -114,6 +117,18 @@ class TrainingState:
             ValueError: it is no checkpoint, or damaged; the message says what is wrong.
         """
         description, tensors = load_tensors(path, KIND, CALLED, _check)
+        with reading(path, f"is not a readable {CALLED}"):
+            return cls._from_tensors(description, tensors, device)
+
+    @classmethod
+    def _from_tensors(
+        cls, description: Mapping[str, Any], tensors: dict[str, Tensor], device: torch.device
+    ) -> TrainingState:
+        """The run of which these were taken; they have been compared with each other.
+
+        Raises:
+            ValueError: a value that no such run has.
+        """
         state = cls._without_levels(TrainingConfig.from_json(description["config"]), device)
         state.update, state.seconds = description["update"], description["seconds"]
         state.model.load_state_dict(_under("model", tensors))
@@ -122,23 +137,20 @@ class TrainingState:
         state._load_optimiser(tensors)
         for size in description["pools"]:
             levels = _under(f"pool {size}", tensors)
-            state.pools[size] = StatePool.from_tensors(levels, Patience.of(state.config))
+            state.pools[size] = StatePool.from_tensors(levels, state.config, state.update)
         if state.config.evolve:
-            state._load_evolution(path, description["evolution"], tensors)
+            levels = _under(POPULATION, tensors)
+            state.evolution = Evolution.from_tensors(description["evolution"], levels, state.config, state.update)
         return state
-
-    def _load_evolution(self, path: Path, description: Any, tensors: dict[str, Tensor]) -> None:
-        try:
-            self.evolution = Evolution.from_tensors(description, _under(POPULATION, tensors), self.config)
-        except ValueError as error:
-            raise ValueError(f"{path} is not a readable {CALLED}: {error}") from error
 
     def _load_optimiser(self, tensors: dict[str, Tensor]) -> None:
         if not self.update:
             return
         for key, parameter in self.model.named_parameters():
-            names = OPTIMISERS[self.config.optimiser].empty(parameter)
-            kept = {name: tensors[f"{name}.{key}"].to(parameter, copy=True) for name in names}
+            kind = OPTIMISERS[self.config.optimiser]
+            kept = {name: tensors[f"{name}.{key}"] for name in kind.empty(parameter)}
+            kind.check(kept)
+            kept = {name: tensor.to(parameter, copy=True) for name, tensor in kept.items()}
             self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **kept}
 
 
@@ -155,7 +167,7 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {key.removeprefix(f"{prefix}."): value for key, value in tensors.items() if key.startswith(f"{prefix}.")}
 
 
-def _check(description: Any, shapes: Shapes) -> None:
+def _check(description: Any, layouts: Layouts) -> None:
     """Compare a file's tensors with those that such a run has at such a time, before anything of it is made."""
     check_keys(description, "config", "update", "seconds", "pools", "evolution")
     config = TrainingConfig.from_json(description["config"])
@@ -168,19 +180,19 @@ def _check(description: Any, shapes: Shapes) -> None:
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
     if (description["evolution"] is not None) != config.evolve:
         raise ValueError(f"its evolution does not go with a configuration of which evolve is {config.evolve}")
-    with torch.device("meta"):  # without memory: a file cannot ask for more than it holds
-        model = config.make_model()
-    groups: dict[str, Mapping[str, Tensor]] = {"model": model.state_dict()}
-    groups |= {"average": model.state_dict()} if config.ema_decay else {}
-    expected = {f"{name}.{key}": tuple(tensor.shape) for name, group in groups.items() for key, tensor in group.items()}
+    check_n_layers(config.model_options, layouts)
+    model = without_memory(model_class(config.model), config.model_options)  # no more than the file holds
+    names = ("model", "average") if config.ema_decay else ("model",)
+    expected = layouts_of({f"{name}.{key}": tensor for name in names for key, tensor in model.state_dict().items()})
     for key, parameter in model.named_parameters() if update else ():
         kept = OPTIMISERS[config.optimiser].empty(parameter)
-        expected |= {f"{name}.{key}": tuple(tensor.shape) for name, tensor in kept.items()}
+        expected |= layouts_of({f"{name}.{key}": tensor for name, tensor in kept.items()})
     for size in pools:
-        levels = (config.pool_size, size + 2, size + 2)
-        expected |= {f"pool {size}.tiles": levels, f"pool {size}.target": levels}
-        expected[f"pool {size}.ages"] = levels[:1]
-        expected[f"pool {size}.states"] = (levels[0], config.n_channels, *levels[1:])
+        n, sides = config.pool_size, (size + 2, size + 2)
+        expected[f"pool {size}.tiles"] = Layout((n, *sides), torch.uint8)
+        expected[f"pool {size}.target"] = Layout((n, *sides), torch.bool)
+        expected[f"pool {size}.states"] = Layout((n, config.n_channels, *sides), torch.float32)
+        expected[f"pool {size}.ages"] = Layout((n,), torch.int64)
     if config.evolve:  # `Evolution.from_tensors` checks them
-        expected |= {key: shape for key, shape in shapes.items() if key.startswith(f"{POPULATION}.")}
-    check_shapes(shapes, expected)
+        expected |= {key: layout for key, layout in layouts.items() if key.startswith(f"{POPULATION}.")}
+    check_layouts(layouts, expected)

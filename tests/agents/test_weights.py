@@ -110,8 +110,11 @@ def test_truncated_files(saved, length):
 
 
 def test_other_files(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
         load_model(tmp_path / "nothing.safetensors")
+    for no_file in (tmp_path, "/dev/null"):
+        with pytest.raises(ValueError, match=f"{no_file} is not a readable model file: it is no regular file"):
+            load_model(no_file)
     path = tmp_path / "weights.safetensors"
     torch.save({"weights": torch.zeros(1)}, path)
     with pytest.raises(ValueError, match="is not a readable model file"):
@@ -129,6 +132,7 @@ def test_other_files(tmp_path):
         ({"n_channels": 10**12}, "n_channels must be an integer from 1 to 65536"),
         ({"n_channels": "5"}, "n_channels must be an integer"),
         ({"shared_weights": False, "n_layers": 2}, r"tensor 'biases.1' should have shape \(5,\), it has None"),
+        ({"shared_weights": False, "n_layers": 65536}, "it asks for 65536 layers with weights of their own, and has 2"),
         ({"kernel_size": 10**9}, "kernel_size must be an integer from 1 to 63"),
         ({"colour": "red"}, "unexpected keyword argument 'colour'"),
         ({"generator": 3}, "generator"),
@@ -165,9 +169,14 @@ def test_descriptions_that_are_none(saved, description, message):
 
 def test_weights_that_are_no_finite_floats(saved):
     metadata, tensors = contents(saved)
-    for bad in (torch.full((5,), float("inf")), torch.zeros(5, dtype=torch.float64)):
+    wrong = {
+        "must hold finite float32 numbers": torch.full((5,), float("inf")),
+        "should hold torch.float32, it holds None": torch.zeros(5, dtype=torch.float64),
+        "should hold torch.float32, it holds torch.int64": torch.zeros(5, dtype=torch.int64),
+    }
+    for message, bad in wrong.items():
         save_file({**tensors, "biases.0": bad}, saved, metadata)
-        with pytest.raises(ValueError, match=r"tensor 'biases.0' must hold finite float32 numbers"):
+        with pytest.raises(ValueError, match=f"tensor 'biases.0' {message}"):
             load_model(saved)
 
 

@@ -204,6 +204,7 @@ def test_configurations_that_do_not_fit(saved, change, message):
         {"n_channels": 65536, "kernel_size": 63},
         {"n_channels": 65536, "shared_weights": False, "n_layers": 4096},
         {"model": "GCN", "n_channels": 65536},
+        {"start_from": "nca-shortest-path-compiled", "n_channels": 16000, "cut_corners": True},
     ],
 )
 def test_a_small_file_cannot_ask_for_much_memory(config, tmp_path):
@@ -214,7 +215,7 @@ def test_a_small_file_cannot_ask_for_much_memory(config, tmp_path):
     header["config"].update(config)
     forge(path, header, tensors)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    refuse(path, "should have shape")
+    refuse(path, "should have shape|it asks for 4096 layers with weights of their own")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000, "kilobytes"
 
 
@@ -270,19 +271,54 @@ def test_tensors_that_do_not_fit(saved):
     forge(saved, header, {**tensors, "pool 6.states": torch.zeros(10, 5, 8, 9)})
     refuse(saved, r"tensor 'pool 6.states' should have shape \(10, 5, 8, 8\), it has \(10, 5, 8, 9\)")
     forge(saved, header, {**tensors, "model.biases.0": torch.zeros(5, dtype=torch.float64)})
-    refuse(saved, r"tensor 'model.biases.0' must hold finite float32 numbers, got torch.float64")
+    refuse(saved, r"tensor 'model.biases.0' should hold torch.float32, it holds None")
     forge(saved, header, {**tensors, "model.biases.0": torch.ones(5)}, signed=False)
     refuse(saved, "its checksum is wrong: it was damaged after it was written")
 
 
-def test_integers_for_floats_do_no_harm(saved):
-    """Whoever forges the checksum gets a run, not a crash."""
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("exp_avg_sq.weights.0", -1e-9, "means of squares must be at least 0, got -1e-09"),
+        ("pool 6.states", -101.0, r"the states of a pool must lie within \+-100, got 101"),
+        ("pool 6.ages", -1000, r"the ages of a pool must lie in \[-[0-9]+, 60\], got -1000 to"),
+        ("pool 6.ages", 61, r"the ages of a pool must lie in \[-[0-9]+, 60\], got -?[0-9]+ to 61"),
+        ("pool 6.tiles", 0, "a shortest path needs exactly one source"),
+        ("pool 6.tiles", 9, "tiles must be integers from 0 to 3"),
+        ("pool 6.target", True, "the targets of a pool are not the solutions of its levels"),
+    ],
+)
+def test_numbers_that_no_run_has(saved, key, value, message):
     header, tensors = read(saved)
-    header["config"]["n_updates"] = 13
+    tensors[key][0] = value
+    forge(saved, header, tensors)
+    refuse(saved, message)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("exp_avg_sq.weights.0", "means of squares must be at least 0, got -1"),
+        ("left_moments.weights.0", "means of squares must be at least 0, got -1"),
+        ("right_basis.weights.0", "the right basis must be orthonormal"),
+    ],
+)
+def test_numbers_that_no_soap_has(key, message, tmp_path):
+    state = started(optimiser="soap")
+    make_updates(state, 2)
+    path = tmp_path / CHECKPOINT
+    state.save(path)
+    TrainingState.load(path, CPU)
+    header, tensors = read(path)
+    tensors[key][0, 0] = -1
+    forge(path, header, tensors)
+    refuse(path, message)
+
+
+def test_integers_for_floats(saved):
+    header, tensors = read(saved)
     forge(saved, header, {key: tensor.to(torch.int64) for key, tensor in tensors.items()})
-    state = TrainingState.load(saved, CPU)
-    make_updates(state, 1)
-    assert state.pools[6].tiles.dtype == "uint8"
+    refuse(saved, "should hold torch.float32, it holds torch.int64")
 
 
 @contextmanager

@@ -292,5 +292,13 @@ class TestCheckpoints:
         self.refuse(saved, header, {**good, key: good[key].int()}, "its population: fitness must be float64 of 1 dim")
         nans = torch.full_like(good[key], -1)
         self.refuse(saved, header, {**good, key: nans}, "its population: fitness is not finite at index 0")
+        below = good[key].clone()
+        below.view(torch.float64)[0] = -0.5
+        self.refuse(saved, header, {**good, key: below}, "a regret must be at least 0, got -0.5")
+        for part, change in (("population", {"clock": 9}), ("n_rounds", 9)):
+            old = header["evolution"][part]
+            other = {**header["evolution"], part: {**old, **change} if isinstance(old, dict) else change}
+            message = "after 8 updates its population has had"
+            self.refuse(saved, {**header, "evolution": other}, good, message)
         tiles = good["population.tiles"].flip(0)
         self.refuse(saved, header, {**good, "population.tiles": tiles}, "its population: the lineage of level")

@@ -243,7 +243,7 @@ def test_newcomers_replace_solved_levels_first():
     pool.ages[solved] = 5
     pool.ages[~solved] = 4
     for seed in range(20):
-        again = StatePool.from_tensors(pool.tensors(), pool.patience)
+        again = copy.deepcopy(pool)
         places = again.draw(np.random.default_rng(seed), 20, levels[30:34])
         n_solved = solved[places].sum()
         assert 0 < n_solved < 20
