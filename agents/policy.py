@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +17,14 @@ from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
+from .environments import environment_id, make_env
+from .promises import Promises
+
 TASKS = ("shortest-path", "diameter")
 PATH = 0
 """The channel of every state that holds the predicted path."""
+ROUNDING = 0.1
+"""How much numbers that stand for the same integer or boolean may differ: rounding is far smaller, a change larger."""
 
 Counters = tuple[NDArray[np.int64]]
 """The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
@@ -36,9 +42,20 @@ class Policy(nn.Module):
         n_channels: state channels that it needs.
         uses_step: whether an iteration depends on the step; `predict` then runs environments at different steps
             one after the other.
+        shared_weights: whether all iterations have the same weights.
+        n_layers: iterations of an episode, for which weights exist where they are not shared; None for any number.
+        draws: what channel 0 shows, one of `drawings.DRAWINGS`.
+        promises: what the policy states about its weights; a model file keeps it.
+        tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
+            than an iteration.
     """
 
     uses_step = True
+    shared_weights: bool = True
+    n_layers: int | None = None
+    draws = "path"
+    promises = Promises()
+    tells_when_finished = False
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
@@ -85,9 +102,15 @@ class Policy(nn.Module):
                 f"got {tuple(maze.shape)} and {tuple(state.shape)}"
             )
         if maze.shape[1] != self.n_tiles:
-            raise ValueError(f"the policy reads {self.n_tiles} maze channels, got {maze.shape[1]}")
+            raise ValueError(
+                f"the policy reads {self.n_tiles} maze channels, got {maze.shape[1]}: "
+                f"it is for the task {self.task}; {self._fitting_environment()}"
+            )
         if state.shape[1] < self.n_channels:
-            raise ValueError(f"the policy needs {self.n_channels} state channels, got {state.shape[1]}")
+            raise ValueError(
+                f"the policy needs {self.n_channels} state channels, got {state.shape[1]}: "
+                f"{self._fitting_environment()}"
+            )
         if maze.shape[0] != state.shape[0] or maze.shape[2:] != state.shape[2:]:
             raise ValueError(
                 "maze and state must agree in batch, height and width, "
@@ -95,6 +118,85 @@ class Policy(nn.Module):
             )
         if maze.dtype != state.dtype or not state.is_floating_point():
             raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
+
+    def _fitting_environment(self) -> str:
+        call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels})"
+        return f"make its environment with policy.make_env() or {call}"
+
+    def make_env(self, num_envs: int | None = None, **options: Any) -> Any:
+        """Make an environment in which the policy can run; arguments as of `agents.make_env`.
+
+        >>> env = policy.make_env(size=32, render_mode="human")
+        """
+        return make_env(self, num_envs, **options)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the policy solves every maze, by a proof or an argument."""
+        return self.promises.exact
+
+    @property
+    def needs_border(self) -> bool:
+        """Whether the policy fails on mazes without a wall around them."""
+        return self.promises.needs_border
+
+    @property
+    def most_iterations(self) -> int | None:
+        """The iterations for which the policy has weights; None where weights are shared, so that there is no end."""
+        return None if self.shared_weights else self.n_layers or 1
+
+    @property
+    def n_iterations(self) -> int | None:
+        """The iterations that the policy is meant to run for on levels of inner size 16; None for the usual number."""
+        return self.promises.n_iterations or self.n_layers
+
+    @property
+    def same_from(self) -> int | None:
+        """The step from which on every iteration is the same function; None if that is not known."""
+        return None if self.uses_step else 0
+
+    def max_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
+        """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
+
+        Args:
+            height: rows of tiles, border included.
+            width: columns of tiles, border included.
+            n_moves: moves on the longest solution of the mazes, if known; by default one to every tile but the first.
+        """
+        bound, n_tiles = self.promises.bound, height * width
+        return None if bound is None else bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
+
+    @torch.no_grad()
+    def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return where the path stays as it is forever, (B,) bool, for a rollout from zero on mazes that do not change.
+
+        By default two more iterations are made, and `rests` compares them.
+
+        Args:
+            maze: (B, T, H, W).
+            state: (B, C, H, W), after `step` iterations.
+            step: iterations since the episode began.
+        """
+        if self.same_from is None or step < self.same_from:
+            return torch.zeros(len(state), dtype=torch.bool, device=state.device)
+        once = self(maze, state, step)
+        return self.rests(state, once, self(maze, once, step + 1))
+
+    def rests(self, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
+        """Return where three states in a row, each (B, C, H, W), are of a path that will never change, (B,) bool.
+
+        That is so where the last state is the first, and the paths of all are the same. What an exact policy makes of
+        a maze stands for integers or booleans, so that smaller differences than `ROUNDING` are none.
+
+        Args:
+            earlier: two iterations before `now`.
+            before: one iteration before `now`.
+            now: the last state.
+            undisturbed: whether the rollout began at zero, and neither maze nor state was changed by anybody else.
+        """
+        most = ROUNDING if self.exact and undisturbed else 0.0
+        same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
+        return same & ((before[:, PATH] - now[:, PATH]).abs() <= most).flatten(1).all(dim=1)
 
     @property
     def device(self) -> torch.device:

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.scoring import Scores, score
+from maze_nca_gym.scoring import Scores
 
-from .evaluation.rollouts import batches, encode, path_of, visit
+from .evaluation.rollouts import batches, encode, path_of, score_paths, visit, wanted_of
 from .learned.sparse import run_sparsely
 from .policy import Policy
 
@@ -67,9 +67,13 @@ class Regret:
             tiles: (N, H, W).
             targets: (N, H, W), the canonical solutions.
         """
-        scores = [score(tiles, self.paths(player, tiles), targets) for player in self._players]
+        scores = [self._score(player, tiles, targets) for player in self._players]
         regret = np.mean([self._regret(one) for one in scores], axis=0)
         return regret, np.mean([one.complete for one in scores], axis=0, dtype=np.float64)
+
+    def _score(self, player: Player, tiles: Tiles, targets: NDArray[np.bool_]) -> Scores:
+        wanted = wanted_of(player.policy, tiles, targets)
+        return Scores(score_paths(player.policy, tiles, self.paths(player, tiles), wanted))
 
     @torch.no_grad()
     def paths(self, player: Player, tiles: Tiles) -> NDArray[np.float32]:

@@ -107,13 +107,13 @@ def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple
     return description, tensors
 
 
-def check_keys(description: Any, *keys: str) -> None:
-    """Whether a description is an object with these keys and a checksum.
+def check_keys(description: Any, *keys: str, optional: tuple[str, ...] = ()) -> None:
+    """Check that a description is an object with these keys, perhaps with optional ones, and a checksum.
 
     Raises:
         ValueError: it is not.
     """
-    if not isinstance(description, dict) or set(description) != {*keys, CHECKSUM}:
+    if not isinstance(description, dict) or set(description) - set(optional) != {*keys, CHECKSUM}:
         raise ValueError(f"its description must hold {', '.join(f'`{key}`' for key in keys)} and `{CHECKSUM}`")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import torch
 
 from .policy import Policy
+from .promises import Promises
 from .tensor_files import Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 
 MODELS: dict[str, str | type[Policy]] = {
@@ -22,6 +23,8 @@ MODELS: dict[str, str | type[Policy]] = {
 with `register_model`."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
+PROMISES = "promises"
+"""Part of a file's description; files of earlier versions have none."""
 
 
 class Rebuildable(Protocol):
@@ -66,7 +69,7 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
 
 
 def save_model(model: Policy, path: str | Path) -> Path:
-    """Write a model's class, arguments and weights to one `.safetensors` file, atomically.
+    """Write a model's class, arguments, promises and weights to one `.safetensors` file, atomically.
 
     Args:
         model: a policy of a class in `MODELS`, on any device.
@@ -86,7 +89,11 @@ def save_model(model: Policy, path: str | Path) -> Path:
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
     if not isinstance(getattr(model, "arguments", None), dict):
         raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
-    description = {"class": name, "arguments": cast(Rebuildable, model).arguments}
+    description = {
+        "class": name,
+        "arguments": cast(Rebuildable, model).arguments,
+        PROMISES: model.promises.to_json(),
+    }
     save_tensors(path, KIND, description, model.state_dict())
     return path
 
@@ -102,12 +109,14 @@ def load_model(path: str | Path) -> Policy:
     description, tensors = load_tensors(Path(path), KIND, "model file", _check)
     model = model_class(description["class"])(**description["arguments"])
     model.load_state_dict(tensors)
+    model.promises = Promises.from_json(description.get(PROMISES, {}))
     return model.eval()
 
 
 def _check(description: Any, layouts: Layouts) -> None:
     """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
-    check_keys(description, "class", "arguments")
+    check_keys(description, "class", "arguments", optional=(PROMISES,))
+    Promises.from_json(description.get(PROMISES, {}))
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
         raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}")

@@ -1,6 +1,8 @@
-"""How good a predicted path is: the paper's metrics (section "Experimental setup"), and one more.
+"""How good a predicted path is: our metrics of each level, and the published accuracy of minibatches.
 
-Exact match with the canonical target (`complete`) calls an equally short path wrong; `optimal` does not.
+Exact match with the canonical target (`complete`; paper, section "Experimental setup") calls an equally short path
+wrong; `optimal` does not. Our accuracy is of each level, against the nearest optimum, and cuts the path off at 1. The
+published evaluation does none of these three (`paper_accuracy`): compare its figures with no other.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from maze_nca_gym.levels import Tiles, as_tiles, behaved
 
 LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)
 """Columns of `Scores.table`."""
+MINIBATCH = 64
+"""Levels in a minibatch of the published evaluation."""
 
 
 class Scores(NamedTuple):
@@ -73,3 +77,57 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
     if len(levels):
         kernels(levels.size).score_paths(levels, targets, paths, table)
     return Scores(table)
+
+
+def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
+    """Return the sum of (relu(path) - target)^2 over all tiles of each level, (N,); the path is not cut off at 1.
+
+    Args:
+        path: (N, H, W) floats, the predictions.
+        target: (N, H, W) bool, the canonical solutions.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    paths, targets = np.asarray(path, np.float64), np.asarray(target, np.bool_)
+    if paths.ndim != 3 or paths.shape != targets.shape:
+        raise ValueError(f"path and target must have one shape (N, H, W), got {paths.shape} and {targets.shape}")
+    errors = np.maximum(paths, 0) - targets
+    return np.einsum("nhw,nhw->n", errors, errors)
+
+
+def minibatch_accuracies(
+    errors: NDArray[np.float64], lengths: NDArray[np.float64], minibatch: int = MINIBATCH
+) -> NDArray[np.float64]:
+    """Return 1 - (sum of errors) / (sum of lengths) of each minibatch of consecutive levels; the last may be smaller.
+
+    Args:
+        errors: (N,) `squared_errors` of levels.
+        lengths: (N,) tiles on their canonical solutions, at least 1 each.
+        minibatch: levels in a minibatch, at least 1.
+    """
+    starts = np.arange(0, len(errors), minibatch)
+    return 1 - np.add.reduceat(errors, starts) / np.add.reduceat(lengths, starts)
+
+
+def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATCH) -> float:
+    """Return the accuracy that the paper publishes, as its evaluation computes it: 1 for perfect, 0 for nothing.
+
+    For each minibatch, against the canonical target alone, it is 1 - (sum of squared errors of relu(path), which is
+    not cut off at 1) / (sum of squared targets); then the mean over minibatches is taken. So short and long paths of a
+    minibatch weigh by their lengths, and an equally short path other than the canonical one is wrong.
+
+    Args:
+        path: (N, H, W) floats, the predictions.
+        target: (N, H, W) bool, the canonical solutions, at least one tile each.
+        minibatch: levels in a minibatch.
+
+    Raises:
+        ValueError: the shapes differ, there is no level, a target is empty, or `minibatch` is below 1.
+    """
+    if minibatch < 1:
+        raise ValueError(f"minibatch must be at least 1, got {minibatch}")
+    errors, lengths = squared_errors(path, target), np.asarray(target, np.bool_).sum(axis=(1, 2), dtype=np.float64)
+    if not len(errors) or not lengths.all():
+        raise ValueError(f"accuracy needs at least one level, and no empty target, got {len(errors)} levels")
+    return float(minibatch_accuracies(errors, lengths, minibatch).mean())

@@ -16,7 +16,7 @@ from oracles import optimal_shortest_paths as all_shortest_paths
 
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import parse
-from maze_nca_gym.scoring import score
+from maze_nca_gym.scoring import paper_accuracy, score
 
 FLOATS = st.floats(-2, 3, width=32)
 
@@ -162,3 +162,46 @@ def test_a_prediction_that_is_not_a_number_is_refused() -> None:
     path[1, 0, 2] = np.nan
     with pytest.raises(ValueError, match="path of level 1 holds NaN"):
         score(tiles, path, np.ones(tiles.shape, bool))
+
+
+class TestPaperAccuracy:
+    """Against the published definition, written out level by level."""
+
+    @pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+    def test_minibatches_of_levels(self, n):
+        rng = np.random.default_rng(n)
+        path, target = rng.normal(0.5, 1, (n, 5, 7)).astype(np.float32), rng.random((n, 5, 7)) < 0.3
+        target[:, 0, 0] = True
+        accuracies = []
+        for start in range(0, n, 64):
+            error = total = 0.0
+            for i in range(start, min(start + 64, n)):
+                for value, wanted in zip(path[i].ravel().tolist(), target[i].ravel().tolist(), strict=True):
+                    error += (max(value, 0.0) - wanted) ** 2
+                    total += wanted
+            accuracies.append(1 - error / total)
+        assert paper_accuracy(path, target) == pytest.approx(np.mean(accuracies))
+
+    def test_it_differs_from_ours_where_it_should(self):
+        level = parse("S..\n.#.\n..T")
+        target = solvers.shortest_path(level)
+        other = target.T
+        assert score(level[None], other[None], target[None]).accuracy == 1
+        assert paper_accuracy(other[None], target[None]) == pytest.approx(1 - 6 / 5)  # six tiles differ
+        assert score(level[None], 2.0 * target[None], target[None]).accuracy == 1
+        assert paper_accuracy(2.0 * target[None], target[None]) == 0
+        assert paper_accuracy(-1.0 * target[None], target[None]) == 0
+
+    @pytest.mark.parametrize(
+        ("path", "target", "minibatch", "message"),
+        [
+            (np.zeros((2, 3, 3)), np.ones((2, 3, 4)), 64, r"one shape \(N, H, W\), got \(2, 3, 3\) and \(2, 3, 4\)"),
+            (np.zeros((3, 3)), np.ones((3, 3)), 64, "one shape"),
+            (np.zeros((2, 3, 3)), np.zeros((2, 3, 3)), 64, "no empty target, got 2"),
+            (np.zeros((0, 3, 3)), np.zeros((0, 3, 3)), 64, "at least one level, .* got 0"),
+            (np.zeros((2, 3, 3)), np.ones((2, 3, 3)), 0, "minibatch must be at least 1, got 0"),
+        ],
+    )
+    def test_what_is_refused(self, path, target, minibatch, message):
+        with pytest.raises(ValueError, match=message):
+            paper_accuracy(path, target, minibatch)

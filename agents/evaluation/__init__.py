@@ -20,9 +20,9 @@ from .level_sets import (
 )
 
 if TYPE_CHECKING:
+    from ..iterations import default_steps
     from .figures import Result, draw_iterations, draw_sizes, draw_stability
     from .intervals import Estimate, mean, proportion
-    from .iterations import default_steps
     from .metrics import Evaluation, Metrics, Point, evaluate
     from .stability import Stability, measure_stability
 
@@ -54,7 +54,7 @@ __all__ = [
 _LAZY = {
     **dict.fromkeys(("Result", "draw_iterations", "draw_sizes", "draw_stability"), ".figures"),
     **dict.fromkeys(("Estimate", "mean", "proportion"), ".intervals"),
-    "default_steps": ".iterations",
+    "default_steps": "..iterations",
     **dict.fromkeys(("Evaluation", "Metrics", "Point", "evaluate"), ".metrics"),
     **dict.fromkeys(("Stability", "measure_stability"), ".stability"),
 }

@@ -1,4 +1,4 @@
-"""Accuracy, complete and optimal with intervals, after many numbers of iterations."""
+"""Accuracy (ours and the paper's), complete and optimal with intervals, after many numbers of iterations."""
 
 from __future__ import annotations
 
@@ -10,33 +10,43 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.scoring import Scores
+from maze_nca_gym.scoring import Scores, minibatch_accuracies
 
+from ..drawings import DRAWINGS
+from ..iterations import check_steps, checkpoints, default_steps
+from ..learned.sparse import run_sparsely
 from ..policy import Policy
 from . import agreement
 from .intervals import Estimate, mean, proportion
-from .iterations import check_steps, checkpoints, default_steps
-from .rollouts import Report, batches, encode, path_of, score_state, task_of, tiles_of, visit
+from .rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """The metrics of `scoring.Scores` on a sample of levels.
+    """The metrics of a sample of levels, after a fixed number of iterations.
 
     Attributes:
-        accuracy: mean, with the normal interval.
+        accuracy: ours, of each level against the nearest optimum; mean, with the normal interval.
+        paper_accuracy: the published one (`scoring.paper_accuracy`), of minibatches of 64 consecutive levels against
+            the canonical solutions; mean over minibatches, with the normal interval.
         complete, optimal: fractions, with Wilson's intervals.
     """
 
     accuracy: Estimate
+    paper_accuracy: Estimate
     complete: Estimate
     optimal: Estimate
 
     @classmethod
     def of(cls, table: NDArray[np.float64]) -> Metrics:
-        """From an (N, 4) `Scores.table`."""
+        """Return the metrics of the (N, 6) scores of `rollouts.score_paths`."""
         scores = Scores(table)
-        return cls(mean(scores.accuracy), proportion(scores.complete), proportion(scores.optimal))
+        return cls(
+            accuracy=mean(scores.accuracy),
+            paper_accuracy=mean(minibatch_accuracies(table[:, ERROR], table[:, LENGTH])),
+            complete=proportion(scores.complete),
+            optimal=proportion(scores.optimal),
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,8 @@ class Evaluation:
         n_levels: how many there were.
         n_steps: iterations that it was given.
         curve: from the first iteration to the last, or to that from which on nothing changed on any level.
-        agreement: kind of path (`agreement.KINDS`) -> the fraction of levels that ended in it.
+        agreement: kind of path (`agreement.KINDS`) -> the fraction of levels that ended in it; empty for policies that
+            draw something else.
     """
 
     n_levels: int
@@ -75,7 +86,6 @@ def evaluate(
     levels: LevelSet | Tiles,
     n_steps: int | None = None,
     *,
-    name: str | None = None,
     batch: int | None = None,
     steps: Sequence[int] | None = None,
     report: Report = lambda _: None,
@@ -89,7 +99,6 @@ def evaluate(
         policy: on any device.
         levels: a set, or (N, H, W) tiles, as the policy's task has them.
         n_steps: iterations; by default those of `default_steps`.
-        name: the policy's name in the registry, where its card may say how many iterations it is made for.
         batch: levels that run at once; it does not change what comes out, but for the rounding of fast convolutions.
         steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `checkpoints`.
         report: is told of progress, `N * n_steps` in all.
@@ -101,15 +110,18 @@ def evaluate(
     tiles = tiles_of(levels)
     task = task_of(policy, tiles)
     targets = task.solve_all(tiles)
-    n_steps = default_steps(policy, targets, name) if n_steps is None else n_steps
+    wanted = wanted_of(policy, tiles, targets)
+    n_steps = default_steps(policy, targets) if n_steps is None else n_steps
     check_steps(policy, n_steps)
     marks = _check_marks(checkpoints(n_steps) if steps is None else steps, n_steps)
-    tables, paths = np.empty((len(marks), len(tiles), 4)), np.empty(tiles.shape, np.bool_)
-    n_used = 0
+    tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(tiles.shape, np.bool_)
+    runner, n_used = run_sparsely(policy), 0
     for members in batches(tiles, batch):
-        used = _score_batch(policy, tiles[members], targets[members], marks, tables[:, members], paths[members], report)
+        used = _score_batch(runner, tiles[members], wanted[members], marks, tables[:, members], paths[members], report)
         n_used = max(n_used, used)
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
+    if policy.draws in DRAWINGS:
+        return Evaluation(len(tiles), n_steps, curve, {})
     kinds = agreement.kinds_of(task, tiles, paths, targets, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(agreement.KINDS)) / len(tiles)
     return Evaluation(len(tiles), n_steps, curve, dict(zip(agreement.KINDS, fractions.tolist(), strict=True)))
@@ -126,17 +138,17 @@ def _check_marks(steps: Sequence[int], n_steps: int) -> list[int]:
 def _score_batch(
     policy: Policy,
     tiles: Tiles,
-    targets: NDArray[np.bool_],
+    wanted: NDArray[np.bool_],
     marks: Sequence[int],
     tables: NDArray[np.float64],
     paths: NDArray[np.bool_],
     report: Report,
 ) -> int:
-    """Fill the (K, B, 4) tables and the (B, H, W) last paths; returns how many tables differ from the last."""
+    """Fill the (K, B, 6) tables and the (B, H, W) last paths; return how many tables differ from the last."""
     done = index = 0
     for index, (step, state, _) in enumerate(visit(policy, encode(policy, tiles), marks)):
-        tables[index:] = score_state(tiles, state, targets)
-        paths[:] = path_of(state) > 0.5
+        path = path_of(state)
+        tables[index:], paths[:] = score_paths(policy, tiles, path, wanted), path > 0.5
         report((step - done) * len(tiles))
         done = step
     report((marks[-1] - done) * len(tiles))

@@ -13,15 +13,16 @@ from torch import Tensor
 
 from maze_nca_gym.envs.tasks import Task, find_task
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
-from maze_nca_gym.scoring import score
+from maze_nca_gym.scoring import OPTIMAL, score, squared_errors
 
-from ..handcoded.base import HandcodedNCA
+from ..drawings import DRAWINGS
 from ..learned.fused import unroll
 from ..policy import PATH, Policy
-from .iterations import alike_from
 
 Report = Callable[[int], Any]
 """Is told how many iterations of a level were done since the last call."""
+ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
+"""Further columns of scores: `squared_errors` of the path, and tiles wanted."""
 BATCH, BATCH_TILES = 256, 1 << 17
 """Levels and tiles that run at once by default, at the most."""
 
@@ -41,12 +42,17 @@ class Visit(NamedTuple):
 
 
 def visit(
-    policy: Policy, maze: Tensor, steps: Sequence[int], state: Tensor | None = None, *, start_step: int = 0
+    policy: Policy,
+    maze: Tensor,
+    steps: Sequence[int],
+    state: Tensor | None = None,
+    *,
+    start_step: int = 0,
+    undisturbed: bool = False,
 ) -> Iterator[Visit]:
-    """A rollout after each of some numbers of iterations, until it has finished.
+    """Yield a rollout after each of some numbers of iterations, until it has finished on all levels (`Policy.rests`).
 
-    A rollout has finished where an iteration leaves every bit as it was, and every later one is the same; and one
-    from the start, where a hand-coded automaton says so.
+    A policy that tells from a state which began at zero when it has finished is asked that instead.
 
     Args:
         policy: what to run.
@@ -54,32 +60,29 @@ def visit(
         steps: ascending, at least 1.
         state: where to start, by default at zero.
         start_step: iterations that `state` has already had.
+        undisturbed: whether `state` comes from zero on the same maze, and nothing else.
     """
-    fresh, done = state is None, 0
+    undisturbed, done = undisturbed or state is None, 0
+    last = [] if state is None else [state]
     for step in steps:
-        before, state = _segment(policy, maze, step - done, state, start_step + done)
-        done = step
-        finished = _rests(policy, start_step + step - 1, before, state)
-        finished = finished or (fresh and isinstance(policy, HandcodedNCA) and bool(policy.solved(maze, state).all()))
+        n_steps, start = step - done, start_step + done
+        last += unroll(policy, maze, n_steps, range(max(1, n_steps - 2), n_steps + 1), state, start)
+        last, state, done = last[-3:], last[-1], step
+        if undisturbed and policy.tells_when_finished:
+            finished = bool(policy.finished(maze, state, start_step + step).all())
+        else:
+            finished = _all_rest(policy, start_step + step, last, undisturbed)
         yield Visit(step, state, finished)
         if finished:
             return
 
 
-def _segment(
-    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None, start_step: int
-) -> tuple[Tensor | None, Tensor]:
-    """The last state but one of a rollout, None where that is the zero from which it began, and the last."""
-    if n_steps == 1:
-        return state, unroll(policy, maze, 1, [1], state, start_step)[0]
-    before, last = unroll(policy, maze, n_steps, [n_steps - 1, n_steps], state, start_step)
-    return before, last
-
-
-def _rests(policy: Policy, step: int, before: Tensor | None, after: Tensor) -> bool:
-    """Whether the iteration of this step changed nothing, so that none ever will."""
-    first = alike_from(policy)
-    return before is not None and first is not None and step >= first and torch.equal(before, after)
+def _all_rest(policy: Policy, step: int, last: Sequence[Tensor], undisturbed: bool) -> bool:
+    """Return whether a rollout has come to rest on all levels, by its last three states; not if there are fewer."""
+    if len(last) < 3 or policy.same_from is None or step - 2 < policy.same_from:
+        return False
+    earlier, before, now = last
+    return bool(policy.rests(earlier, before, now, undisturbed).all())
 
 
 def run(
@@ -112,14 +115,49 @@ def encode(policy: Policy, tiles: Tiles) -> Tensor:
     return torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
 
 
+def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return what the policy should draw, (N, H, W) bool: by default the canonical solutions, see `DRAWINGS`.
+
+    Args:
+        policy: who draws.
+        tiles: (N, H, W), solvable levels.
+        targets: (N, H, W) bool, their canonical solutions.
+    """
+    return DRAWINGS[policy.draws].target(tiles) if policy.draws in DRAWINGS else targets
+
+
 def path_of(state: Tensor) -> NDArray[np.float32]:
     """(B, H, W) float32, the predicted path."""
     return state[:, PATH].float().cpu().numpy()
 
 
-def score_state(tiles: Tiles, state: Tensor, target: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(B, 4) of the state's path, the columns of `Scores.table`."""
-    return score(tiles, path_of(state), target).table
+def score_paths(
+    policy: Policy, tiles: Tiles, path: NDArray[np.float32], wanted: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the columns of `Scores.table`, and then `ERROR` and `LENGTH`, (B, 6).
+
+    What is no single path is optimal where it is all that was wanted, and nothing else.
+
+    Args:
+        policy: who drew.
+        tiles: (B, H, W).
+        path: (B, H, W), channel 0.
+        wanted: (B, H, W) bool, of `wanted_of`.
+    """
+    table = score(tiles, path, wanted).table if policy.draws not in DRAWINGS else _score_drawing(path, wanted)
+    lengths = wanted.sum(axis=(1, 2), dtype=np.float64)
+    return np.column_stack([table, squared_errors(path, wanted), lengths])
+
+
+def _score_drawing(path: NDArray[np.float32], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
+    complete = ((path > 0.5) == wanted).all(axis=(1, 2))
+    return np.column_stack([losses, 1 - losses / wanted.mean(axis=(1, 2)), complete, complete])
+
+
+def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the scores of the state's path, as `score_paths`."""
+    return score_paths(policy, tiles, path_of(state), wanted)
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,13 +16,14 @@ from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 
+from ..iterations import check_steps, checkpoints
+from ..learned.sparse import run_sparsely
 from ..policy import Policy
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .intervals import Estimate, proportion
-from .iterations import check_steps, checkpoints, most_steps
 from .metrics import Metrics, Point
-from .rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit
+from .rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit, wanted_of
 
 LONGER = 10
 """Times the usual number of iterations."""
@@ -111,7 +112,7 @@ def check_continues(policy: Policy) -> None:
     Raises:
         ValueError: weights are not shared among iterations.
     """
-    layers = most_steps(policy)
+    layers = policy.most_iterations
     if layers is not None:
         raise ValueError(
             f"this policy has weights for {layers} iterations and none for what comes after: it has no stability"
@@ -143,10 +144,12 @@ def measure_stability(
     check_steps(policy, n_steps)
     tiles = tiles_of(levels)
     task = task_of(policy, tiles)
-    targets, tables = task.solve_all(tiles), _Tables()
+    targets, tables, runner = task.solve_all(tiles), _Tables(), run_sparsely(policy)
+    wanted = wanted_of(policy, tiles, targets)
     marks = [n_steps + step for step in checkpoints((LONGER - 1) * n_steps) if step >= n_steps / 4]
     for members in batches(tiles, batch):
-        probe = _Probe(policy, task, tiles[members], targets[members], members.start, n_steps, report, tables)
+        part = _Levels(tiles[members], targets[members], wanted[members])
+        probe = _Probe(runner, task, part, members.start, n_steps, report, tables)
         probe.settle()
         probe.run_on(marks)
         for fraction in FRACTIONS:
@@ -161,6 +164,20 @@ def effort(task: Task) -> int:
     return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))
 
 
+class _Levels(NamedTuple):
+    """A batch of levels.
+
+    Attributes:
+        tiles: (B, H, W).
+        targets: (B, H, W) bool, the canonical solutions.
+        wanted: (B, H, W) bool, what the policy should draw.
+    """
+
+    tiles: Tiles
+    targets: NDArray[np.bool_]
+    wanted: NDArray[np.bool_]
+
+
 class _Probe:
     """A batch of levels, and the state to which the policy comes on them."""
 
@@ -168,40 +185,43 @@ class _Probe:
         self,
         policy: Policy,
         task: Task,
-        tiles: Tiles,
-        targets: NDArray[np.bool_],
+        levels: _Levels,
         first: int,
         n_steps: int,
         report: Report,
         tables: _Tables,
     ) -> None:
-        self.policy, self.task, self.tiles, self.targets, self.first = policy, task, tiles, targets, first
+        self.policy, self.task, self.levels, self.first = policy, task, levels, first
         self.n_steps, self.report, self.tables = n_steps, report, tables
-        self.maze = encode(policy, tiles)
+        self.maze = encode(policy, levels.tiles)
         self.state = self.maze
 
     def settle(self) -> None:
         """Run an episode."""
         self.state = self._run(self.maze)
-        self.tables.add("before", None, score_state(self.tiles, self.state, self.targets))
+        self.tables.add("before", None, self._score(self.state))
+
+    def _score(self, state: Tensor) -> NDArray[np.float64]:
+        """Return the scores on the levels as they were."""
+        return score_state(self.policy, self.levels.tiles, state, self.levels.wanted)
 
     def _run(self, maze: Tensor, state: Tensor | None = None) -> Tensor:
         """An episode's iterations, from zero or on from a state that has had as many."""
         start = 0 if state is None else self.n_steps
-        self.report(self.n_steps * len(self.tiles))
+        self.report(self.n_steps * len(self.levels.tiles))
         return run(self.policy, maze, self.n_steps, state, start_step=start)
 
     def run_on(self, marks: Sequence[int]) -> None:
         """Let the episode run for longer, and look at its end."""
         steps = [mark - self.n_steps for mark in marks]
         state, table = self.state, np.empty(0)
-        visits = visit(self.policy, self.maze, steps, self.state, start_step=self.n_steps)
+        visits = visit(self.policy, self.maze, steps, self.state, start_step=self.n_steps, undisturbed=True)
         for index, mark in enumerate(marks):
             moment = next(visits, None)
             if moment is not None:
-                state, table = moment.state, score_state(self.tiles, moment.state, self.targets)
+                state, table = moment.state, self._score(moment.state)
             self.tables.add("longer", mark, table)
-            self.report((steps[index] - ([0, *steps])[index]) * len(self.tiles))
+            self.report((steps[index] - ([0, *steps])[index]) * len(self.levels.tiles))
         of_state, of_path = find_periods(self.policy, self.maze, state, marks[-1])
         self.tables.add("period", "state", of_state)
         self.tables.add("period", "path", of_path)
@@ -209,18 +229,19 @@ class _Probe:
     def corrupt(self, fraction: float) -> None:
         """Corrupt the episode's last state and go on."""
         state = self._run(self.maze, corrupt(self.state, fraction, self.first))
-        self.tables.add("corrupted", fraction, score_state(self.tiles, state, self.targets))
+        self.tables.add("corrupted", fraction, self._score(state))
 
     def edit(self, name: str) -> None:
         """Change the maze under the episode's last state and go on; and begin anew on the changed maze."""
-        rows, edited = edit_levels(name, self.task, self.tiles, self.targets, self.first)
+        rows, edited = edit_levels(name, self.task, self.levels.tiles, self.levels.targets, self.first)
         if not len(rows):
-            self.report(2 * self.n_steps * len(self.tiles))
+            self.report(2 * self.n_steps * len(self.levels.tiles))
             return
-        targets, maze = self.task.solve_all(edited), encode(self.policy, edited)
+        wanted, maze = wanted_of(self.policy, edited, self.task.solve_all(edited)), encode(self.policy, edited)
         kept = self.state[torch.from_numpy(rows).to(self.state.device)]
-        self.tables.add("fresh", name, score_state(edited, self._run(maze), targets))
-        self.tables.add("continued", name, score_state(edited, self._run(maze, kept), targets))
+        self.tables.add("fresh", name, score_state(self.policy, edited, self._run(maze), wanted))
+        continued = score_state(self.policy, edited, self._run(maze, kept), wanted)
+        self.tables.add("continued", name, continued)
 
 
 def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: _Tables) -> Stability:

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Policy
+from ..promises import Promises, StepBound
 from . import sparse
 from .kernels import Row, WeightTable
 
@@ -28,12 +29,16 @@ class HandcodedNCA(Policy):
         table: the weights as data.
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
+        bound: the iterations within which every maze is finished.
     """
 
     uses_step = False
+    tells_when_finished = True
 
-    def __init__(self, task: str, n_tiles: int, table: WeightTable) -> None:
+    def __init__(self, task: str, n_tiles: int, table: WeightTable, bound: StepBound) -> None:
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
+        self.bound = bound
+        self.promises = Promises(exact=True, bound=bound)
         weight, bias = table.convolution()
         self.table = table
         self.weight = nn.Parameter(weight)
@@ -53,13 +58,13 @@ class HandcodedNCA(Policy):
         """The largest integer that any channel or intermediate result reaches on mazes of this size."""
         raise NotImplementedError
 
-    def max_steps(self, height: int, width: int) -> int:
-        """Iterations within which every maze of this size is finished, by the bound that the class states."""
-        raise NotImplementedError
-
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
         """(B,) bool: where the automaton has finished, so that the path stays as it is for ever."""
         raise NotImplementedError
+
+    def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return where the automaton, which began at zero, has finished, (B,) bool, by `solved`."""
+        return self.solved(maze, state)
 
     def weight_rows(self) -> list[Row]:
         """The table of weights for printing, one row a weight."""

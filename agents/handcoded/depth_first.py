@@ -17,6 +17,7 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
+from ..promises import StepBound
 from .activations import global_max, global_min, sawtooth, step
 from .base import HandcodedNCA
 from .kernels import Weight, WeightTable
@@ -140,10 +141,12 @@ class DepthFirstNCA(HandcodedNCA):
     n free tiles are visited within 2 n steps: one a visit, one a pop, and one to see that nothing is left.
     """
 
+    draws = "visited tiles"
+
     def __init__(self) -> None:
         free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
         weights = search_weights(Channel, Channel.PATH, Tile.SOURCE, Tile.WALL, free)
-        super().__init__("shortest-path", len(Tile), WeightTable(Tile, Channel, weights))
+        super().__init__("shortest-path", len(Tile), WeightTable(Tile, Channel, weights), StepBound(per_tile=2))
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
         """Explore; if the pebble is stuck, pop the tile of least rank."""
@@ -155,10 +158,6 @@ class DepthFirstNCA(HandcodedNCA):
 
     def largest_count(self, height: int, width: int) -> int:  # noqa: D102
         return UNSTACKED * height * width
-
-    def max_steps(self, height: int, width: int) -> int:
-        """2 n for n <= height * width free tiles."""
-        return 2 * height * width
 
     @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
@@ -172,7 +171,8 @@ class DepthFirstNCA(HandcodedNCA):
         state = maze.new_zeros(maze.shape[0], self.n_channels, *maze.shape[2:])
         order = torch.full((maze.shape[0], *maze.shape[2:]), -1, device=maze.device)
         visits = torch.zeros(maze.shape[0], 1, 1, dtype=torch.int64, device=maze.device)
-        for _ in range(self.max_steps(*maze.shape[2:])):
+        height, width = maze.shape[2:]
+        for _ in range(self.bound(height * width, 0)):
             before, state = state, self(maze, state)
             pebble = state[:, Channel.PEBBLE] > 0
             order = torch.where(pebble, visits, order)

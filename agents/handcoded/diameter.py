@@ -19,6 +19,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..promises import StepBound
 from .activations import global_max, global_min, sawtooth, step
 from .base import HandcodedNCA
 from .canonical import first, follow, path_biases, path_weights
@@ -124,7 +125,7 @@ class DiameterNCA(HandcodedNCA):
     """
 
     def __init__(self) -> None:
-        super().__init__("diameter", 2, TABLE)
+        super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))
 
     def static(self, maze: Tensor) -> Tensor:
         """Free, wall and position, from the one-hot maze."""
@@ -171,10 +172,6 @@ class DiameterNCA(HandcodedNCA):
     def largest_count(self, height: int, width: int) -> int:
         """The rank of a tile that is neither stacked nor available, in `_search`."""
         return (UNSTACKED + 1) * height * width + 1
-
-    def max_steps(self, height: int, width: int) -> int:
-        """8 n for n <= height * width free tiles."""
-        return 8 * height * width
 
     @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
+from ..promises import StepBound
 from . import bounded, canonical, dijkstra
 from .base import HandcodedNCA
 from .form import Form
@@ -44,7 +45,9 @@ class ShortestPathNCA(HandcodedNCA):
         if form is not None and form not in forms:
             raise ValueError(f"unknown form {form!r} for ties={ties!r}; known: {', '.join(forms)}")
         self.form = forms[form or next(iter(forms))]
-        super().__init__("shortest-path", len(Tile), self.form.table)
+        bound = StepBound(constant=2, per_move=self.form.steps_per_edge)
+        super().__init__("shortest-path", len(Tile), self.form.table, bound)
+        self.draws = "all shortest paths" if ties == "all" else "path"
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:  # noqa: D102
         return self.form.activate(convolved, state)
@@ -56,11 +59,10 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.fused(static, state)
 
     def largest_count(self, height: int, width: int) -> int:  # noqa: D102
-        return 2 * self.max_steps(height, width) if self.form.counters else 1  # ages grow by 1 a flood and step
-
-    def max_steps(self, height: int, width: int) -> int:
-        """`steps_per_edge * L + 2` for the longest shortest path, of at most `height * width - 1` edges."""
-        return self.form.steps_per_edge * (height * width - 1) + 2
+        if not self.form.counters:
+            return 1
+        n_tiles = height * width
+        return 2 * self.bound(n_tiles, n_tiles - 1)  # ages grow by 1 a flood and step
 
     @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:

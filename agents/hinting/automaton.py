@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.levels import Tile, Tiles
 
 from ..handcoded.kernels import offsets
+from ..promises import StepBound
 
 Bits: TypeAlias = NDArray[Any]
 """Booleans, or unsigned integers of which every bit is one."""
@@ -59,6 +60,7 @@ class Automaton:
         signals: an enumeration from 0 on, of which the first is the path, which is shown and not read.
         rules: of each signal.
         worlds: at each iteration, all tiles of a map are of one of them.
+        bound: the iterations within which it has finished on a maze that stays as it is.
         pooled: the last signal, if that is on at every tile when its rule makes it so at any.
         everywhere: signals that are the same at every tile.
         heals: whether it begins again when the maze changes.
@@ -69,6 +71,7 @@ class Automaton:
     signals: type[IntEnum]
     rules: Mapping[IntEnum, Rule]
     worlds: tuple[World, ...]
+    bound: StepBound
     pooled: IntEnum | None = None
     everywhere: tuple[IntEnum, ...] = ()
     heals: bool = False

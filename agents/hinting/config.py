@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -127,6 +128,19 @@ class HintConfig:
     def to_json(self) -> dict[str, Any]:
         """JSON-serialisable."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> HintConfig:
+        """Return the configuration of what `to_json` gave.
+
+        Raises:
+            ValueError: an unknown or missing field, or a bad value.
+        """
+        names = {field.name for field in fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != names:
+            raise ValueError(f"a configuration must hold exactly {', '.join(sorted(names))}, got {values!r}")
+        fixed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**fixed)
 
 
 def changes(config: HintConfig) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from operator import or_
 from maze_nca_gym.levels import Tile
 
 from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from ..promises import StepBound
 from .automaton import Automaton, Bits, Component, Rule, View, World
 
 
@@ -280,6 +281,7 @@ DIAMETER = Automaton(
     signals=Signal,
     rules=RULES,
     worlds=tuple(_worlds()),
+    bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
     pooled=S.MOVES,
     everywhere=EVERYWHERE,
 )

@@ -32,6 +32,7 @@ from operator import or_
 from maze_nca_gym.levels import Tile
 
 from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from ..promises import StepBound
 from .automaton import Automaton, Bits, Component, Rule, View, World
 
 
@@ -158,6 +159,7 @@ HEALING = Automaton(
         S.RESET: lambda see: see(S.ALARM),
     },
     worlds=(_world(frozenset()), _world(frozenset({S.RESET}))),
+    bound=StepBound(constant=3, per_move=2),
     pooled=S.RESET,
     everywhere=(S.RESET,),
     heals=True,

@@ -20,6 +20,7 @@ from operator import or_
 from maze_nca_gym.levels import Tile
 
 from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from ..promises import StepBound
 from .automaton import Automaton, Bits, Component, View
 
 
@@ -105,6 +106,7 @@ SHORTEST_PATH = Automaton(
         **{near: partial(_near, place) for place, near in enumerate(NEAR)},
         **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
     },
+    bound=StepBound(constant=2, per_move=2),
     worlds=(
         {
             Tile.WALL: (Component(tuple(Signal), (frozenset(),)),),

@@ -190,6 +190,13 @@ class NCA(Policy):
         return self.advance(self.share(maze, step), state, step)
 
     @property
+    def same_from(self) -> int | None:
+        """The step after the one without ReLU, and after the first, which alone may see the maze."""
+        if not self.uses_step:
+            return 0
+        return max(1, self.n_layers or 1) if self.shared_weights else None
+
+    @property
     def same_share(self) -> bool:
         """Whether `share` is the same at every step."""
         return self.shared_weights and self.skip_connections

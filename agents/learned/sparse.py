@@ -26,9 +26,12 @@ class SparseNCA(Policy):
         model: an `NCA` with shared weights that sees the maze at every iteration, and ends no episode without a ReLU.
     """
 
+    uses_step = False
+
     def __init__(self, model: NCA) -> None:
         super().__init__(model.task, model.n_tiles, model.channel_names)
         self._model = model
+        self.promises, self.draws = model.promises, model.draws
         self._taps = taps(model.kernel().detach(), model.biases[0].detach())
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:

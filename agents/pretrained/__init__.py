@@ -1,8 +1,9 @@
 """Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
 
-A card holds `task`, `description` (one line), `exact` (whether it promises an optimal path on every level), `made_by`
-(the command that makes the file), `data` (what it was trained on), `metrics` (name -> number) and `measured` (how they
-were). Reading cards imports no torch.
+A card holds `task`, `description` (one line), `exact` and `promises` (as the model's file has them, see
+`agents.promises`), `made_by` (the command that makes the file), `data` (what it was trained on), `configuration` (of
+that training), `metrics` (name -> number), `evaluation` (all that was measured) and `measured` (on what). Reading cards
+imports no torch.
 """
 
 from __future__ import annotations

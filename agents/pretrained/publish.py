@@ -1,55 +1,57 @@
 """Put a trained model among those of the package: its weights, and the card with all that was measured.
 
     maze-nca-gym train fast --out runs/train/fast
-    maze-nca-gym evaluate runs/train/fast/model.safetensors --families random,perfect --sizes 16,32 --out runs/evaluate
-    python -m maze_nca_gym.agents.pretrained.publish nca-shortest-path-small runs/train/fast \
-        runs/evaluate/results.json --description "..." --measured "..."
+    python -m maze_nca_gym.agents.pretrained.publish model nca-shortest-path-small runs/train/fast --description "..."
+    python -m maze_nca_gym.agents.pretrained.publish iterations nca-shortest-path-small
+    maze-nca-gym evaluate nca-shortest-path-small --families random --sizes 16,32 --out runs/evaluate
+    python -m maze_nca_gym.agents.pretrained.publish scores nca-shortest-path-small runs/evaluate/results.json \
+        --measured "..."
+
+`iterations` chooses on validation levels for how many iterations a model runs, before any test set is looked at.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.atomic import replacing
+import numpy as np
 
+from maze_nca_gym.atomic import replacing
+from maze_nca_gym.envs.tasks import find_task
+
+from ..evaluation import evaluate, validation_levels
+from ..iterations import ITERATIONS, checkpoints, default_steps
+from ..policy import Policy
 from ..training.metrics_file import read_metrics
 from ..weights import load_model, save_model
+from . import cards, load_pretrained
 
 FOLDER = Path(__file__).parent
-METRICS = ("accuracy", "complete", "optimal")
+METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
+MOST = 4
+"""Times the usual number of iterations up to which another is looked for, and the part of it from which on."""
 
 
-def card(run: dict[str, Any], seconds: float, results: dict[str, Any], **texts: str) -> dict[str, Any]:
-    """What a card says.
+def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return what a card says of where a model is from.
 
     Args:
-        run: its `config.json`; what it says itself of `exact`, `data` and a `certificate` is taken over.
+        run: its `config.json`; what it says itself of `data` and a `certificate` is taken over.
         seconds: that it took.
-        results: `results.json` of an evaluation of its model alone.
-        texts: `description` and `measured`.
-
-    Raises:
-        ValueError: the evaluation is of several policies.
     """
-    if len(results["configuration"]["policies"]) != 1:
-        raise ValueError(f"the evaluation must be of one policy, got {results['configuration']['policies']}")
     config = run["configuration"]
     return {
-        "task": config["task"],
-        **texts,
-        "exact": run.get("exact", False),
-        "iterations": config.get("n_layers"),
         "made_by": run["command"],
         "made_in": {"seconds": round(seconds), **{key: run[key] for key in ("device", "processes", "threads")}},
         "versions": run["versions"],
         "data": run["data"] if "data" in run else _data(config),
-        "metrics": _metrics(results),
         "configuration": config,
         **({"certificate": run["certificate"]} if "certificate" in run else {}),
-        "evaluation": [_row(row) for row in results["results"]],
     }
 
 
@@ -59,19 +61,35 @@ def _data(config: dict[str, Any]) -> str:
     return f"{', '.join(config['families'])} levels at {sizes}, {kind}, none of any test or validation set"
 
 
-def _metrics(results: dict[str, Any]) -> dict[str, float]:
-    """Name -> figure, "complete, random-16"."""
-    return {
-        f"{metric}, {row['levels']['name']}": row["metrics"][metric]["value"]
-        for row in results["results"]
-        for metric in METRICS
+def promises(model: Policy) -> dict[str, Any]:
+    """Return what a card says of what its weights promise: the same as the model's file."""
+    return {"exact": model.exact, "promises": model.promises.to_json()}
+
+
+def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return what a card says of an evaluation: its main figures, and each set with intervals and stability.
+
+    Args:
+        results: `results.json` of an evaluation.
+        name: of the policy, as the evaluation has it.
+
+    Raises:
+        ValueError: the evaluation has no such policy.
+    """
+    rows = [row for row in results["results"] if row["policy"] == name]
+    if not rows:
+        raise ValueError(f"the evaluation has no policy {name!r}, but {results['configuration']['policies']}")
+    metrics = {
+        f"{metric}, {row['levels']['name']}": row["metrics"][metric]["value"] for row in rows for metric in METRICS
     }
+    return {"metrics": metrics, "evaluation": [_row(row) for row in rows]}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     """A set's metrics with their 95 % intervals, and how stable the policy is there; curves are left to the figures."""
-    kept = {key: row[key] for key in ("n_levels", "n_steps", "metrics", "agreement", "stability")}
-    return {"levels": row["levels"]["name"], **_rounded(kept)}
+    kept = {key: row[key] for key in ("n_levels", "n_steps", "metrics", "agreement")}
+    stability = row["stability"] and {key: part for key, part in row["stability"].items() if key != "curve"}
+    return {"levels": row["levels"]["name"], **_rounded({**kept, "stability": stability})}
 
 
 def _rounded(value: Any) -> Any:
@@ -83,27 +101,86 @@ def _rounded(value: Any) -> Any:
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="of the policy")
-    parser.add_argument("run", type=Path, help="folder of the training run")
-    parser.add_argument("results", type=Path, help="results.json of an evaluation of its model")
-    for text in ("description", "measured"):
-        parser.add_argument(f"--{text}", required=True, help="see the cards that are there")
-    arguments = parser.parse_args()
-    model = load_model(arguments.run / "model.safetensors")
-    content = card(
-        json.loads((arguments.run / "config.json").read_text()),
-        read_metrics(arguments.run / "metrics.jsonl")[-1]["seconds"],
-        json.loads(arguments.results.read_text()),
-        description=arguments.description,
-        measured=arguments.measured,
-    )
-    save_model(model, FOLDER / arguments.name)
-    with replacing(FOLDER / f"{arguments.name}.json") as file:
+def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 1024) -> int:
+    """Return the iterations at size 16 after which most paths are optimal, on validation levels; the fewest of those.
+
+    Candidates are from a quarter of the usual number to `MOST` times it. On levels with longer solutions each grows as
+    `default_steps` says.
+
+    Args:
+        model: a policy whose weights are shared.
+        families: of levels, all of which count the same.
+        n_levels: validation levels of each.
+    """
+    base = model.n_layers or ITERATIONS[model.task]
+    candidates = [number for number in checkpoints(MOST * base) if number >= base / MOST]
+    fractions = np.zeros(len(candidates))
+    for family in families:
+        levels = validation_levels(family, 16, model.task, n_levels)
+        targets = find_task(model.task).solve_all(levels.tiles)
+        steps = [default_steps(_with_iterations(model, number), targets) for number in candidates]
+        curve = evaluate(model, levels, max(steps), steps=steps).curve
+        optimal = {point.step: point.metrics.optimal.value for point in curve}
+        rest = curve[-1].metrics.optimal.value  # a rollout that has come to rest has no later points
+        fractions += [optimal.get(step, rest) for step in steps]
+    return candidates[int(fractions.argmax())]
+
+
+def _with_iterations(model: Policy, number: int) -> Policy:
+    """Return the model, which is changed, with another number of iterations."""
+    model.promises = replace(model.promises, n_iterations=number)
+    return model
+
+
+def write_card(name: str, **changes: Any) -> None:
+    """Write the card of a policy of the package anew, with some entries replaced."""
+    path = FOLDER / f"{name}.json"
+    there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    ordered = ("task", "description", "measured", "exact", "promises", "made_by", "made_in", "versions", "data")
+    content = {**there, **{key: value for key, value in changes.items() if value is not None}}
+    content = {key: content[key] for key in sorted(content, key=lambda k: ordered.index(k) if k in ordered else 99)}
+    with replacing(path) as file:
         file.write((json.dumps(content, indent=2) + "\n").encode())
-    print(f"{arguments.name}: {model.n_weights:,} weights")
+
+
+def publish_model(name: str, run: Path, description: str) -> None:
+    """Take over the model of a run, and what its folder says of its origin."""
+    model = load_model(run / "model.safetensors")
+    seconds = read_metrics(run / "metrics.jsonl")[-1]["seconds"]
+    about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
+    save_model(model, FOLDER / name)
+    write_card(name, task=model.task, description=description, **promises(model), **about)
+
+
+def publish_iterations(name: str) -> None:
+    """Choose the iterations of a model of the package, and store them in its file and on its card."""
+    model = load_pretrained(name)
+    families = cards()[name].get("configuration", {}).get("families", ["random"])
+    number = choose_iterations(model, families)
+    save_model(_with_iterations(model, number), FOLDER / name)
+    write_card(name, **promises(model))
+    print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
+
+
+def publish_scores(name: str, results: Path, measured: str | None) -> None:
+    """Put the figures of an evaluation on a card."""
+    write_card(name, **scores(json.loads(results.read_text(encoding="utf-8")), name), measured=measured)
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = parser.add_subparsers(required=True)
+    model, iterations, figures = (parts.add_parser(part) for part in ("model", "iterations", "scores"))
+    for part, publish in ((model, publish_model), (iterations, publish_iterations), (figures, publish_scores)):
+        part.add_argument("name", help="name of the policy")
+        part.set_defaults(publish=publish)
+    model.add_argument("run", type=Path, help="folder of the training run")
+    model.add_argument("--description", required=True, help="one line, see the cards that are there")
+    figures.add_argument("results", type=Path, help="results.json of `maze-nca-gym evaluate` with that policy")
+    figures.add_argument("--measured", help="what was measured on what, one line")
+    arguments = vars(parser.parse_args())
+    arguments.pop("publish")(**arguments)
 
 
 if __name__ == "__main__":

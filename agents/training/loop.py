@@ -126,7 +126,7 @@ class _Run:
         }
         if state.evolution is not None:
             line |= state.evolution.line()
-        return line | validate(state.best_model, self.held_out, state.config) if with_validation else line
+        return line | validate(state.best_model, self.held_out) if with_validation else line
 
     def tidy(self) -> None:
         """Remove what runs that were killed have left half written."""

@@ -17,16 +17,14 @@ from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.scoring import Scores, score
 
 from ..evaluation.level_sets import validation_levels
+from ..iterations import default_steps
 from ..policy import PATH, Policy, trace
 from .config import TrainingConfig
 from .data import solutions
-from .validation import VALIDATION_STEPS
 
 ROWS = 4
 CANDIDATES = 64
 """Levels of a family from which those with longer and longer solutions are taken."""
-PER_TILE = 2.5
-"""Iterations for each tile of the longest solution, if an episode has no last one: there and back, and some more."""
 MOMENTS = (0.125, 0.25, 0.5, 1.0)
 """Parts of the iterations after which the path is shown."""
 PICTURE = 240
@@ -52,8 +50,8 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
         path: the file.
     """
     rows = _rows(config)
-    enough = round(PER_TILE * max(int(row.target.sum()) for row in rows))
-    frames = list(_frames(policy, rows, config.n_layers or max(VALIDATION_STEPS, enough)))
+    n_steps = default_steps(policy, np.stack([row.target for row in rows]))
+    frames = list(_frames(policy, rows, n_steps))
     sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=12)
     return save_png(path, _titled(sheet, title))
 

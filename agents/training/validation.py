@@ -11,21 +11,19 @@ from numpy.typing import NDArray
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.scoring import score
 
+from ..iterations import default_steps
 from ..learned.fused import unroll
 from ..policy import PATH, Policy
-from .config import TrainingConfig
 from .data import Batch
 
 BATCH = 256
-VALIDATION_STEPS = 64
-"""Of models whose episodes have no last iteration."""
 COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
 
 
 @torch.no_grad()
-def validate(policy: Policy, batch: Batch, config: TrainingConfig) -> dict[str, float]:
-    """Mean `valid_loss`, `accuracy`, `complete` and `optimal` at the end of an episode."""
-    n_steps = config.n_layers or VALIDATION_STEPS
+def validate(policy: Policy, batch: Batch) -> dict[str, float]:
+    """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations."""
+    n_steps = default_steps(policy, batch.target)
     table = [
         score(part.tiles, _paths(policy, part.tiles, n_steps), part.target).table
         for part in (batch[start : start + BATCH] for start in range(0, len(batch), BATCH))

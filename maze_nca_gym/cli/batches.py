@@ -12,25 +12,29 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, rollout
-from maze_nca_gym.agents.evaluation.iterations import most_steps
-from maze_nca_gym.agents.handcoded.base import HandcodedNCA
+from maze_nca_gym.agents.evaluation.rollouts import encode, path_of, score_paths, wanted_of
+from maze_nca_gym.agents.iterations import default_steps
+from maze_nca_gym.agents.learned.sparse import run_sparsely
+from maze_nca_gym.cli.messages import complain
 from maze_nca_gym.envs.tasks import Task
-from maze_nca_gym.levels import Tiles, one_hot
-from maze_nca_gym.scoring import Scores, score
+from maze_nca_gym.levels import Tiles, has_border
+from maze_nca_gym.scoring import OPTIMAL
 
-_ASK_EVERY = 16
-"""Steps between two questions whether an automaton has finished; each costs about one iteration."""
+_ASK_EVERY = 32
+"""Steps between two questions whether a policy has finished; each costs one or two iterations."""
 
 
 class Outcome(NamedTuple):
     """Where the episodes on N levels ended.
 
     Attributes:
-        scores: at the end of each episode.
-        steps: (N,) int64, iterations until the path was optimal, or until the policy had finished or ran out of steps.
+        solved: (N,) bool, whether the path was optimal at some iteration; the episode ended at the first such.
+        limited: (N,) bool, whether the episode ended at the limit, unsolved, while the policy had not finished.
+        steps: (N,) int64, iterations until the episode ended.
     """
 
-    scores: Scores
+    solved: NDArray[np.bool_]
+    limited: NDArray[np.bool_]
     steps: NDArray[np.int64]
 
 
@@ -40,36 +44,41 @@ class _Episodes(NamedTuple):
     Attributes:
         rows: (B,) their places in the batch.
         tiles: (B, H, W) uint8.
-        target: (B, H, W) bool.
+        wanted: (B, H, W) bool, what the policy should draw.
         maze: (B, T, H, W) float32, on the policy's device.
         state: (B, C, H, W) float32, on the policy's device.
     """
 
     rows: NDArray[np.intp]
     tiles: Tiles
-    target: NDArray[np.bool_]
+    wanted: NDArray[np.bool_]
     maze: torch.Tensor
     state: torch.Tensor
 
     def keep(self, mask: NDArray[np.bool_]) -> _Episodes:
         where = torch.from_numpy(mask).to(self.state.device)
-        return _Episodes(self.rows[mask], self.tiles[mask], self.target[mask], self.maze[where], self.state[where])
+        return _Episodes(self.rows[mask], self.tiles[mask], self.wanted[mask], self.maze[where], self.state[where])
 
 
-def step_limit(policy: Policy, task: Task, height: int, width: int) -> int:
-    """Iterations after which waiting is no use: the policy's proven bound, as many as it has weights for, or else the
-    environment's time limit."""
-    if isinstance(policy, HandcodedNCA):
-        return policy.max_steps(height, width)
-    limit = next(limit for name, limit in ENVIRONMENTS.values() if name == task.name)
-    return min(limit, most_steps(policy) or limit)
+def step_limit(policy: Policy, task: Task, targets: NDArray[np.bool_]) -> int:
+    """Return the iterations after which waiting on levels with these (N, H, W) solutions is no use.
+
+    That is the policy's bound. Without one it is the environment's time limit, or what the policy usually gets if that
+    is more, but never more than it has weights for.
+    """
+    usual = default_steps(policy, targets)
+    if policy.most_iterations is not None or policy.max_steps(1, 1) is not None:
+        return usual
+    return max(usual, next(limit for name, limit in ENVIRONMENTS.values() if name == task.name))
 
 
-def has_finished(policy: Policy, maze: torch.Tensor, state: torch.Tensor) -> NDArray[np.bool_]:
-    """(B,) where the path will stay as it is for ever; nowhere for a policy that cannot tell."""
-    if isinstance(policy, HandcodedNCA):
-        return policy.solved(maze, state).cpu().numpy()
-    return np.zeros(len(state), np.bool_)
+def warn_without_border(policy: Policy, name: str, tiles: Tiles) -> None:
+    """Complain on stderr if a policy that needs a wall around each level gets some of the (N, H, W) levels without."""
+    without = int((~has_border(tiles)).sum()) if policy.needs_border else 0
+    if without:
+        complain(
+            f"{without:,} of {len(tiles):,} levels have no wall around them, and {name} needs one: expect it to fail"
+        )
 
 
 @contextmanager
@@ -97,43 +106,42 @@ def run_policy(
     Raises:
         ValueError: a level is unsolvable, or too large for the policy.
     """
-    targets = task.solve_all(tiles)
+    wanted, runner = wanted_of(policy, tiles, task.solve_all(tiles)), run_sparsely(policy)
     parts = []
     for begin in range(0, len(tiles), batch):
         members = slice(begin, begin + batch)
-        parts.append(_run_batch(policy, task, tiles[members], targets[members], n_steps, report))
-    tables, steps = zip(*parts, strict=True)
-    return Outcome(Scores(np.concatenate(tables)), np.concatenate(steps))
+        parts.append(_run_batch(runner, tiles[members], wanted[members], n_steps, report))
+    return Outcome(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _run_batch(
-    policy: Policy,
-    task: Task,
-    tiles: Tiles,
-    target: NDArray[np.bool_],
-    n_steps: int,
-    report: Callable[[int], Any],
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    table, steps = np.empty((len(tiles), 4)), np.empty(len(tiles), np.int64)
-    episodes = _begin(policy, task, tiles, target)
-    for step in range(n_steps):
-        state = rollout(policy, episodes.maze, 1, episodes.state, start_step=step)
-        episodes = episodes._replace(state=state)
-        scores = score(episodes.tiles, state[:, 0].cpu().numpy(), episodes.target)
-        table[episodes.rows], steps[episodes.rows] = scores.table, step + 1
-        ended = scores.optimal
-        if (step + 1) % _ASK_EVERY == 0:
-            ended = ended | has_finished(policy, episodes.maze, state)
-        if ended.any():
-            report(int(ended.sum()))
-            episodes = episodes.keep(~ended)
+    policy: Policy, tiles: Tiles, wanted: NDArray[np.bool_], n_steps: int, report: Callable[[int], Any]
+) -> Outcome:
+    n = len(tiles)
+    outcome = Outcome(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
+    maze = encode(policy, tiles)
+    state = maze.new_zeros(n, policy.n_channels, *tiles.shape[1:])
+    episodes = _Episodes(np.arange(n), tiles, wanted, maze, state)
+    for step in range(1, n_steps + 1):
+        episodes = episodes._replace(state=rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1))
+        solved, finished = _ended(policy, episodes, step, last=step == n_steps)
+        ended = solved | finished
+        if not ended.any():
+            continue
+        rows = episodes.rows[ended]
+        outcome.solved[rows], outcome.limited[rows], outcome.steps[rows] = solved[ended], False, step
+        report(len(rows))
+        episodes = episodes.keep(~ended)
         if not len(episodes.rows):
-            return table, steps
+            return outcome
     report(len(episodes.rows))
-    return table, steps
+    return outcome
 
 
-def _begin(policy: Policy, task: Task, tiles: Tiles, target: NDArray[np.bool_]) -> _Episodes:
-    maze = torch.from_numpy(one_hot(tiles, task.n_tiles)).to(policy.device)
-    state = maze.new_zeros(len(tiles), policy.n_channels, *tiles.shape[1:])
-    return _Episodes(np.arange(len(tiles)), tiles, target, maze, state)
+def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which episodes are solved, and of which it is known now that they never will be, (B,) each."""
+    scores = score_paths(policy, episodes.tiles, path_of(episodes.state), episodes.wanted)
+    solved = scores[:, OPTIMAL] != 0
+    if step % _ASK_EVERY and not last:
+        return solved, np.zeros_like(solved)
+    return solved, policy.finished(episodes.maze, episodes.state, step).cpu().numpy()

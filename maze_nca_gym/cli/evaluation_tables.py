@@ -7,17 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from maze_nca_gym.agents.evaluation import Estimate, Evaluation, Result, Stability
 from maze_nca_gym.agents.evaluation.stability import LONGER
 from maze_nca_gym.cli.output import percent, print_table
+from maze_nca_gym.scoring import MINIBATCH
 
 
-def print_results(results: Sequence[Result]) -> None:
-    """Print all tables, a row a policy and set, narrow enough for a terminal of 80 columns."""
-    _print(results, "metrics, with 95 % intervals", _metrics)
-    _print(results, "% of paths by how they agree with exact search", _agreement)
+def print_results(results: Sequence[Result], notes: Sequence[str]) -> None:
+    """Print all tables, a row a policy and set, narrow enough for a terminal of 80 columns, and then the notes."""
+    _print(results, "metrics after the last step, with 95 % intervals", _metrics)
+    agreeing = [result for result in results if result.evaluation.agreement]
+    if agreeing:
+        _print(agreeing, "% of paths by how they agree with exact search", _agreement)
     disturbed = [result for result in results if result.stability is not None]
     if disturbed:
         _print(disturbed, "% complete, running on or with a corrupted state", _stability)
         _print(disturbed, "% of levels on which the path, in the long run", _habits)
         _print(disturbed, "% hysteresis: levels that only a fresh start solves, edited on the way", _hysteresis)
+    print("accuracy: of each level, against its nearest optimum; paper's: of minibatches of 64, as published")
+    for note in notes:
+        print(note)
 
 
 def _print(results: Sequence[Result], title: str, describe: Callable[[Result], Mapping[str, str]]) -> None:
@@ -32,11 +38,11 @@ def _print(results: Sequence[Result], title: str, describe: Callable[[Result], M
 
 def _metrics(result: Result) -> dict[str, str]:
     found = result.evaluation
-    accuracy = found.final.accuracy
     return {
         "n": f"{found.n_levels:,}",
         "steps": _steps(found),
-        "accuracy": f"{accuracy.value:.4f}\n± {(accuracy.high - accuracy.low) / 2:.4f}",
+        "accuracy": _with_spread(found.final.accuracy, found.n_levels),
+        "paper's": _with_spread(found.final.paper_accuracy, found.n_levels // MINIBATCH),
         "complete": _with_interval(found.final.complete),
         "optimal": _with_interval(found.final.optimal),
     }
@@ -46,6 +52,11 @@ def _steps(found: Evaluation) -> str:
     """Those given; first those within which the last level finished, where they were fewer."""
     used = found.curve[-1].step
     return f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}"
+
+
+def _with_spread(estimate: Estimate, n: int) -> str:
+    """Return a mean and, if it is of several numbers, half its interval."""
+    return f"{estimate.value:.4f}" + (f"\n± {(estimate.high - estimate.low) / 2:.4f}" if n > 1 else "")
 
 
 def _with_interval(estimate: Estimate) -> str:
@@ -84,5 +95,5 @@ def _stability_of(result: Result) -> Stability:
 
 
 def _short(fraction: float) -> str:
-    """In percent, rounded down, so that 100 means all."""
-    return f"{int(fraction * 1000) / 10:.1f}"
+    """Return a percentage with one digit behind the point, without its sign."""
+    return percent(fraction, digits=1).removesuffix(" %")

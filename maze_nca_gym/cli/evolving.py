@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, load, rollout
 from maze_nca_gym.agents.evaluation import default_steps, held_out_sets, reserved_hashes
-from maze_nca_gym.agents.evaluation.iterations import check_steps
 from maze_nca_gym.agents.evaluation.rollouts import encode
 from maze_nca_gym.agents.evolution import evolve, fill, first_levels
+from maze_nca_gym.agents.iterations import check_steps
 from maze_nca_gym.agents.policy import common_task
 from maze_nca_gym.agents.regret import MEASURES, Player, Regret
 from maze_nca_gym.agents.training.stopping import asked_to_stop
@@ -118,14 +118,21 @@ def _player(command: Evolve, name: str, policy: Policy, levels: Tiles) -> Player
     Raises:
         ValueError: the policy cannot run on such levels, or for so many iterations.
     """
-    unsolved = np.zeros(levels[:1].shape, np.bool_)  # so that solutions, which evolve, do not count
-    n_steps = default_steps(policy, unsolved, name) if command.steps is None else command.steps
+    n_steps = _enough(policy, levels) if command.steps is None else command.steps
     try:
         check_steps(policy, n_steps)
         rollout(policy, encode(policy, levels[:1]), 1)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
     return Player(policy, n_steps)
+
+
+def _enough(policy: Policy, levels: Tiles) -> int:
+    """Return the iterations that any levels of this size may need: solutions evolve, so those of today do not count."""
+    if policy.most_iterations is not None:
+        return policy.most_iterations
+    bound = policy.max_steps(*levels.shape[1:])
+    return default_steps(policy, np.zeros(levels[:1].shape, np.bool_)) if bound is None else bound
 
 
 def _configuration(command: Evolve, task: str, players: dict[str, Player]) -> dict[str, Any]:

@@ -82,9 +82,14 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda n: progress.advance(job, n)
 
 
-def percent(fraction: float) -> str:
-    """Rounded down, so that 100 % means all."""
-    return f"{int(fraction * 10_000) / 100:.2f} %"
+def percent(fraction: float, digits: int = 2) -> str:
+    """Return a percentage, rounded, with so many digits behind the point; only all is 100 %, and only none is 0 %."""
+    rounded, least = round(100 * fraction, digits), 10.0**-digits
+    if fraction < 1 and rounded >= 100:
+        return f">{100 - least:.{digits}f} %"
+    if fraction > 0 and rounded == 0:
+        return f"<{least:.{digits}f} %"
+    return f"{rounded:.{digits}f} %"
 
 
 def versions() -> dict[str, str]:

@@ -6,11 +6,14 @@ import os
 from itertools import count
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pygame
 import torch
+from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, load
-from maze_nca_gym.cli.batches import has_finished, one_thread, step_limit
+from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.cli.batches import one_thread, step_limit
 from maze_nca_gym.cli.messages import JobError
 from maze_nca_gym.envs.maze import MazeEnv, Observation
 from maze_nca_gym.envs.tasks import find_task
@@ -53,33 +56,37 @@ def _make_env(command: Play, policy: Policy) -> MazeEnv:
 
 def _play(command: Play, policy: Policy, env: MazeEnv) -> None:
     for number in count() if command.episodes is None else range(command.episodes):
-        observation, _ = env.reset(seed=command.seed if number == 0 else None)
+        observation, info = env.reset(seed=command.seed if number == 0 else None)
         _check_screen()
-        outcome = _play_episode(policy, env, observation)
+        outcome = _play_episode(policy, env, observation, info["target"])
         if env.window_closed:
             return
         print(f"level {number}: {outcome}", flush=True)
         _linger(min(1.0, _LINGER / command.fps))
 
 
-def _play_episode(policy: Policy, env: MazeEnv, observation: Observation) -> str:
+def _play_episode(policy: Policy, env: MazeEnv, observation: Observation, target: NDArray[np.bool_]) -> str:
     """Play one level to the end of the episode, of the policy or of the window; returns how it went."""
-    counters, truncated = None, False
-    limit = step_limit(policy, find_task(policy.task), *observation["maze"].shape[1:])
-    for step in range(1, limit + 1):
+    counters, ending = None, "stopped at the limit"
+    for step in range(1, step_limit(policy, find_task(policy.task), target[None]) + 1):
         action, counters = policy.predict(observation, counters)
         observation, _, optimal, truncated, info = env.step(action)
         if optimal:
             return f"optimal after {step} steps"
-        if truncated or env.window_closed or _has_finished(policy, observation):
+        if truncated or env.window_closed:
+            ending = "left"
             break
-    return f"{'left' if truncated else 'over'} after {step} steps, accuracy {info['accuracy']:.3f}"
+        if _has_finished(policy, observation, step):
+            ending = "finished"
+            break
+    score = DRAWINGS[policy.draws].note if policy.draws in DRAWINGS else f"accuracy {info['accuracy']:.3f}"
+    return f"{ending} after {step} steps, {score}"
 
 
 @torch.no_grad()
-def _has_finished(policy: Policy, observation: Observation) -> bool:
+def _has_finished(policy: Policy, observation: Observation, step: int) -> bool:
     maze, state = (torch.from_numpy(observation[key][None]) for key in ("maze", "state"))
-    return bool(has_finished(policy, maze, state)[0])
+    return bool(policy.finished(maze, state, step)[0])
 
 
 def _check_screen() -> None:

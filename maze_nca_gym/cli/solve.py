@@ -17,15 +17,16 @@ PICTURES = ("gif", "png")
 """Suffixes of the pictures that there may be of an episode."""
 
 _N = arg(help_behavior_hint=f"(default: {DEFAULT_N}, or all of --levels)")
-_STEPS = arg(help_behavior_hint="(default: enough for the policy)")
+_STEPS = arg(help_behavior_hint="(default: as many as the policy needs, or else the environment's limit)")
 _INDEX = arg(metavar="INDEX", help_behavior_hint="(default: the one with the longest solution)")
 
 
 @dataclass(frozen=True)
 class Solve:
-    """Run a policy on many levels; print and save its scores, and a picture of one episode.
+    """Run a policy on many levels, each until it is solved; print and save how many, and a picture of one episode.
 
-    The exit code is 1 if an exact policy leaves a level unsolved.
+    A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
+    The exit code is 1 if an exact policy finishes without a solution.
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from maze_nca_gym.agents import Policy, find_policy, load
-from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit
+from maze_nca_gym.agents import Policy, load
+from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.agents.iterations import check_steps
+from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit, warn_without_border
 from maze_nca_gym.cli.messages import JobError, complain
 from maze_nca_gym.cli.output import percent, print_facts, progress_bar, versions, write_json
 from maze_nca_gym.cli.picture import draw_episode
@@ -40,7 +44,7 @@ def solve(command: Solve) -> int:
     _print(command, job, results)
     _save(command, results)
     _draw(command, job, outcome)
-    return _verdict(command, outcome)
+    return _verdict(command, job, outcome)
 
 
 def _prepare(command: Solve) -> _Job:
@@ -48,16 +52,19 @@ def _prepare(command: Solve) -> _Job:
     task = find_task(policy.task)
     levels = command.source.load_or_generate(command.n, DEFAULT_N, command.seed, task.has_endpoints)
     levels = LevelSet(task.prepare(levels.tiles), levels.config)
-    n_steps = step_limit(policy, task, *levels.tiles.shape[1:]) if command.steps is None else command.steps
-    return _Job(policy, task, levels, n_steps, _shown_level(command.picture_level, task, levels))
+    targets = task.solve_all(levels.tiles)
+    n_steps = step_limit(policy, task, targets) if command.steps is None else command.steps
+    check_steps(policy, n_steps)
+    warn_without_border(policy, command.policy, levels.tiles)
+    return _Job(policy, task, levels, n_steps, _shown_level(command.picture_level, targets))
 
 
-def _shown_level(index: int | None, task: Task, levels: LevelSet) -> int:
+def _shown_level(index: int | None, targets: NDArray[np.bool_]) -> int:
     """The place of the level in the picture; by default the first of those with the longest solution."""
     if index is None:
-        return int(task.solve_all(levels.tiles).sum(axis=(1, 2)).argmax())
-    if index >= len(levels):
-        raise ValueError(f"--picture-level must be at most {len(levels) - 1}, got {index}")
+        return int(targets.sum(axis=(1, 2)).argmax())
+    if index >= len(targets):
+        raise ValueError(f"--picture-level must be at most {len(targets) - 1}, got {index}")
     return index
 
 
@@ -88,14 +95,13 @@ def _results(command: Solve, job: _Job, outcome: Outcome, seconds: float) -> dic
 
 
 def _metrics(outcome: Outcome) -> dict[str, Any]:
-    """Means over all levels; the steps are those of optimally solved levels, None where there are none."""
-    scores = outcome.scores
-    steps = outcome.steps[scores.optimal]
+    """What became of all levels; the steps are those of solved levels, None where there are none."""
+    steps = outcome.steps[outcome.solved]
     return {
         "n_levels": len(outcome.steps),
-        "accuracy": float(scores.accuracy.mean()),
-        "complete": float(scores.complete.mean()),
-        "optimal": float(scores.optimal.mean()),
+        "solved": float(outcome.solved.mean()),
+        "stopped_at_limit": int(outcome.limited.sum()),
+        "finished_unsolved": int((~outcome.solved & ~outcome.limited).sum()),
         "mean_steps": float(steps.mean()) if len(steps) else None,
         "max_steps": int(steps.max()) if len(steps) else None,
     }
@@ -104,15 +110,18 @@ def _metrics(outcome: Outcome) -> dict[str, Any]:
 def _print(command: Solve, job: _Job, results: dict[str, Any]) -> None:
     metrics, timing = results["metrics"], results["timing"]
     steps = f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
+    limited, unsolved = metrics["stopped_at_limit"], metrics["finished_unsolved"]
+    note = {"drawing": DRAWINGS[job.policy.draws].note} if job.policy.draws in DRAWINGS else {}
     print_facts(
         {
             "policy": command.policy,
+            **note,
             "levels": command.source.describe(job.levels),
             "number of levels": f"{metrics['n_levels']:,}",
-            "accuracy": f"{metrics['accuracy']:.4f}",
-            "complete": percent(metrics["complete"]),
-            "optimal": percent(metrics["optimal"]),
-            "steps until optimal": steps,
+            f"solved within {job.n_steps:,} iterations": percent(metrics["solved"]),
+            "iterations until solved": steps,
+            **({"stopped at the limit": f"{limited:,} levels, after {job.n_steps:,} iterations"} if limited else {}),
+            **({"finished without a solution": f"{unsolved:,} levels"} if unsolved else {}),
             "speed": f"{timing['levels_per_second']:,.0f} levels/s ({timing['seconds']:.1f} s on {command.device})",
         }
     )
@@ -136,13 +145,19 @@ def _draw(command: Solve, job: _Job, outcome: Outcome) -> None:
     print(f"picture: {path}")
 
 
-def _verdict(command: Solve, outcome: Outcome) -> int:
-    """1 if an exact policy was not, else 0."""
-    n_wrong = int((~outcome.scores.optimal).sum())
-    if not n_wrong or not find_policy(command.policy).exact:
+def _verdict(command: Solve, job: _Job, outcome: Outcome) -> int:
+    """1 if an exact policy finished without a solution, else 0."""
+    if not job.policy.exact or outcome.solved.all():
         return 0
-    complain(
-        f"{n_wrong:,} of {len(outcome.steps):,} levels are not solved, though {command.policy} is exact; "
-        "was --steps too small?"
-    )
+    n_levels = len(outcome.steps)
+    if outcome.limited.any():
+        enough = step_limit(job.policy, job.task, job.task.solve_all(job.levels.tiles))
+        complain(
+            f"{outcome.limited.sum():,} of {n_levels:,} levels stopped at the limit of {job.n_steps:,} iterations "
+            f"(--steps); {command.policy} solves all of them within {enough:,}"
+        )
+    wrong = int((~outcome.solved & ~outcome.limited).sum())
+    if not wrong:
+        return 0
+    complain(f"{command.policy} is exact, yet finished without a solution on {wrong:,} of {n_levels:,} levels")
     return 1

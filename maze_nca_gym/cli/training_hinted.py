@@ -14,6 +14,7 @@ from maze_nca_gym.agents.hinting.automata import AUTOMATA
 from maze_nca_gym.agents.hinting.certificate import Certificate, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import learn
+from maze_nca_gym.agents.promises import Promises
 from maze_nca_gym.agents.training.loop import MODEL
 from maze_nca_gym.agents.training.metrics_file import MetricsFile
 from maze_nca_gym.agents.training.progress_line import duration
@@ -37,6 +38,7 @@ def train_hinted(command: TrainHinted, config: HintConfig) -> int:
     _make_folder(command)
     model, n_updates, seconds = _learn(command, config)
     certificate = certify(model, config.largest)
+    model.promises = Promises(exact=certificate.holds, bound=AUTOMATA[config.task, config.heals].bound)
     path = save_model(model, command.out / MODEL)
     write_json(command.out / DESCRIPTION, _describe(command, config, certificate))
     print_facts(

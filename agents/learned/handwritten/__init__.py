@@ -6,17 +6,22 @@ automata do with more: these weights are the proof, a start for fine-tuning, and
 
 from __future__ import annotations
 
+from ...promises import Promises, StepBound
 from ..nca import NCA
 from . import diameter, shortest_path
 
-_TABLES = {"shortest-path": (shortest_path.TABLE, False), "diameter": (diameter.TABLE, True)}
-"""Name -> weights, and whether they need the maximum over the map."""
+_TABLES = {
+    "shortest-path": (shortest_path.TABLE, False, StepBound(constant=2, per_move=2)),
+    "diameter": (diameter.TABLE, True, StepBound(constant=5, per_move=2, per_tile=9, per_move_and_tile=1)),
+}
+"""Name -> weights, whether they need the maximum over the map, and the iterations within which they have finished: for
+the diameter, L + 5 for each tile at most, 2 H (W + 1) <= 4 A where the scout is late, and 2 L + 5 for the last path."""
 NETWORKS = tuple(_TABLES)
 
 
 def network(name: str) -> NCA:
     """A network of `NETWORKS` by name, whose episodes have no last iteration."""
-    table, max_pool = _TABLES[name]
+    table, max_pool, bound = _TABLES[name]
     nca = NCA(
         n_tiles=len(table.inputs),
         n_channels=len(table.channels),
@@ -27,4 +32,5 @@ def network(name: str) -> NCA:
         channel_names=[channel.name.lower() for channel in table.channels],
     )
     nca.set_kernel(*table.convolution())
+    nca.promises = Promises(exact=True, bound=bound)
     return nca

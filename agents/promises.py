@@ -1,0 +1,95 @@
+"""What a policy states about itself: how long it needs, whether it is exact, what it draws, what mazes it needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StepBound:
+    """An upper bound of the iterations that a policy needs on a maze.
+
+    With L moves on the solution and A tiles on the map, walls included, the bound is
+    constant + per_move L + per_tile A + per_move_and_tile L A.
+
+    Raises:
+        ValueError: a number that is negative or not finite, or all of them 0.
+    """
+
+    constant: float = 0
+    per_move: float = 0
+    per_tile: float = 0
+    per_move_and_tile: float = 0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise ValueError(f"{name} of a bound must be a number of at least 0, got {value!r}")
+        if not any(asdict(self).values()):
+            raise ValueError("a bound must not be 0 on every maze")
+
+    def __call__(self, n_tiles: int, n_moves: int) -> int:
+        """Return the bound for A = `n_tiles` and L = `n_moves`, rounded up."""
+        linear = self.constant + self.per_move * n_moves + self.per_tile * n_tiles
+        return math.ceil(linear + self.per_move_and_tile * n_moves * n_tiles)
+
+    def __str__(self) -> str:
+        terms = ((self.per_move_and_tile, " L A"), (self.per_move, " L"), (self.per_tile, " A"), (self.constant, ""))
+        return " + ".join(f"{factor:g}{of}" for factor, of in terms if factor)
+
+
+@dataclass(frozen=True)
+class Promises:
+    """Statements about a policy's weights, which its model file and its card store.
+
+    Attributes:
+        exact: whether it finds an optimal path on every maze, so that anything else is an error.
+        bound: the iterations within which it has finished; None if nothing is known.
+        n_iterations: the iterations that it is meant to run for on levels of inner size 16; None for the usual number.
+        needs_border: whether it fails on mazes without a wall around them.
+
+    Raises:
+        ValueError: a value of the wrong type or out of range.
+    """
+
+    exact: bool = False
+    bound: StepBound | None = None
+    n_iterations: int | None = None
+    needs_border: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("exact", "needs_border"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        number = self.n_iterations
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 2**20):
+            raise ValueError(f"n_iterations must be from 1 to {2**20:,} or None, got {number!r}")
+        if self.exact and self.bound is None:
+            raise ValueError("an exact policy must state a bound of its iterations")
+
+    @classmethod
+    def from_json(cls, content: Any) -> Promises:
+        """Read what `to_json` returned; what is missing has its default.
+
+        Raises:
+            ValueError: unknown names, or values of the wrong type or out of range.
+        """
+        known = {field.name for field in fields(cls)}
+        if not isinstance(content, Mapping) or not content.keys() <= known:
+            raise ValueError(f"promises must be a table of {', '.join(sorted(known))}, got {content!r}")
+        bound = content.get("bound")
+        return cls(**{**content, "bound": None if bound is None else _read_bound(bound)})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-serialisable table."""
+        return asdict(self)
+
+
+def _read_bound(content: Any) -> StepBound:
+    known = {field.name for field in fields(StepBound)}
+    if not isinstance(content, Mapping) or not content.keys() <= known:
+        raise ValueError(f"a bound must be a table of {', '.join(sorted(known))}, got {content!r}")
+    return StepBound(**content)

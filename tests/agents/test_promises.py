@@ -1,0 +1,182 @@
+"""What policies state about themselves: bounds, exactness, drawings; and that it is true."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from oracles import optimal_shortest_paths
+from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
+
+from maze_nca_gym import solvers
+from maze_nca_gym.agents import list_policies, load, rollout
+from maze_nca_gym.agents.drawings import all_shortest_paths, reachable
+from maze_nca_gym.agents.evaluation import test_levels
+from maze_nca_gym.agents.hinting.automata import AUTOMATA
+from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.pretrained import cards, load_pretrained
+from maze_nca_gym.agents.promises import Promises, StepBound
+from maze_nca_gym.agents.training.config import TrainingConfig
+from maze_nca_gym.agents.weights import load_model, save_model
+from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.generation import GENERATORS, generate
+from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.scoring import score
+
+EXACT = [name for name, info in list_policies().items() if info.exact]
+PATHS = [name for name in EXACT if load(name).draws == "path"]
+
+
+class TestStepBound:
+    def test_its_terms(self):
+        bound = StepBound(constant=3, per_move=2, per_tile=0.5, per_move_and_tile=1)
+        assert bound(n_tiles=7, n_moves=4) == 3 + 8 + 3.5 + 28 + 0.5
+        assert str(bound) == "1 L A + 2 L + 0.5 A + 3"
+
+    @pytest.mark.parametrize("values", [{"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {}])
+    def test_what_is_refused(self, values):
+        with pytest.raises(ValueError, match="bound"):
+            StepBound(**values)
+
+    def test_without_a_length_any_is_reckoned_with(self):
+        policy = load("nca-shortest-path-compiled")
+        assert policy.max_steps(5, 6) == 2 * 29 + 2
+        assert policy.max_steps(5, 6, n_moves=10) == 22
+        assert load("nca-shortest-path").max_steps(5, 6) is None
+
+
+class TestPromises:
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"exact": 1}, "exact must be true or false"),
+            ({"exact": True}, "must state a bound"),
+            ({"n_iterations": 0}, "n_iterations must be from 1"),
+            ({"n_iterations": True}, "n_iterations must be from 1"),
+            ({"needs_border": "yes"}, "needs_border must be true or false"),
+        ],
+    )
+    def test_what_is_refused(self, values, message):
+        with pytest.raises(ValueError, match=message):
+            Promises(**values)
+
+    @pytest.mark.parametrize("content", [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}])
+    def test_what_is_refused_from_a_file(self, content):
+        with pytest.raises(ValueError, match="must be a table of"):
+            Promises.from_json(content)
+
+    def test_a_model_file_keeps_them(self, tmp_path):
+        model = NCA(4, 6)
+        model.promises = Promises(True, StepBound(per_move=2, constant=7), 33, True)
+        assert load_model(save_model(model, tmp_path / "model")).promises == model.promises
+
+    def test_a_file_without_them_promises_nothing(self, tmp_path, monkeypatch):
+        from maze_nca_gym.agents import weights
+
+        def save_as_before(path, kind, description, tensors, *, write=weights.save_tensors):
+            description.pop(weights.PROMISES)
+            write(path, kind, description, tensors)
+
+        monkeypatch.setattr(weights, "save_tensors", save_as_before)
+        assert load_model(save_model(NCA(4, 6), tmp_path / "model")).promises == Promises()
+
+    @pytest.mark.parametrize("name", cards())
+    def test_cards_agree_with_the_files(self, name):
+        card, model = cards()[name], load_pretrained(name)
+        assert card["promises"] == model.promises.to_json()
+        assert card["exact"] == model.exact == list_policies()[name].exact
+        assert json.loads(json.dumps(card)) == card
+
+    @pytest.mark.parametrize("name", [name for name, card in cards().items() if "configuration" in card])
+    def test_the_present_code_reads_the_configuration_of_a_card(self, name):
+        values = cards()[name]["configuration"]
+        if "heals" in values:
+            assert HintConfig.from_json(values).to_json() == values
+            return
+        config = TrainingConfig.from_json(values)
+        assert config.to_json() == values
+        model = load(name)
+        assert (config.task, config.n_channels) == (model.task, model.n_channels)
+        assert config.make_model().n_weights == model.n_weights
+
+
+class TestExact:
+    """Whoever says so solves all levels within the bound, and has come to rest then."""
+
+    @pytest.mark.parametrize("name", PATHS)
+    @pytest.mark.parametrize("generator", GENERATORS)
+    @pytest.mark.parametrize("border", [True, False])
+    def test_within_the_bound(self, name, generator, border):
+        policy, task = load(name), find_task(load(name).task)
+        options = {"endpoints": task.has_endpoints, "border": border}
+        tiles = generate(np.random.default_rng(3), 4, (5, 8), generator, **options)
+        target = task.solve_all(tiles)
+        n_steps = policy.max_steps(*tiles.shape[1:], int(target.sum(axis=(1, 2)).max()) - 1)
+        maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
+        with torch.no_grad():
+            state = rollout(policy, maze, n_steps)
+            assert score(tiles, state[:, 0].numpy(), target).complete.all()
+            assert score(tiles, rollout(policy, maze, 7, state)[:, 0].numpy(), target).complete.all()
+
+    @pytest.mark.parametrize(("task", "heals"), AUTOMATA)
+    @pytest.mark.parametrize(
+        "drawing", ["S", "S.T", "S..\n##.\nT..", "S....\n.....\n....T", "S#T", "S.#..\n#####\n..#.T"]
+    )
+    def test_automata_rest_within_their_bounds(self, task, heals, drawing):
+        automaton, tiles = AUTOMATA[task, heals], parse(drawing)[None]
+        if task == "diameter":
+            tiles = np.minimum(tiles, 1) * (tiles == 1)
+        elif "T" not in drawing:
+            return
+        length = int(find_task(task).solve(tiles).sum())
+        n_steps = sum(1 for _ in automaton.trace(tiles)) - 1
+        assert n_steps <= automaton.bound(tiles[0].size, max(0, length - 1)) + 2 * tiles[0].size * (length == 0)
+
+
+class TestFinished:
+    maze = torch.from_numpy(one_hot(test_levels("random", 8, "shortest-path", 3).tiles))
+
+    def finished_after(self, policy, n_steps):
+        return policy.finished(self.maze, rollout(policy, self.maze, n_steps), n_steps).tolist()
+
+    def test_at_rest(self):
+        assert self.finished_after(Oracle(), 1) == [True] * 3
+        assert self.finished_after(Freezes(), 1) == [True] * 3
+
+    def test_states_that_move_or_paths_that_flip_have_not_finished(self):
+        assert self.finished_after(Counts(), 40) == [False] * 3
+        assert self.finished_after(Flips(), 40) == [False] * 3
+        assert self.finished_after(Dies(), 10) == [False] * 3
+        assert self.finished_after(Dies(), 22) == [True] * 3
+
+    def test_an_episode_with_a_last_iteration_may_rest_after_it(self):
+        model = NCA(4, 3, n_layers=5)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.zero_()
+        assert self.finished_after(model, 3) == [False] * 3
+        assert self.finished_after(model, 5) == [True] * 3
+
+    def test_rounding_does_not_keep_what_is_proven_from_finishing(self):
+        policy = load("nca-shortest-path-hinted")
+        enough = policy.max_steps(10, 10, 40)
+        assert self.finished_after(policy, 2) == [False] * 3
+        assert self.finished_after(policy, enough) == [True] * 3
+        policy.promises = Promises()
+        assert self.finished_after(policy, enough) == [False] * 3
+
+
+class TestDrawings:
+    def test_all_shortest_paths(self):
+        tiles = test_levels("sparse", 8, "shortest-path", 40).tiles
+        for level, found in zip(tiles, all_shortest_paths(tiles), strict=True):
+            places = {place for path in optimal_shortest_paths(level) for place in path}
+            assert {tuple(place) for place in np.argwhere(found).tolist()} == places
+
+    def test_reachable(self):
+        tiles = parse("S.#.\n.T#.")[None]
+        assert reachable(tiles).astype(int).tolist() == [[[1, 1, 0, 0], [1, 1, 0, 0]]]
+        assert (solvers.shortest_path(tiles) <= reachable(tiles)).all()
