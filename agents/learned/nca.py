@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from ..policy import Policy
 from .arguments import TASK_OF_TILES, check_ceiling, check_count, check_flags, check_shape, names_of_channels
+from .precision import computing_dtype, convolve_exactly, is_low
 
 Activation: TypeAlias = Callable[[Tensor], Tensor]
 """Elementwise, any shape; its values are those of a ReLU, its derivative may differ (`surrogate`)."""
@@ -33,6 +34,9 @@ class NCA(Policy):
     so that the loss sees by how much a path tile falls short. An episode that runs on takes the negative values which
     that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU. With a
     `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow for ever.
+
+    An `exact` network refuses dtypes in which it would not be exact, autocast to them included. Where float32 sums are
+    not certain, as on a GPU, it convolves in float64 (`precision`).
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
@@ -185,7 +189,8 @@ class NCA(Policy):
         """One iteration.
 
         Raises:
-            ValueError: weights are not shared, and there are none for this step.
+            ValueError: weights are not shared, and there are none for this step; or the network is exact, but not in
+                the dtype of the state or of autocast.
         """
         return self.advance(self.share(maze, step), state, step)
 
@@ -207,18 +212,47 @@ class NCA(Policy):
         Where it is the same at every step, compute it once a rollout and call `advance`, and the states are the same
         to the bit.
         """
+        self.check_precision(maze)
         bias = self._of_layer(self.biases, step).to(maze.dtype)
         if step and not self.skip_connections:
             return bias[:, None, None]
         kernel = self.kernel(step)[:, : self.n_tiles].to(maze.dtype)
-        return F.conv2d(maze, kernel, bias, padding=self.kernel_size // 2)
+        return self._convolve(maze, kernel, bias)
 
     def advance(self, share: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """The next state, from the maze's `share` and the (B, C, H, W) state."""
+        self.check_precision(state)
         kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
-        convolved = F.conv2d(state.clamp(min=0), kernel, padding=self.kernel_size // 2)
+        convolved = self._convolve(state.clamp(min=0), kernel)
         convolved = (convolved + share).to(state.dtype)  # under autocast a convolution returns another dtype
         return self.bounded(convolved, self.n_layers is None or step != self.n_layers - 1)
+
+    def _convolve(self, values: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
+        padding = self.kernel_size // 2
+        if self.exact:
+            return convolve_exactly(values, kernel, bias, padding)
+        return F.conv2d(values, kernel, bias, padding=padding)
+
+    def check_precision(self, values: Tensor) -> None:
+        """Check that (B, ..., H, W) mazes or states are of a dtype in which an exact network stays so.
+
+        Raises:
+            ValueError: the network is exact, but not in their dtype, nor in that of autocast or of the weights.
+        """
+        if not self.exact:
+            return
+        for dtype in (computing_dtype(values), self.weights[0].dtype):
+            if is_low(dtype) and not self._stays_exact(dtype, values.shape[-2] * values.shape[-1]):
+                raise ValueError(
+                    f"this network is exact in float32, and {dtype} rounds too much on mazes of {values.shape[-2]} x "
+                    f"{values.shape[-1]} tiles; give it float32 weights, mazes and states, outside of autocast"
+                )
+
+    def _stays_exact(self, dtype: torch.dtype, n_tiles: int) -> bool:
+        """Whether it holds small integers, as the networks written by hand do."""
+        from .handwritten import stays_exact  # here, because it imports this module
+
+        return stays_exact(self, dtype, n_tiles)
 
     def bounded(self, convolved: Tensor, below: bool = True) -> Tensor:
         """What an iteration leaves of its (B, C, H, W) convolution; negative numbers too, where not `below`."""

@@ -35,7 +35,12 @@ class SparseNCA(Policy):
         self._taps = taps(model.kernel().detach(), model.biases[0].detach())
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """One iteration."""
+        """One iteration.
+
+        Raises:
+            ValueError: as `NCA.update`.
+        """
+        self._model.check_precision(state)
         return self._model.bounded(convolve(maze, state.clamp(min=0), self._taps))
 
 

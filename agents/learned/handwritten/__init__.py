@@ -6,6 +6,10 @@ automata do with more: these weights are the proof, a start for fine-tuning, and
 
 from __future__ import annotations
 
+from functools import cache
+
+import torch
+
 from ...promises import Promises, StepBound
 from ..nca import NCA
 from . import diameter, shortest_path
@@ -34,3 +38,25 @@ def network(name: str) -> NCA:
     nca.set_kernel(*table.convolution())
     nca.promises = Promises(exact=True, bound=bound)
     return nca
+
+
+def stays_exact(model: NCA, dtype: torch.dtype, n_tiles: int) -> bool:
+    """Return whether a network has the weights of one of `NETWORKS`, and counts exactly in a dtype on so many tiles.
+
+    The shortest path holds multiples of 1/2 whose sums stay below 128: 8 significant bits are enough, as bfloat16 has.
+    The diameter counts to the number of free tiles at most.
+    """
+    name = next((name for name in NETWORKS if _is_of(model, name)), None)
+    return name == "shortest-path" or (name == "diameter" and n_tiles <= 2 / torch.finfo(dtype).eps)
+
+
+def _is_of(model: NCA, name: str) -> bool:
+    weight, bias = _weights(name)
+    own = model.weights[0].detach().to("cpu", torch.float32), model.biases[0].detach().to("cpu", torch.float32)
+    return len(model.weights) == 1 and torch.equal(own[0], weight) and torch.equal(own[1], bias)
+
+
+@cache
+def _weights(name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    model = network(name)
+    return model.weights[0].detach(), model.biases[0].detach()

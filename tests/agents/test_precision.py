@@ -1,0 +1,133 @@
+"""In which dtypes exact networks run, and how they convolve."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from maze_samples import sample
+from torch.nn import functional as F
+
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.agents.learned.sparse import SparseNCA
+from maze_nca_gym.agents.promises import Promises, StepBound
+from maze_nca_gym.levels import clear_endpoints, one_hot
+
+
+def mazes(n_tiles, n=3, height=6, width=7):
+    tiles = sample(np.random.default_rng(0), "loops", n, height, width)
+    return torch.from_numpy(one_hot(tiles if n_tiles == 4 else clear_endpoints(tiles), n_tiles))
+
+
+HINTED = ("nca-shortest-path-hinted", "nca-shortest-path-healing-hinted", "nca-diameter-hinted")
+"""Proven in float32."""
+
+
+@pytest.fixture(params=HINTED)
+def proven(request):
+    """An exact policy with weights that are no integers."""
+    policy = load(request.param)
+    assert policy.exact
+    return policy
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_proven_networks_refuse_low_precision(proven, dtype):
+    maze = mazes(proven.n_tiles).to(dtype)
+    state = torch.zeros(len(maze), proven.n_channels, *maze.shape[2:], dtype=dtype)
+    for run in (proven, SparseNCA(proven)):
+        with pytest.raises(ValueError, match=rf"exact in float32, and {dtype} .* give it float32 weights, mazes and"):
+            run(maze, state)
+    with pytest.raises(ValueError, match=f"{dtype}"):
+        unroll(proven, maze, 2, [2])
+    with pytest.raises(ValueError, match=f"{dtype}"):
+        proven.to(dtype)(maze.float(), state.float())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_proven_networks_refuse_autocast(proven, dtype):
+    maze = mazes(proven.n_tiles)
+    with torch.autocast("cpu", dtype):
+        for run in (rollout, lambda *arguments: unroll(*arguments, [2])):
+            with pytest.raises(ValueError, match=f"{dtype}.*outside of autocast"):
+                run(proven, maze, 2)
+        assert rollout(proven, maze.double(), 2).dtype == torch.float64, "autocast leaves float64 alone"
+
+
+def test_proven_networks_run_in_float32_and_float64(proven):
+    maze = mazes(proven.n_tiles)
+    states = rollout(proven, maze, 9), rollout(proven, maze.double(), 9).float()
+    torch.testing.assert_close(*states, rtol=1e-4, atol=1e-4)
+
+
+def test_networks_of_integers_may_be_less_precise():
+    path, diameter = (NCA.from_handcoded(name) for name in ("shortest-path", "diameter"))
+    assert path.exact
+    assert diameter.exact
+    maze = mazes(4)
+    expected = rollout(path, maze, 20)
+    assert torch.equal(rollout(path, maze.bfloat16(), 20).float(), expected)
+    for dtype in (torch.bfloat16, torch.float16):
+        with torch.autocast("cpu", dtype):
+            assert torch.equal(rollout(path, maze, 20), expected)
+    with torch.no_grad():
+        path.weights[0][0, 0] += 1e-3
+    with pytest.raises(ValueError, match="bfloat16"):
+        rollout(path, maze.bfloat16(), 1)
+    rollout(diameter, torch.zeros(1, 2, 16, 16, dtype=torch.bfloat16), 1)
+    with pytest.raises(ValueError, match="bfloat16 rounds too much on mazes of 16 x 17 tiles"):
+        rollout(diameter, torch.zeros(1, 2, 16, 17, dtype=torch.bfloat16), 1)
+    with torch.autocast("cpu", torch.float16):  # it has three bits more
+        rollout(diameter, torch.zeros(1, 2, 16, 17), 1)
+
+
+@pytest.fixture
+def convolved(monkeypatch):
+    """The dtypes of all convolutions from here on."""
+    seen, convolve = [], F.conv2d
+
+    def watched(values, *others, **more):
+        seen.append(values.dtype)
+        return convolve(values, *others, **more)
+
+    monkeypatch.setattr(F, "conv2d", watched)
+    return seen
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, convolved):
+    """On a GPU; here on the device that stands for any other than the CPU."""
+    policy = NCA(4, 5).to("meta")
+    policy.promises = Promises(exact, StepBound(constant=1))
+    state = policy(torch.zeros(1, 4, 3, 3, device="meta"), torch.zeros(1, 5, 3, 3, device="meta"))
+    assert state.dtype == torch.float32
+    assert convolved == [torch.float64 if exact else torch.float32] * 2
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_setting_that_rounds_on_the_cpu_leaves_exact_networks_alone(exact, convolved, monkeypatch):
+    policy, maze = NCA(4, 5), mazes(4)
+    state = torch.rand(3, 5, *maze.shape[2:])
+    policy.promises = Promises(exact, StepBound(constant=1))
+    expected = policy(maze, state)
+    assert set(convolved) == {torch.float32}
+    convolved.clear()
+    monkeypatch.setattr(torch.backends.mkldnn, "conv", SimpleNamespace(fp32_precision="bf16"), raising=False)
+    torch.testing.assert_close(policy(maze, state), expected)
+    assert set(convolved) == {torch.float64 if exact else torch.float32}
+
+
+@pytest.mark.gpu
+def test_proven_networks_ignore_tf32_on_a_gpu(proven, monkeypatch):
+    """TF32 is on; states differ from those of the CPU by rounding in float32 alone."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    maze = mazes(proven.n_tiles)
+    with torch.no_grad():
+        expected = rollout(proven, maze, 40)
+        proven.cuda()
+        states = rollout(proven, maze.cuda(), 40).cpu()
+    torch.testing.assert_close(states, expected, rtol=1e-4, atol=1e-4)
