@@ -1,0 +1,297 @@
+"""The watched automata on all small mazes: the tiles that occur are declared, the path is right, and in time.
+
+The certificates of networks rest on what `worlds` declares. Here nothing is drawn at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from maze_nca_gym.agents.hinting.diameter import DIAMETER
+from maze_nca_gym.agents.hinting.diameter import S as D
+from maze_nca_gym.agents.hinting.healing import FOUND, HEALING
+from maze_nca_gym.agents.hinting.healing import S as H
+from maze_nca_gym.agents.hinting.patches import KIND_BITS, mask_of, tile_codes
+from maze_nca_gym.agents.hinting.shortest_path import NEAR, SHORTEST_PATH, Signal
+from maze_nca_gym.agents.promises import StepBound
+from maze_nca_gym.levels import Tile
+from maze_nca_gym.solvers import diameter, shortest_path
+
+BATCH = 4096
+LARGEST_TABLE = 1 << 24
+ALARMS = (*FOUND, H.ALARM, H.RESET)
+
+
+def shapes(*largest):
+    """All (height, width) with up to as many rows and columns, either way round."""
+    sizes = {(h, w) for rows, cols in largest for h in range(1, rows + 1) for w in range(1, cols + 1)}
+    return sorted(sizes | {(w, h) for h, w in sizes})
+
+
+def walls(n: int) -> np.ndarray:
+    """(2**n, n) all maps of n tiles, each empty or a wall."""
+    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.uint8)
+
+
+def mazes_with_ends(height, width):
+    """Every maze of this shape with one source and one target."""
+    n = height * width
+    for source, target in permutations(range(n), 2):
+        tiles = np.insert(walls(n - 2), [min(source, target), max(source, target) - 1], 0, axis=1)
+        tiles[:, source], tiles[:, target] = Tile.SOURCE, Tile.TARGET
+        yield tiles.reshape(-1, height, width)
+
+
+def all_with_ends(height, width):
+    """(N, H, W) every maze of this shape with one source and one target."""
+    return np.concatenate(list(mazes_with_ends(height, width)))
+
+
+def mazes_without_ends(height, width):
+    """Every maze of this shape without source and target."""
+    yield walls(height * width).reshape(-1, height, width)
+
+
+def batches(make, *largest) -> Iterator[np.ndarray]:
+    """All mazes of some shapes, in (N, H, W) batches of one shape each."""
+    for shape in shapes(*largest):
+        tiles = np.concatenate([np.empty((0, *shape), np.uint8), *make(*shape)])
+        yield from np.split(tiles, range(BATCH, len(tiles), BATCH))
+
+
+class Seen:
+    """The tiles that occur, as codes; and a check that signals that are the same everywhere are so."""
+
+    def __init__(self, automaton):
+        self.automaton, self.codes = automaton, set()
+        self._everywhere = mask_of(automaton.everywhere)
+        n_codes = 1 << KIND_BITS + len(automaton.signals)
+        self._table = np.zeros(n_codes, np.bool_) if n_codes <= LARGEST_TABLE else None
+
+    def add(self, tiles, signals):
+        codes = tile_codes(self.automaton, tiles, signals)
+        everywhere = codes & self._everywhere
+        assert (everywhere == everywhere[:, :1, :1]).all()
+        if self._table is None:
+            self.codes.update(np.unique(codes).tolist())
+        else:  # faster than to sort
+            self._table[codes] = True
+
+    def close(self):
+        """Note what the table holds."""
+        if self._table is not None:
+            self.codes.update(np.flatnonzero(self._table).tolist())
+
+    @property
+    def undeclared(self):
+        """Those that are of no world. A map has one world: the signals that are the same everywhere tell which."""
+        return {code for code in self.codes if not any(_allows(world, code) for world in self.automaton.worlds)}
+
+
+def _allows(world, code):
+    components = world[Tile((code & (1 << KIND_BITS) - 1) - 1)]
+    return all(code & mask_of(part.signals) in map(mask_of, part.states) for part in components)
+
+
+def declared(automaton):
+    """Codes of all tiles of the one world of an automaton with one component a kind."""
+    (world,) = automaton.worlds
+    return {kind + 1 | mask_of(state) for kind, (component,) in world.items() for state in component.states}
+
+
+def run(automaton, tiles, seen):
+    """The paths that an automaton ends with, and the iterations after which they stay so; all tiles are seen."""
+    n_iterations, before = np.zeros(len(tiles), np.int64), np.zeros(tiles.shape, np.bool_)
+    for iteration, signals in enumerate(automaton.trace(tiles)):
+        seen.add(tiles, signals)
+        n_iterations[(signals[:, 0] != before).any(axis=(1, 2))] = iteration
+        before = signals[:, 0]
+    return before, n_iterations
+
+
+def run_all(automaton, solve, mazes):
+    """The tiles seen on all mazes, and the number of mazes; each path must be a solver's, in time."""
+    seen, n_mazes = Seen(automaton), 0
+    for tiles in mazes:
+        paths, n_iterations = run(automaton, tiles, seen)
+        np.testing.assert_array_equal(paths, solve(tiles))
+        moves = np.maximum(paths.sum(axis=(1, 2)) - 1, 0)
+        for n_moves in np.unique(moves).tolist():
+            assert n_iterations[moves == n_moves].max() <= automaton.bound(tiles[0].size, n_moves)
+        n_mazes += len(tiles)
+    seen.close()
+    assert not seen.undeclared
+    return seen, n_mazes
+
+
+def broken(automaton, signal, rule):
+    """The automaton with another rule for a signal."""
+    return replace(automaton, rules={**automaton.rules, signal: rule})
+
+
+def poorer(automaton, kind, *state):
+    """The automaton, declared without a state of the first component of a kind of tile."""
+
+    def without(world):
+        first, *others = world[kind]
+        states = tuple(declared for declared in first.states if declared != set(state))
+        return {**world, kind: (replace(first, states=states), *others)}
+
+    return replace(automaton, worlds=tuple(map(without, automaton.worlds)))
+
+
+SMALL = [
+    pytest.param((2, 3), 1_036, id="2x3"),
+    pytest.param((3, 4), 287_852, id="3x4", marks=pytest.mark.slow),
+]
+
+
+class TestShortestPath:
+    @pytest.mark.parametrize(("largest", "n_mazes"), SMALL)
+    def test_path_and_tiles_are_right_on_every_maze(self, largest, n_mazes):
+        _, n_seen = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, largest))
+        assert n_seen == n_mazes
+
+    @pytest.mark.slow
+    def test_every_declared_tile_occurs(self):
+        """So none of the 75 could be left out; three rows of five tiles are the smallest maps that show them all."""
+        seen, n_mazes = run_all(SHORTEST_PATH, shortest_path, batches(mazes_with_ends, (3, 5)))
+        assert n_mazes == 3_774_892
+        assert seen.codes == declared(SHORTEST_PATH)
+        assert len(seen.codes) == 75
+
+    @pytest.mark.parametrize(
+        "automaton",
+        [
+            broken(SHORTEST_PATH, NEAR[0], SHORTEST_PATH.rules[NEAR[2]]),
+            broken(SHORTEST_PATH, Signal.ENTER_L, lambda see: SHORTEST_PATH.rules[Signal.ENTER_R](see)),
+            broken(SHORTEST_PATH, Signal.PATH, lambda see: SHORTEST_PATH.rules[Signal.PATH](see) | see(Signal.FLOOD)),
+            poorer(SHORTEST_PATH, Tile.EMPTY, Signal.FLOOD, NEAR[1]),
+            poorer(SHORTEST_PATH, Tile.TARGET, Signal.FLOOD),
+            replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2)),
+        ],
+        ids=["up is down", "left is right", "all is path", "fewer empty tiles", "fewer targets", "too soon"],
+    )
+    def test_a_wrong_automaton_fails(self, automaton):
+        with pytest.raises(AssertionError):
+            run_all(automaton, shortest_path, batches(mazes_with_ends, (2, 3)))
+
+
+class TestDiameter:
+    @pytest.mark.parametrize(
+        ("largest", "n_mazes"),
+        [
+            pytest.param((2, 3), 170, id="2x3"),
+            pytest.param((3, 3), 682, id="3x3"),
+            pytest.param((3, 4), 9_418, id="3x4", marks=pytest.mark.slow),
+        ],
+    )
+    def test_path_and_tiles_are_right_on_every_maze(self, largest, n_mazes):
+        _, n_seen = run_all(DIAMETER, diameter, batches(mazes_without_ends, largest))
+        assert n_seen == n_mazes
+
+    def test_what_is_the_same_everywhere_tells_which_world_a_map_is_of(self):
+        told = {world[Tile.EMPTY][-1].states for world in DIAMETER.worlds}
+        assert len(told) == len(DIAMETER.worlds)
+        for world in DIAMETER.worlds:
+            (state,) = world[Tile.EMPTY][-1].states
+            assert all(parts[-1].signals == DIAMETER.everywhere for parts in world.values())
+            assert all(parts[-1].states == (state,) for parts in world.values())
+
+    @pytest.mark.parametrize(
+        "automaton",
+        [
+            broken(DIAMETER, D.BETTER, lambda see: DIAMETER.rules[D.BETTER](see) | see(D.OVER)),
+            broken(DIAMETER, D.SKIP, lambda see: DIAMETER.rules[D.SKIP](see) | see(D.A_WET)),
+            poorer(DIAMETER, Tile.EMPTY, D.PATH),
+            replace(DIAMETER, worlds=DIAMETER.worlds[:-1]),
+        ],
+        ids=["always better", "skips all that it met", "fewer paths", "a world less"],
+    )
+    def test_a_wrong_automaton_fails(self, automaton):
+        with pytest.raises(AssertionError):
+            run_all(automaton, diameter, batches(mazes_without_ends, (2, 3)))
+
+
+def distinct_states(states):
+    """Each of (N, S, H, W) states once."""
+    packed = np.packbits(states.reshape(len(states), -1), axis=1)
+    return states[np.unique(packed, axis=0, return_index=True)[1]]
+
+
+def pairs(tiles, states):
+    """Every maze with every state, in batches of (N, H, W) and (N, S, H, W)."""
+    for some in np.array_split(states, -(-len(states) * len(tiles) // (16 * BATCH))):
+        yield np.repeat(tiles, len(some), axis=0), np.tile(some, (len(tiles), 1, 1, 1))
+
+
+def recovers(tiles, states, automaton=HEALING):
+    """How many starts there are: every state under every maze comes to that maze's path; tiles are as declared."""
+    seen, n_starts = Seen(automaton), 0
+    for mazes, starts in pairs(tiles, states):
+        for signals in automaton.trace(mazes, starts):
+            seen.add(mazes, signals)
+        np.testing.assert_array_equal(signals[:, H.PATH], shortest_path(mazes))
+        n_starts += len(mazes)
+    seen.close()
+    assert not seen.undeclared
+    return n_starts
+
+
+def states_on_the_way(automaton, tiles):
+    """Each state once that mazes come through from a fresh start."""
+    return distinct_states(np.concatenate(list(automaton.trace(tiles))))
+
+
+def states_of_any_sequence(tiles):
+    """Each state once that comes of any sequence of mazes, another one at every iteration if need be."""
+    states = np.zeros((1, len(H), *tiles.shape[1:]), np.bool_)
+    while True:
+        after = [HEALING.step(*some) for some in pairs(tiles, states)]
+        grown = distinct_states(np.concatenate([states, *after]))
+        if len(grown) == len(states):
+            return states
+        states = grown
+
+
+class TestHealing:
+    @pytest.mark.parametrize(("largest", "n_mazes"), SMALL)
+    def test_path_and_tiles_are_right_on_every_maze_and_nothing_is_alarmed(self, largest, n_mazes):
+        seen, n_seen = run_all(HEALING, shortest_path, batches(mazes_with_ends, largest))
+        assert n_seen == n_mazes
+        assert not any(code & mask_of(ALARMS) for code in seen.codes)
+
+    @pytest.mark.parametrize(
+        ("shape", "n_starts"),
+        [
+            pytest.param((1, 4), 10_224, id="1x4"),
+            pytest.param((2, 2), 11_952, id="2x2"),
+            pytest.param((2, 3), 1_192_800, id="2x3", marks=pytest.mark.slow),
+        ],
+    )
+    def test_any_maze_may_become_any_other_at_any_iteration(self, shape, n_starts):
+        tiles = all_with_ends(*shape)
+        assert recovers(tiles, states_on_the_way(HEALING, tiles)) == n_starts
+
+    @pytest.mark.parametrize(
+        ("shape", "n_starts"),
+        [
+            pytest.param((1, 2), 92, id="1x2"),
+            pytest.param((1, 3), 174_048, id="1x3", marks=pytest.mark.slow),
+        ],
+    )
+    def test_after_any_sequence_of_mazes(self, shape, n_starts):
+        tiles = all_with_ends(*shape)
+        assert recovers(tiles, states_of_any_sequence(tiles)) == n_starts
+
+    @pytest.mark.parametrize("check", [H.OPENED, H.ORPHAN, H.RESET], ids=lambda check: check.name)
+    def test_without_a_check_it_fails(self, check):
+        tiles = all_with_ends(2, 2)
+        blind = broken(HEALING, check, lambda see: see(check) & ~see(check))
+        with pytest.raises(AssertionError):
+            recovers(tiles, states_on_the_way(blind, tiles), blind)
