@@ -1,11 +1,9 @@
 """A hand-coded automaton solves a maze exactly, one iteration a step."""
 
-import gymnasium as gym
-
-from maze_nca_gym.agents import load  # which registers the environments too
+from maze_nca_gym.agents import load
 
 policy = load("shortest-path-bfs")
-env = gym.make("MazeShortestPath-v0", size=16, generator="loops", n_channels=policy.n_channels, render_mode="ansi")
+env = policy.make_env(size=16, generator="loops", render_mode="ansi")
 observation, info = env.reset(seed=1)
 length = info["solution_length"]
 

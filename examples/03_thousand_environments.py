@@ -2,15 +2,14 @@
 
 import time
 
-import gymnasium as gym
 import numpy as np
 
-from maze_nca_gym.agents import load  # which registers the environments too
+from maze_nca_gym.agents import load
 
 N_ENVS, N_STEPS = 1024, 50
 
 policy = load("shortest-path-bfs")
-envs = gym.make_vec("MazeShortestPath-v0", num_envs=N_ENVS, n_channels=policy.n_channels)
+envs = policy.make_env(num_envs=N_ENVS)
 observation, info = envs.reset(seed=0)
 
 state, episode_start = None, np.ones(N_ENVS, bool)

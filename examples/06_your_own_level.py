@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import gymnasium as gym
-
-from maze_nca_gym.agents import load  # which registers the environments too
+from maze_nca_gym.agents import load
 from maze_nca_gym.levels import parse
 from maze_nca_gym.rendering import draw_level, save_png
 from maze_nca_gym.solvers import shortest_path
@@ -19,9 +17,8 @@ LEVEL = """
     .......#T
 """
 
-tiles = parse(LEVEL)
 policy = load("shortest-path-bfs")
-env = gym.make("MazeShortestPath-v0", levels=tiles, n_channels=policy.n_channels, render_mode="ansi")
+env = policy.make_env(levels=LEVEL, render_mode="ansi")
 observation, info = env.reset(seed=0)
 
 state, done = None, False
@@ -34,5 +31,6 @@ print(f"optimal: {info['optimal']}")
 env.close()
 
 Path("runs").mkdir(exist_ok=True)
+tiles = parse(LEVEL)
 picture = save_png("runs/own-level.png", draw_level(tiles, shortest_path(tiles), cell=32))
 print(f"picture of the exact solution: {picture}")

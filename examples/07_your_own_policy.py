@@ -4,7 +4,6 @@ A flood's strength falls by one a tile, so that strengths say distances, and the
 where both strengths together are largest.
 """
 
-import gymnasium as gym
 import numpy as np
 import torch
 from torch import Tensor
@@ -45,7 +44,7 @@ with torch.no_grad():
 scores = score(tiles, state[:, policy.channel_names.index("path")].numpy(), shortest_path(tiles))
 print(f"{scores.optimal.sum()} of {len(tiles)} perfect mazes solved")
 
-env = gym.make("MazeShortestPath-v0", size=15, generator="perfect", n_channels=policy.n_channels)
+env = policy.make_env(size=15, generator="perfect")
 observation, info = env.reset(seed=0)
 n_steps, done = 0, False
 while not done:

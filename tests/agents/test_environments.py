@@ -1,0 +1,183 @@
+"""An environment for any policy in one line, and what is said where one does not fit."""
+
+from __future__ import annotations
+
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode
+
+from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.agents import Policy, list_policies, load, make_env
+from maze_nca_gym.agents.environments import environment_id
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.promises import Promises, StepBound
+from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import parse
+
+TWO_ROWS = "S..\n..T"
+"""A level without a border."""
+
+
+class Still(Policy):
+    """Draws nothing, and states what it is told to."""
+
+    def __init__(self, task="shortest-path", promises=None):
+        super().__init__(task, 4 if task == "shortest-path" else 2, ("path",))
+        self.promises = promises or Promises()
+
+    def update(self, maze, state, step):
+        return state
+
+
+def run(policy, env, n_steps):
+    observation, _ = env.reset(seed=0)
+    counters = None
+    for _ in range(n_steps):
+        action, counters = policy.predict(observation, counters)
+        observation, _, terminated, truncated, info = env.step(action)
+    return info, terminated, truncated
+
+
+@pytest.mark.parametrize("name", list_policies())
+def test_one_line_for_every_policy(name):
+    env = make_env(name)
+    info, _, _ = run(load(name), env, 3)
+    assert np.isfinite(info["accuracy"])
+    assert ENVIRONMENTS[env.spec.id][0] == list_policies()[name].task
+    assert env.action_space.shape[0] == load(name).n_channels
+    env.close()
+
+
+@pytest.mark.parametrize("name", ["shortest-path-bfs", "diameter", "mlp-shortest-path-baseline", "nca-diameter"])
+def test_many_environments_at_once(name):
+    policy = load(name)
+    env = policy.make_env(num_envs=5, autoreset_mode="SameStep")
+    assert env.num_envs == 5
+    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    assert env.single_action_space.shape[0] == policy.n_channels
+    info, _, _ = run(policy, env, 3)
+    assert info["accuracy"].shape == (5,)
+
+
+def test_a_model_file_is_a_policy_too(tmp_path):
+    path = save_model(NCA(2, 6, n_layers=5), tmp_path / "model")
+    env = make_env(str(path), size=4)
+    assert env.spec.id == "MazeDiameter-v0"
+    assert env.observation_space["maze"].shape == (2, 6, 6)
+
+
+def test_options_are_passed_on_and_replace_what_the_policy_chooses():
+    policy = load("shortest-path-bfs")
+    env = policy.make_env(size=(4, 7), generator="perfect", n_channels=20, channel_names=["path"], render_mode="ansi")
+    assert env.action_space.shape == (20, 6, 9)
+    assert env.render_mode == "ansi"
+    assert policy.make_env(levels=TWO_ROWS).action_space.shape == (11, 2, 3)
+    assert load("mlp-shortest-path-baseline").make_env(levels="FourRooms").action_space.shape[1:] == (15, 15)
+    with pytest.raises(ValueError, match="unknown generator"):
+        policy.make_env(generator="none")
+    with pytest.raises(ValueError, match=r"Did you mean 'diameter'\?"):
+        make_env("diametre")
+
+
+@pytest.mark.parametrize("name", ["shortest-path-bfs", "mlp-shortest-path-baseline"])
+def test_its_spec_makes_it_again(name):
+    env = make_env(name, size=6, max_episode_steps=9) if name == "shortest-path-bfs" else make_env(name)
+    for spec in (env.spec, EnvSpec.from_json(env.spec.to_json())):
+        again = gym.make(spec)
+        assert again.spec.max_episode_steps == env.spec.max_episode_steps
+        assert again.observation_space == env.observation_space
+        assert again.unwrapped._view._names == load(name).channel_names
+
+
+class TestEpisodeSteps:
+    BOUNDED = Still(promises=Promises(bound=StepBound(constant=2, per_move=2)))
+
+    @pytest.mark.parametrize(
+        ("policy", "options", "steps"),
+        [
+            (BOUNDED, {}, 512),
+            (BOUNDED, {"size": 32}, 2 * (32 * 32 - 1) + 2),
+            (BOUNDED, {"size": 32, "max_episode_steps": 7}, 7),
+            (BOUNDED, {"levels": "ST\n.."}, 512),
+            (Still(), {"size": 32}, 512),
+        ],
+    )
+    def test_long_enough_for_the_policy(self, policy, options, steps):
+        assert policy.make_env(**options).spec.max_episode_steps == steps
+        assert policy.make_env(num_envs=3, **options).unwrapped._max_episode_steps == steps
+
+    def test_a_level_without_inner_tiles_may_take_its_moves(self):
+        policy = Still(promises=Promises(bound=StepBound(per_move=1)))
+        corridor = np.zeros((1, 2000), np.uint8)
+        corridor[0, [0, -1]] = 2, 3
+        assert policy.make_env(levels=corridor).spec.max_episode_steps == 1999
+
+    def test_not_longer_than_there_are_weights(self):
+        policy = load("gat-shortest-path-baseline")
+        assert policy.most_iterations == 16
+        env = policy.make_env()
+        _, terminated, truncated = run(policy, env, 16)
+        assert terminated or truncated
+        assert env.spec.max_episode_steps == 16
+
+
+class TestBorder:
+    NEEDY = Promises(needs_border=True)
+
+    @pytest.mark.parametrize("options", [{"levels": TWO_ROWS}, {"border": False}, {"border": False, "num_envs": 2}])
+    def test_levels_without_one_are_warned_of(self, options):
+        with pytest.warns(UserWarning, match="the policy Still needs a wall around every level"):
+            Still(promises=self.NEEDY).make_env(**options)
+
+    @pytest.mark.parametrize("options", [{}, {"levels": "FourRooms"}, {"border": True}])
+    def test_with_one_nothing_is_said(self, options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Still(promises=self.NEEDY).make_env(**options)
+            Still().make_env(levels=TWO_ROWS)
+
+    def test_one_level_without_it_is_enough(self):
+        levels = generate(np.random.default_rng(0), 3, 4)
+        levels[1, 0, 0] = 0
+        with pytest.warns(UserWarning, match="some levels have none"):
+            Still(promises=self.NEEDY).make_env(levels=levels)
+
+
+class TestMessages:
+    def test_the_wrong_task(self):
+        observation, _ = gym.make("MazeShortestPath-v0", size=4).reset(seed=0)
+        with pytest.raises(ValueError, match=r"reads 2 maze channels, got 4: .* task diameter; .* policy.make_env\(\)"):
+            load("diameter").predict(observation)
+
+    def test_too_few_channels_and_the_call_that_helps(self):
+        policy = load("diameter")
+        observation, _ = gym.make("MazeDiameter-v0", size=4, n_channels=3).reset(seed=0)
+        with pytest.raises(ValueError, match="needs 31 state channels, got 3: ") as error:
+            policy.predict(observation)
+        call = str(error.value).split(" or ")[1]
+        assert call == "gym.make('MazeDiameter-v0', n_channels=31)"
+        policy.predict(eval(call).reset(seed=0)[0])
+
+
+def test_ids_of_tasks():
+    assert environment_id("diameter") == "MazeDiameter-v0"
+    assert environment_id("shortest-path") == "MazeShortestPath-v0"
+
+
+def test_a_solver_finishes_in_its_own_environment():
+    policy = load("shortest-path-bfs")
+    env = policy.make_env(levels=parse(TWO_ROWS))
+    observation, _ = env.reset()
+    done, counters = False, None
+    while not done:
+        action, counters = policy.predict(observation, counters)
+        observation, _, done, truncated, info = env.step(action)
+        assert not truncated
+    assert info["optimal"]
+    assert torch.equal(torch.tensor(info["complete"]), torch.tensor(True))
