@@ -102,7 +102,7 @@ class TestAPack:
         assert Path("tree.png").stat().st_size > 1000
         policy = next(p for p in ("diameter", "shortest-path-bfs") if find_policy(p).task == PACKS[name][0])
         assert main(["solve", policy, "--levels", name, "--n", "20", "--picture", "none"]) == 0
-        assert json.loads(Path("runs/solve/results.json").read_text())["metrics"]["complete"] == 1
+        assert json.loads(Path("runs/solve/results.json").read_text())["metrics"]["solved"] == 1
 
 
 def test_every_level_of_the_shortest_path_can_be_solved():
