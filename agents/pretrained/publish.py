@@ -29,10 +29,11 @@ from ..iterations import ITERATIONS, checkpoints, default_steps
 from ..policy import Policy
 from ..training.metrics_file import read_metrics
 from ..weights import load_model, save_model
-from . import cards, load_pretrained
 
 FOLDER = Path(__file__).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
+GAIN = 0.001
+"""Part of all levels that is not worth more iterations."""
 MOST = 4
 """Times the usual number of iterations up to which another is looked for, and the part of it from which on."""
 
@@ -71,14 +72,15 @@ def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
 
     Args:
         results: `results.json` of an evaluation.
-        name: of the policy, as the evaluation has it.
+        name: of the policy; an evaluation of one alone may know it by its file.
 
     Raises:
         ValueError: the evaluation has no such policy.
     """
-    rows = [row for row in results["results"] if row["policy"] == name]
+    policies = results["configuration"]["policies"]
+    rows = [row for row in results["results"] if row["policy"] == name or len(policies) == 1]
     if not rows:
-        raise ValueError(f"the evaluation has no policy {name!r}, but {results['configuration']['policies']}")
+        raise ValueError(f"the evaluation has no policy {name!r}, but {policies}")
     metrics = {
         f"{metric}, {row['levels']['name']}": row["metrics"][metric]["value"] for row in rows for metric in METRICS
     }
@@ -102,7 +104,9 @@ def _rounded(value: Any) -> Any:
 
 
 def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 1024) -> int:
-    """Return the iterations at size 16 after which most paths are optimal, on validation levels; the fewest of those.
+    """Return the iterations at size 16 after which most paths are optimal, on validation levels.
+
+    It is the fewest with which no more than `GAIN` of all levels is lost against the best number.
 
     Candidates are from a quarter of the usual number to `MOST` times it. On levels with longer solutions each grows as
     `default_steps` says.
@@ -110,20 +114,20 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
     Args:
         model: a policy whose weights are shared.
         families: of levels, all of which count the same.
-        n_levels: validation levels of each.
+        n_levels: validation levels in all.
     """
     base = model.n_layers or ITERATIONS[model.task]
     candidates = [number for number in checkpoints(MOST * base) if number >= base / MOST]
     fractions = np.zeros(len(candidates))
     for family in families:
-        levels = validation_levels(family, 16, model.task, n_levels)
+        levels = validation_levels(family, 16, model.task, n_levels // len(families))
         targets = find_task(model.task).solve_all(levels.tiles)
         steps = [default_steps(_with_iterations(model, number), targets) for number in candidates]
         curve = evaluate(model, levels, max(steps), steps=steps).curve
         optimal = {point.step: point.metrics.optimal.value for point in curve}
         rest = curve[-1].metrics.optimal.value  # a rollout that has come to rest has no later points
-        fractions += [optimal.get(step, rest) for step in steps]
-    return candidates[int(fractions.argmax())]
+        fractions += np.array([optimal.get(step, rest) for step in steps]) / len(families)
+    return candidates[int(np.argmax(fractions >= fractions.max() - GAIN))]
 
 
 def _with_iterations(model: Policy, number: int) -> Policy:
@@ -132,10 +136,16 @@ def _with_iterations(model: Policy, number: int) -> Policy:
     return model
 
 
+def read_card(name: str) -> dict[str, Any]:
+    """Return the card of a policy of the package, as it is on disk."""
+    card: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return card
+
+
 def write_card(name: str, **changes: Any) -> None:
     """Write the card of a policy of the package anew, with some entries replaced."""
     path = FOLDER / f"{name}.json"
-    there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    there = read_card(name) if path.exists() else {}
     ordered = ("task", "description", "measured", "exact", "promises", "made_by", "made_in", "versions", "data")
     content = {**there, **{key: value for key, value in changes.items() if value is not None}}
     content = {key: content[key] for key in sorted(content, key=lambda k: ordered.index(k) if k in ordered else 99)}
@@ -154,8 +164,8 @@ def publish_model(name: str, run: Path, description: str) -> None:
 
 def publish_iterations(name: str) -> None:
     """Choose the iterations of a model of the package, and store them in its file and on its card."""
-    model = load_pretrained(name)
-    families = cards()[name].get("configuration", {}).get("families", ["random"])
+    model = load_model(FOLDER / f"{name}.safetensors")
+    families = read_card(name).get("configuration", {}).get("families", ["random"])
     number = choose_iterations(model, families)
     save_model(_with_iterations(model, number), FOLDER / name)
     write_card(name, **promises(model))

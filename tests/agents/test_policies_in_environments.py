@@ -9,7 +9,6 @@ import torch
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load, rollout, trace
-from maze_nca_gym.agents.evaluation.iterations import most_steps
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import clear_endpoints, parse
 
@@ -43,7 +42,7 @@ def test_a_rollout_equals_stepping_the_environment(name):
     maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
     counters = None
     with torch.no_grad():
-        for expected in list(trace(policy, maze, min(40, most_steps(policy) or 40), zeros))[1:]:
+        for expected in list(trace(policy, maze, min(40, policy.most_iterations or 40), zeros))[1:]:
             action, counters = policy.predict(observation, counters)
             observation, _, terminated, truncated, _ = env.step(action)
             np.testing.assert_array_equal(observation["state"], expected[0].numpy())

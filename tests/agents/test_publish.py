@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 import torch
+from scripted_policies import Dies
 
 from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.agents.pretrained import publish
@@ -25,36 +27,66 @@ def folder(tmp_path, monkeypatch):
     torch.set_num_threads(n_threads)
 
 
-def publish_as(name, *policies):
-    main(["evaluate", *policies, "--families", "random", "--sizes", "6", "--n", "8", "--no-stability"])
-    texts = ["--description", "a small one", "--measured", "8 levels"]
-    sys.argv = ["publish", name, "runs/train/fast", "runs/evaluate/results.json", *texts]
+def run(*arguments):
+    sys.argv = ["publish", *map(str, arguments)]
     publish.main()
 
 
-def test_a_card_says_where_a_model_is_from(folder, monkeypatch):
+def evaluate(*policies):
+    assert main(["evaluate", *policies, "--families", "random", "--sizes", "6", "--n", "8", "--no-stability"]) == 0
+    return json.loads(Path("runs/evaluate/results.json").read_text())["results"]
+
+
+def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [])
     assert main([*TRAIN, "--threads", "1"]) == 0
-    publish_as("tiny", "runs/train/fast/model.safetensors")
-    card = json.loads((folder / "tiny.json").read_text())
-    result = json.loads((folder / "runs/evaluate/results.json").read_text())["results"][0]
-    assert (card["task"], card["exact"], card["iterations"]) == ("shortest-path", False, 4)
+    run("model", "tiny", "runs/train/fast", "--description", "a small one")
+    card = publish.read_card("tiny")
+    assert (card["task"], card["exact"], card["description"]) == ("shortest-path", False, "a small one")
     assert card["made_by"].startswith("maze-nca-gym train fast --n-channels 6")
     assert card["data"].startswith("random levels at 6x6, fresh at every update")
     assert card["made_in"]["threads"] == 1
-    assert card["metrics"]["accuracy, random-6"] == result["metrics"]["accuracy"]["value"]
-    assert load(str(folder / "tiny.safetensors")).n_channels == 6
+    assert card["promises"]["n_iterations"] is None
+
+    monkeypatch.setattr(publish, "choose_iterations", lambda model, families: 7 if families == ["random"] else 0)
+    run("iterations", "tiny")
+    assert "tiny: 7 iterations, chosen on validation levels of random" in capsys.readouterr().out
+    model = load(str(folder / "tiny.safetensors"))
+    assert model.promises.to_json() == publish.read_card("tiny")["promises"]
+    assert model.n_iterations == 7
+
+    (result,) = evaluate("tiny.safetensors")
+    run("scores", "tiny", "runs/evaluate/results.json", "--measured", "8 levels")
+    assert publish.read_card("tiny")["metrics"] == {
+        f"{metric}, random-6": result["metrics"][metric]["value"]
+        for metric in ("accuracy", "paper_accuracy", "complete", "optimal")
+    }
+    assert publish.read_card("tiny")["measured"] == "8 levels"
+    assert publish.read_card("tiny")["configuration"] == card["configuration"]
 
 
-def test_an_evaluation_of_several_is_refused(folder, monkeypatch):
-    monkeypatch.setattr(sys, "argv", [])
-    assert main([*TRAIN, "--threads", "1"]) == 0
-    with pytest.raises(ValueError, match="must be of one policy"):
-        publish_as("tiny", "runs/train/fast/model.safetensors", "shortest-path-bfs")
-    assert not (folder / "tiny.safetensors").exists()
+def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
+    publish.write_card("tiny", task="shortest-path")
+    evaluate("depth-first", "shortest-path-bfs")
+    with pytest.raises(ValueError, match=r"no policy 'tiny', but .*'depth-first', 'shortest-path-bfs'"):
+        run("scores", "tiny", "runs/evaluate/results.json")
+    assert publish.read_card("tiny") == {"task": "shortest-path"}
+
+
+def test_iterations_are_the_fewest_that_are_enough():
+    class Slow(Dies):
+        """The path from the 10th to the 20th iteration."""
+
+        def think(self, maze, path, memory, count):
+            path, memory, count = super().think(maze, path, memory, count)
+            return [path * (count >= 10), memory, count]
+
+    model = Slow()
+    model.n_layers = 16
+    assert publish.choose_iterations(model, ["random"], 8) == 10
 
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_cards_of_the_package_are_whole(name):
     scores = find_policy(name).scores
-    assert {"accuracy, random-16", "complete, random-16", "optimal, random-16"} <= set(scores)
+    assert {f"{metric}, random-16" for metric in publish.METRICS} <= set(scores)

@@ -236,17 +236,17 @@ class TestPictures:
         assert lengths == sorted(lengths)
         assert lengths[0] < lengths[-1]
 
-    def test_without_a_last_iteration_the_sheet_shows_enough_for_the_longest(self, tmp_path, policy, monkeypatch):
+    def test_the_sheet_shows_enough_for_the_longest(self, tmp_path, monkeypatch):
         from maze_nca_gym.agents.training import rollout_sheet
 
         shown = []
         monkeypatch.setattr(rollout_sheet, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
-        for n_layers, family, size in ((8, "perfect", 24), (None, "random", 6), (None, "perfect", 24)):
+        for n_layers, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = replace(CONFIG, n_layers=n_layers, pool_size=64, families=(family,), sizes=(size,))
             with pytest.raises(TypeError):  # there is nothing to draw
-                rollout_sheet.draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
+                rollout_sheet.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
         longest = max(row.target.sum() for row in rollout_sheet._rows(config))
-        assert shown == [8, rollout_sheet.VALIDATION_STEPS, round(2.5 * longest)]
+        assert shown == [8, 96, math.ceil(96 * longest / 48)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
         with RunReport(tmp_path, CONFIG) as report:
