@@ -29,6 +29,9 @@ CHUNK = 1 << 21
 """Tiles that rejection draws at a time, at the most."""
 FUTILE = 20_000
 """Candidates in a row without one solvable level after which rejection gives up."""
+TRIAL, ENDLESS = 1 << 28, 1 << 37
+"""Tiles that rejection draws before it estimates how many it needs, some seconds of work; and how many are too many, a
+quarter of an hour at least."""
 
 
 def random(
@@ -53,12 +56,13 @@ def random(
         endpoints: False makes source and target empty.
 
     Raises:
-        ValueError: a bad argument, or none of 20,000 candidates in a row is solvable.
+        ValueError: a bad argument, none of 20,000 candidates in a row is solvable, or so few are that it would take
+            very long.
     """
     height, width = _check(n, size)
     check_fraction("wall_probability", wall_probability)
     levels = _solid(n, height + 2, width + 2)
-    n_accepted = futile = 0
+    n_accepted = n_drawn = futile = 0
     while n_accepted < n:
         n_candidates = max(16, min(6 * (n - n_accepted), CHUNK // (height * width)))
         noise = np.frombuffer(rng.bytes(2 * n_candidates * height * width), np.uint16)
@@ -71,12 +75,18 @@ def random(
             target,
             levels[n_accepted:],
         )
-        n_accepted += n_new
+        n_accepted, n_drawn = n_accepted + n_new, n_drawn + n_candidates
         futile = 0 if n_new else futile + n_candidates
         if futile >= FUTILE:
             raise ValueError(
                 f"none of {futile} mazes of size {height} x {width} with wall_probability={wall_probability} "
                 "was solvable; lower it"
+            )
+        area, hopeful = n_drawn * height * width, n_accepted + 3  # some luck, where chance alone may have been bad
+        if area >= TRIAL and area * (n - n_accepted) > ENDLESS * hopeful:
+            raise ValueError(
+                f"only {n_accepted} of {n_drawn} mazes of size {height} x {width} with "
+                f"wall_probability={wall_probability} were solvable, too few to find {n}; lower it, or ask for fewer"
             )
     levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
     return levels if endpoints else clear_endpoints(levels)

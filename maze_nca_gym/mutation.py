@@ -167,14 +167,22 @@ def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **opt
         (N, H, W) uint8 tiles.
 
     Raises:
-        ValueError: as of `offspring`.
+        ValueError: as of `offspring` and `draw_seeds`.
     """
     parents = as_tiles(tiles, ndim=(3,))
     return offspring(draw_seeds(rng, len(parents)), parents, kind, **options)
 
 
 def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-    """(n,) int64 seeds of offspring, in [0, 2**63)."""
+    """Return (n,) int64 seeds of offspring, in [0, 2**63).
+
+    Raises:
+        ValueError: `rng` is no generator of NumPy.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy.random.Generator, got {type(rng).__name__}; see numpy.random.default_rng"
+        )
     return rng.integers(MAX_SEED, size=n)
 
 

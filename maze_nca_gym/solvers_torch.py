@@ -34,7 +34,7 @@ def shortest_path(tiles: Tensor) -> Tensor:
         (N, H, W) bool on the same device, without a path tile where the target is out of reach.
 
     Raises:
-        ValueError: another shape or dtype, or any level lacks or repeats source or target.
+        ValueError: no tensor, another shape or dtype, or any level lacks or repeats source or target.
     """
     _check_tiles(tiles)
     _check_endpoints(tiles)
@@ -51,7 +51,7 @@ def diameter(tiles: Tensor) -> Tensor:
         (N, H, W) bool on the same device, without a path tile where no tile is free.
 
     Raises:
-        ValueError: another shape or dtype.
+        ValueError: no tensor, or another shape or dtype.
     """
     _check_tiles(tiles)
     return _in_parts(_diameters, torch.bool, tiles)
@@ -68,8 +68,8 @@ def distances(tiles: Tensor, start: ArrayLike | Tensor | None = None) -> Tensor:
         (N, H, W) int32 on the same device, -1 at walls and where `start` does not reach.
 
     Raises:
-        ValueError: another shape or dtype; `start` is outside the level or on a wall, or is not given and a level has
-            not exactly one source.
+        ValueError: no tensor, another shape or dtype; `start` is outside the level or on a wall, or is not given and a
+            level has not exactly one source.
     """
     _check_tiles(tiles)
     starts = _sources(tiles) if start is None else _mark_starts(tiles, start)
@@ -85,7 +85,7 @@ def eccentricities(tiles: Tensor) -> Tensor:
         (N, H, W) int32 on the device of `tiles`, -1 at walls.
 
     Raises:
-        ValueError: another shape or dtype than (N, H, W) uint8.
+        ValueError: no tensor, or another shape or dtype than (N, H, W) uint8.
     """
     _check_tiles(tiles)
     return _in_parts(lambda part: eccentricity_map(lay_out(part != Tile.WALL)), torch.int32, tiles)
@@ -123,6 +123,11 @@ def _diameters(tiles: Tensor) -> Tensor:
 
 
 def _check_tiles(tiles: Tensor) -> None:
+    if not isinstance(tiles, Tensor):
+        raise ValueError(f"tiles must be a torch.Tensor, got {type(tiles).__name__}; `solvers` takes arrays")
+    if tiles.layout != torch.strided or tiles.is_meta:
+        what = "without values, on the meta device" if tiles.is_meta else f"of layout {tiles.layout}"
+        raise ValueError(f"tiles must be a dense tensor with values, got one {what}")
     if tiles.ndim != 3:
         raise ValueError(f"tiles must have shape (N, H, W), got {tuple(tiles.shape)}")
     if 0 in tiles.shape[1:]:

@@ -24,7 +24,7 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, to_text
 from maze_nca_gym.mutation import mutate
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.wrappers import AdversarialEvolution, PathAction
+from maze_nca_gym.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
 from maze_nca_gym.wrappers.evolution import Evolution, Schedule
 
 IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
@@ -487,8 +487,11 @@ class TestPopulations:
         assert data_equivalence(env.reset(seed=0), untouched.reset(seed=0), exact=True)
 
     def test_files_that_are_none(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError):
-            AdversarialEvolution(bare(), tmp_path / "none.npz")
+        for name in (tmp_path / "none.npz", "FourRooms"):
+            with pytest.raises(ValueError, match=f"population='{name}' is no file; it must be a LevelPopulation, or"):
+                AdversarialEvolution(bare(), name)
+        with pytest.raises(ValueError, match=r"population must be a LevelPopulation, or the path .*, got int"):
+            AdversarialEvolution(bare(), 3)  # type: ignore[arg-type]
         (tmp_path / "bad.npz").write_bytes(b"bad")
         with pytest.raises(ValueError, match="not a readable population file"):
             AdversarialEvolution(bare(), tmp_path / "bad.npz")
@@ -496,6 +499,12 @@ class TestPopulations:
     def test_environments_that_are_none_of_ours(self) -> None:
         with pytest.raises(ValueError, match="AdversarialEvolution wraps the environments of maze_nca_gym, not"):
             AdversarialEvolution(gym.make("CartPole-v1"))
+
+    @pytest.mark.parametrize("wrapper", [AdversarialEvolution, VectorAdversarialEvolution, PathAction])
+    @pytest.mark.parametrize("env", [None, "MazeShortestPath-v0", 3, MazeEnv])
+    def test_what_is_no_environment(self, wrapper: Any, env: Any) -> None:
+        with pytest.raises(ValueError, match=f"{wrapper.__name__} wraps the .*environments of maze_nca_gym, not"):
+            wrapper(env)
 
 
 @pytest.mark.parametrize(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])

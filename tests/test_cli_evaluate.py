@@ -178,7 +178,7 @@ class TestFailure:
         assert files() == []
 
     def test_a_folder_that_may_not_be_written(self, monkeypatch, capsys):
-        monkeypatch.setattr(os, "access", lambda *_: False)
+        monkeypatch.setattr(os, "mkdir", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
         assert main(["evaluate", "shortest-path-bfs"]) == 2
         assert "--out must be a folder to write in, but writing in" in capsys.readouterr().err
 

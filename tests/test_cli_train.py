@@ -174,6 +174,16 @@ class TestGoingOn:
         assert updates() == [15, 20]
         assert (FOLDER / "model.safetensors").read_bytes() == self.reference()
 
+    def test_what_a_kill_leaves_half_written_is_removed(self):
+        assert main([*TINY, *OFTEN]) == 0
+        before = files(FOLDER)
+        names = [*before, "curves.png", "rollouts.png", "metrics.jsonl", "population.npz"]
+        for name in names:
+            (FOLDER / f".{name}.a_b1c2d3").touch()
+        (FOLDER / ".curves.png.mine").touch()
+        assert main([*TINY, *OFTEN]) == 0
+        assert files(FOLDER) == [".curves.png.mine", *before]
+
     def test_a_finished_run_stays_as_it_is(self, capsys):
         assert main([*TINY, *OFTEN]) == 0
         before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}

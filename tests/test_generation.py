@@ -282,3 +282,13 @@ def test_one_cell_has_no_room_for_endpoints(name: str) -> None:
     with pytest.raises(ValueError, match="2 x 2 tiles have no two connected free tiles"):
         generate(rng(), 1, 2, name, border=False)
     assert (generate(rng(), 1, 2, name, border=False, endpoints=False) == Tile.EMPTY).sum() == 1
+
+
+def test_sizes_of_which_hardly_any_level_is_solvable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generation, "TRIAL", 1 << 16)
+    monkeypatch.setattr(generation, "ENDLESS", 1 << 20)
+    with pytest.raises(
+        ValueError, match=r"mazes of size 999 x 1 .* were solvable, too few to find 1000; lower it, or ask"
+    ):
+        generate(np.random.default_rng(0), 1000, (999, 1))
+    assert len(generate(np.random.default_rng(0), 1, (999, 1))) == 1

@@ -300,3 +300,9 @@ class TestBadArguments:
     @pytest.mark.parametrize("kind", MUTATIONS)
     def test_no_level_has_no_offspring(self, kind: str) -> None:
         assert mutate(rng(), np.zeros((0, 3, 4), np.uint8), kind).shape == (0, 3, 4)
+
+
+@pytest.mark.parametrize("rng", [None, 0, np.random, np.random.RandomState(0)])
+def test_what_is_no_generator(rng: Any) -> None:
+    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator, got"):
+        mutate(rng, np.zeros((1, 3, 3), np.uint8))

@@ -218,3 +218,14 @@ class TestCost:
         short, long = (count_calls(task, serpentine(1, length)[None], device) for length in (81, 161))
         assert long.waits - short.waits == n_floods * 80 / 8
         assert short.waits <= n_floods * 11 + 3
+
+
+@pytest.mark.parametrize("solve", ["shortest_path", "diameter", "distances", "eccentricities"])
+def test_what_is_no_tensor_with_values(solve: str) -> None:
+    tiles = np.zeros((1, 3, 3), np.uint8)
+    for other in (tiles, tiles.tolist(), None, "FourRooms"):
+        with pytest.raises(ValueError, match=r"tiles must be a torch\.Tensor, got"):
+            getattr(solvers_torch, solve)(other)
+    for empty in (torch.from_numpy(tiles).to("meta"), torch.from_numpy(tiles).to_sparse()):
+        with pytest.raises(ValueError, match="tiles must be a dense tensor with values, got one"):
+            getattr(solvers_torch, solve)(empty)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from maze_nca_gym.atomic import naming
+
 from .report import Line, Silence
 from .validation import COLUMNS
 
@@ -21,20 +23,33 @@ class TensorBoardEvents(Silence):
 
         Raises:
             ValueError: TensorBoard is not installed.
+            OSError: the file could not be written; the message names the folder.
         """
         make = find_tensorboard()
-        self._writer = make(folder, purge_step=update + 1 if update else None)
+        self._folder = folder
+        with naming(folder):
+            self._writer = make(folder, purge_step=update + 1 if update else None)
 
     def log(self, line: Line) -> None:
-        """Add its figures."""
-        for name, value in line.items():
-            if name != "update":
-                group = "validation" if name in COLUMNS else "training"
-                self._writer.add_scalar(f"{group}/{name}", value, int(line["update"]))
+        """Add its figures.
+
+        Raises:
+            OSError: the file could not be written; the message names the folder.
+        """
+        with naming(self._folder):
+            for name, value in line.items():
+                if name != "update":
+                    group = "validation" if name in COLUMNS else "training"
+                    self._writer.add_scalar(f"{group}/{name}", value, int(line["update"]))
 
     def close(self) -> None:
-        """Write what is left and close the file."""
-        self._writer.close()
+        """Write what is left and close the file.
+
+        Raises:
+            OSError: it could not be written; the message names the folder.
+        """
+        with naming(self._folder):
+            self._writer.close()
 
 
 def find_tensorboard() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -98,16 +99,26 @@ def versions() -> dict[str, str]:
 
 
 def check_folder(option: str, folder: Path) -> None:
-    """Check that there is such a folder to write in, or can be.
+    """Check that there is such a folder to write in, or can be, by writing beside where it would be.
+
+    Permissions do not tell: they mean nothing to root, or where a file system is read-only. Nothing is left, so that
+    the commands that fail later make no folders.
 
     Raises:
-        ValueError: a file is in the way, or writing is not allowed.
+        ValueError: a file is in the way, or writing fails.
     """
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    path = folder.absolute()
+    existing = next(each for each in (path, *path.parents) if os.path.lexists(each))
     if not existing.is_dir():
-        raise ValueError(f"{option} must be a folder, but {existing} is a file")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise ValueError(f"{option} must be a folder to write in, but writing in {existing} is not allowed")
+        raise ValueError(f"{option} must be a folder, but {folder if existing == path else existing} is a file")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".", dir=existing) as trial:
+            inside = Path(trial) / path.relative_to(existing)
+            inside.mkdir(parents=True, exist_ok=True)
+            (inside / "trial").write_bytes(b"trial")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(f"{option} must be a folder to write in, but writing in {existing} fails: {reason}") from error
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

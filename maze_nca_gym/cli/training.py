@@ -31,6 +31,7 @@ from maze_nca_gym.agents.training.progress_line import duration
 from maze_nca_gym.agents.training.run_report import EVENTS, METRICS, RunReport
 from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.agents.training.tensorboard_events import find_tensorboard
+from maze_nca_gym.atomic import remove_partial
 from maze_nca_gym.cli.configured import ConfiguredTrain, command_line
 from maze_nca_gym.cli.messages import JobError, complain
 from maze_nca_gym.cli.output import percent, print_facts, versions, write_json
@@ -90,8 +91,10 @@ def _begin(command: ConfiguredTrain, config: TrainingConfig, workers: Workers) -
 def _make_folder(folder: Path, overwrite: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        names = (CHECKPOINT, MODEL, LEVELS, METRICS, CURVES, ROLLOUTS, DESCRIPTION)
+        for name in names:
+            remove_partial(folder / name)
         if overwrite:
-            names = (CHECKPOINT, MODEL, LEVELS, METRICS, CURVES, ROLLOUTS, DESCRIPTION)
             for path in [*(folder / name for name in names), *(folder / EVENTS).glob("events.out.tfevents.*")]:
                 path.unlink(missing_ok=True)
     except OSError as error:

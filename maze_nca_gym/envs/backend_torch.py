@@ -34,6 +34,9 @@ def find_device(name: str) -> torch.device:
 def _check_tensor(action: Any, shape: tuple[int, ...]) -> torch.Tensor:
     if not isinstance(action, torch.Tensor):
         raise ValueError(f'with output="torch" the action must be a torch.Tensor, got {type(action).__name__}')
+    if action.layout != torch.strided or action.is_meta:
+        what = "without values, on the meta device" if action.is_meta else f"of layout {action.layout}"
+        raise ValueError(f"the action must be a dense tensor with values, got one {what}")
     if tuple(action.shape) != shape:
         raise ValueError(f"the action is the next state and must have shape {shape}, got {tuple(action.shape)}")
     if not action.is_floating_point():

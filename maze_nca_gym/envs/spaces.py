@@ -52,11 +52,11 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """The action as a `behaved` float32 array.
 
     Raises:
-        ValueError: another shape, or not floating-point.
+        ValueError: another shape, not floating-point, or no array.
     """
     if type(action) is np.ndarray and action.dtype is _FLOAT32 and action.shape == shape and action.flags.carray:
         return action
-    array = np.asarray(action)
+    array = as_array(action)
     if array.shape != shape:
         raise ValueError(f"the action is the next state and must have shape {shape}, got {array.shape}")
     if array.dtype.kind != "f":
@@ -64,6 +64,18 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
     if array.dtype.itemsize > _FLOAT32.itemsize:  # what is finite must not become infinite
         array = np.where(np.isfinite(array), np.clip(array, -STATE_LIMIT, STATE_LIMIT), array)
     return behaved(array, np.float32)
+
+
+def as_array(action: Any) -> NDArray[Any]:
+    """Return what users pass as an action as an array.
+
+    Raises:
+        ValueError: it cannot be one, such as a tensor that requires a gradient, is sparse or has no values.
+    """
+    try:
+        return np.asarray(action)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"the action must be an array, got {type(action).__name__}: {error}") from error
 
 
 def check_options(options: dict[str, Any] | None, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:

@@ -61,13 +61,12 @@ class AdversarialEvolution(
             options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
 
         Raises:
-            FileNotFoundError: there is no such population file.
-            ValueError: the environment is no maze, the population is of another task or size, an option is unknown, or
-                a value is bad.
+            ValueError: the environment is no maze, there is no such population file, the population is of another task
+                or size, an option is unknown, or a value is bad.
         """
         population = str(population) if isinstance(population, Path) else population
         RecordConstructorArgs.__init__(self, population=population, measure_unfinished=measure_unfinished, **options)
-        maze = env.unwrapped
+        maze = env.unwrapped if isinstance(env, gym.Env) else None
         if not isinstance(maze, MazeEnv):
             raise ValueError(f"AdversarialEvolution wraps the environments of maze_nca_gym, not {env}")
         self._evolution = start(maze.source, population, options, n_envs=1)

@@ -204,8 +204,7 @@ def start(
         n_envs: N.
 
     Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: an unknown option, a bad value, or a population of another task or size.
+        ValueError: an unknown option, a bad value, no such file, or a population of another task or size.
     """
     unknown = sorted(options.keys() - OPTIONS)
     if unknown:
@@ -233,7 +232,12 @@ def _find_population(
         return LevelPopulation(PopulationConfig(task=source.task.name, **options))
     if options:
         raise ValueError(f"a population that is given has its own {', '.join(sorted(options))}: leave them out")
-    levels = population if isinstance(population, LevelPopulation) else LevelPopulation.load(population)
+    if isinstance(population, (str, Path)):
+        levels = _load_population(population)
+    elif isinstance(population, LevelPopulation):
+        levels = population
+    else:
+        raise ValueError(f"population must be {_ALLOWED}, got {type(population).__name__}")
     if levels.config.task != source.task.name:
         raise ValueError(f"the population is of the task {levels.config.task!r}, the environment {source.task.name!r}")
     if len(levels) and levels.tiles.shape[1:] != source.shape:
@@ -241,6 +245,16 @@ def _find_population(
             f"the population's levels are {levels.tiles.shape[1:]} tiles, the environment's {source.shape}"
         )
     return levels
+
+
+_ALLOWED = "a LevelPopulation, or the path of a file that LevelPopulation.save or `maze-nca-gym evolve` wrote"
+
+
+def _load_population(path: str | Path) -> LevelPopulation:
+    try:
+        return LevelPopulation.load(path)
+    except FileNotFoundError as error:
+        raise ValueError(f"population={str(path)!r} is no file; it must be {_ALLOWED}") from error
 
 
 def _one_by_one(candidates: Candidates) -> list[Candidates]:

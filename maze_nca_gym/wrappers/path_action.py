@@ -10,6 +10,8 @@ from gymnasium.spaces import Box, Dict
 from gymnasium.utils import RecordConstructorArgs
 from numpy.typing import NDArray
 
+from maze_nca_gym.envs.spaces import as_array
+
 Observation = dict[str, NDArray[np.float32]]
 
 
@@ -29,7 +31,7 @@ class PathAction(
             ValueError: the environment is no maze, or has another number of state channels.
         """
         RecordConstructorArgs.__init__(self)
-        space = env.observation_space
+        space = env.observation_space if isinstance(env, gym.Env) else None
         if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
             raise ValueError(f"PathAction wraps the environments of maze_nca_gym, not {env}")
         shape = space["state"].shape
@@ -40,7 +42,11 @@ class PathAction(
         self.observation_space = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """One step with the path that the action means."""
-        action = np.asarray(action)
+        """Make one step with the path that the action means.
+
+        Raises:
+            ValueError: as of the environment.
+        """
+        action = as_array(action)
         path = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0
         return self.env.step(np.where(np.isfinite(action), path, action).astype(np.float32))

@@ -44,13 +44,12 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
             options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
 
         Raises:
-            FileNotFoundError: there is no such population file.
-            ValueError: the environment is no batch of mazes, the population is of another task or size, an option is
-                unknown, or a value is bad.
+            ValueError: the environment is no batch of mazes, there is no such population file, the population is of
+                another task or size, an option is unknown, or a value is bad.
         """
         population = str(population) if isinstance(population, Path) else population
         RecordConstructorArgs.__init__(self, population=population, **options)
-        mazes = env.unwrapped
+        mazes = env.unwrapped if isinstance(env, VectorEnv) else None
         if not isinstance(mazes, MazeVectorEnv):
             raise ValueError(f"VectorAdversarialEvolution wraps the batched environments of maze_nca_gym, not {env}")
         self._evolution = start(mazes.source, population, options, mazes.num_envs)

@@ -22,6 +22,7 @@ from maze_nca_gym.envs import vector
 from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.levels import parse, to_text
+from maze_nca_gym.wrappers import PathAction
 
 N = 5
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -491,3 +492,35 @@ class TestConstructor:
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
         with pytest.raises(ValueError, match='ask for output="torch"'):
             small(device="cuda")
+
+
+class TestTensorsAsActions:
+    """Those that NumPy cannot read, or that hold nothing."""
+
+    HOLLOW = (("sparse", torch.Tensor.to_sparse), ("meta", lambda tensor: tensor.to("meta")))
+
+    @pytest.mark.parametrize(("name", "change"), HOLLOW)
+    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    def test_are_refused_and_change_nothing(self, output: str, name: str, change: Any) -> None:
+        env = small(output=output)
+        env.reset(seed=0)
+        before = deepcopy(env.state)
+        with pytest.raises(ValueError, match=f"the action must be .*(?i:{name})"):
+            env.step(change(torch.from_numpy(noise(env))))
+        np.testing.assert_array_equal(env.state.channels, before.channels)
+
+    @pytest.mark.parametrize("wrap", [lambda env: env, PathAction])
+    @pytest.mark.parametrize(("name", "change"), [*HOLLOW, ("requires grad", torch.Tensor.requires_grad_)])
+    def test_by_the_single_environment_too(self, name: str, change: Any, wrap: Any) -> None:
+        env = wrap(gym.make("MazeShortestPath-v0", size=3, n_channels=1).unwrapped)
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match=f"the action must be an array, got Tensor: .*(?i:{name})"):
+            env.step(change(torch.zeros(env.action_space.shape)))
+
+    def test_with_gradients_are_taken_as_they_are(self) -> None:
+        plain, graded = (small(output="torch") for _ in range(2))
+        action = torch.from_numpy(noise(plain))
+        for env, tensor in ((plain, action), (graded, action.clone().requires_grad_())):
+            env.reset(seed=0)
+            env.step(tensor)
+        np.testing.assert_array_equal(plain.state.channels, graded.state.channels)

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,14 @@ class TestMetricsFile:
         with pytest.raises(ValueError, match="m, line 2 is no line of metrics"):
             MetricsFile(tmp_path / "m", update=2)
         assert bad in (tmp_path / "m").read_text()
+
+    def test_a_full_disk_is_told_with_the_name_of_the_file(self, tmp_path, monkeypatch):
+        file = MetricsFile(tmp_path / "m")
+        file._file.close()
+        monkeypatch.setattr(file, "_file", Path("/dev/full").open("w"))  # noqa: SIM115 - it closes it
+        for fail in (lambda: file.log(line(1)), file.close):
+            with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: .*/m'"):
+                fail()
 
     def test_what_is_not_finite_is_null(self, tmp_path):
         file = MetricsFile(tmp_path / "m")
