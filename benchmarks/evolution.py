@@ -34,7 +34,7 @@ N_TESTED = 1024
 N_PROBED = 2048
 """Levels of a stream whose solutions are measured."""
 ROUNDS = 250
-"""Of offspring in a run: as many as the paper's preset has in its 50,000 updates."""
+"""Of offspring in a run: as many as the presets `paper-...-evolved` have at most in their 50,000 updates."""
 
 MODELS: dict[str, tuple[TrainingConfig, int]] = {
     "small": (changed(preset("fast"), long_fraction=0.0), 2500),
@@ -51,8 +51,8 @@ MODELS: dict[str, tuple[TrainingConfig, int]] = {
     ),
 }
 """Name -> configuration and updates. `small` is ours of 5,760 weights; `paper` is the paper's automaton of 96 channels
-with cut corners, 48,000 weights, in half the iterations, half the batch and by our schedule of losses: by the paper's
-own recipe, 50,000 updates of 64 iterations, one run would take days of a processor."""
+with cut corners, 48,000 weights, in half the iterations, half the batch and by our schedules of losses and learning
+rates: by the paper's own recipe, 50,000 updates of 64 iterations, one run would take days of a processor."""
 
 LEVELS: dict[str, dict[str, Any]] = {
     "fixed": {"n_levels": 10_000},
@@ -73,9 +73,9 @@ LEVELS: dict[str, dict[str, Any]] = {
     "fresh, longest of 4": {"n_levels": None, "long_fraction": 1.0},
     "fresh, mixture": {"n_levels": None, "families": ("random", "perfect", "loops")},
 }
-"""Where the levels come from: the paper's fixed set of random mazes; that set evolving as the paper says; as its code
-does; a population that evolves as ACCEL's do; new mazes for every batch: random ones, the longest of four, a mixture.
-"""
+"""Where the levels come from: a fixed set of 10,000 random mazes, like the paper's; that set evolving from random
+parents, as the paper says; from the fittest, as its code does; a population that evolves as ACCEL's do; new mazes for
+every batch: random ones, the longest of four, a mixture."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""NumPy and networkx, one maze at a time: the way in which the paper made its levels and targets, written anew.
+"""NumPy and networkx, one maze at a time: the way in which the paper's code makes its levels and targets, written anew.
 
 The solutions are the canonical ones.
 """

@@ -48,7 +48,7 @@ def large_update_jobs(effort: Effort) -> list[Job]:
 def large_rollout_jobs(effort: Effort) -> list[Job]:
     setting = Setting({"n_channels": 96, "n_layers": None}, 64, effort.count(LARGE_BATCH))
     peers = (
-        Peer("PyTorch as the paper wrote it", partial(_rollout, setting, paper_states), 1.5),
+        Peer("PyTorch, step by step as the paper describes", partial(_rollout, setting, paper_states), 1.5),
         Peer("PyTorch, the maze's share once, channels last", partial(_rollout, setting, careful_states)),
         Peer("JAX, the same with matrix products", partial(_jax_rollout, setting), 1.5),
     )
@@ -57,9 +57,9 @@ def large_rollout_jobs(effort: Effort) -> list[Job]:
 
 
 def _update_job(row: str, network: str, setting: Setting, targets: tuple[float, float]) -> Job:
-    watched = "PyTorch as the paper wrote it, with anomaly detection, which its package switches on"
+    watched = "PyTorch, step by step as the paper describes, with anomaly detection, which its code switches on"
     peers = (
-        Peer("PyTorch as the paper wrote it", partial(_update, setting, paper_states), targets[0]),
+        Peer("PyTorch, step by step as the paper describes", partial(_update, setting, paper_states), targets[0]),
         Peer(watched, partial(_update, setting, paper_states, watched=True)),
         Peer("PyTorch, the maze's share once, channels last", partial(_update, setting, careful_states)),
         Peer("JAX, the same with matrix products", partial(_jax_update, setting), targets[1]),

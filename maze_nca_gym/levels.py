@@ -31,7 +31,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Tile(IntEnum):
-    """The kinds of tile, in the paper's order of the maze's one-hot channels (section "Experimental setup")."""
+    """The kinds of tile, in the paper's order of the maze's one-hot channels (appendix "Dijkstra map generation")."""
 
     EMPTY = 0
     WALL = 1

@@ -65,7 +65,7 @@ class Mutation(Protocol):
 
 @dataclass(frozen=True)
 class Flip:
-    """The paper's noise.
+    """The paper's noise, a change of a random set of tiles; what exactly changes, and the rates, are those of its code.
 
     Every inner tile turns from wall to empty or back, but for source and target. The source may move to another inner
     tile, overwriting it, and leaves an empty one. A target that is overwritten or out of reach moves to a tile drawn

@@ -32,7 +32,8 @@ class GCN(GraphPolicy):
     maze's states agree but for rounding, since a matrix product may add in another order.
 
     `n_weights` is C (T + C) for each layer that has its own. The paper's table of GNN architectures counts unshared
-    layers so, too; its table of graph representations counts every layer after the first by half.
+    layers so, too. The rows of its table of graph representations pool trials with shared and with separate weights:
+    what it counts is the mean of both.
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.

@@ -16,8 +16,10 @@ STEEPNESS = 8.0
 
 
 def mse(path: Tensor, target: Tensor) -> Tensor:
-    """(B,) mean squared errors of (B, H, W) paths, not clipped, so that what overshoots is pulled back (paper, eq. for
-    L)."""
+    """(B,) mean squared errors of (B, H, W) paths, not clipped, so that what overshoots is pulled back.
+
+    Paper, section "Experimental setup": the loss comes first, and then the output is clipped to [0, 1].
+    """
     return ((path - target) ** 2).mean(dim=(1, 2))
 
 

@@ -158,7 +158,7 @@ def _of_guidance(
 
 @torch.no_grad()
 def normalise(gradients: Iterable[Tensor]) -> None:
-    """Divide the gradient of each parameter by its norm (paper, section "Experimental setup")."""
+    """Divide the gradient of each parameter by its norm, as the paper's code does; its text does not mention it."""
     for gradient in gradients:
         gradient /= gradient.norm() + TINY
 

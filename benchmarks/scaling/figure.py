@@ -1,4 +1,4 @@
-"""The figure: steps against path length and number of tiles, with the proven formulas and bounds as lines."""
+"""The figure: steps against path length and number of tiles, with the derived formulas and bounds as lines."""
 
 from __future__ import annotations
 

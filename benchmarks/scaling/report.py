@@ -133,8 +133,8 @@ def _head(results: Results, command: str) -> str:
         f"Made by `{command}` on one core of a machine with {host['cores']} cores ({host['system']}, Python "
         f"{host['python']}, PyTorch {host['torch']}).",
         f"**{n_runs:,} runs, {results.n_violations} violations**: what every automaton found was compared with the "
-        "exact solvers, and its number of steps with the formula or bound that is proven for it. L, D and n are edges "
-        "from source to target, edges of the diameter, and free tiles.",
+        "exact solvers, and its number of steps with the formula or bound that its module derives. L, D and n are "
+        "edges from source to target, edges of the diameter, and free tiles.",
         "Entries of the tables are means, with the least and the greatest in brackets. Size 16 is 16 x 16 tiles within "
         f"a wall. Of each family and size there are {effort.n_levels} levels (of {' and '.join(ALWAYS_EQUAL)} one, as "
         f"all are equal), the same for every automaton. An automaton had {effort.budget:g} s for each family and size: "

@@ -36,7 +36,7 @@ def _rate(option: str, of: str, metavar: str) -> Any:
 
 @dataclass(frozen=True)
 class PopulationOptions:
-    """Whom the population keeps, and how it makes offspring; by default as in the paper."""
+    """Whom the population keeps, and how it makes offspring; by default as in the paper, with the rates of its code."""
 
     capacity: Annotated[int | None, INTEGER, _CAPACITY] = None
     """Levels that the population holds at the most."""

@@ -162,8 +162,9 @@ class LevelPopulation:
         Args:
             rng: draws the parents and the seed of every mutation.
             n: how many, >= 0.
-            parents: "random" (the paper's; none twice as long as there are enough), "fittest" (the n of highest score,
-                again from the first if there are too few), "replay" (as `sample`), or their (n,) indices.
+            parents: "random" (as the paper says; none twice as long as there are enough), "fittest" (the n of highest
+                score, as its code does; again from the first if there are too few), "replay" (as `sample`), or their
+                (n,) indices.
 
         Raises:
             ValueError: the population is empty, or a bad argument.

@@ -46,9 +46,10 @@ class Schedule:
         n_initial: so many levels are fresh ones before anything is replayed, those in a given population included;
             None: half the capacity.
         batch_size: offspring a round, at most the population's capacity.
-        parents: of offspring, "random" (the paper), "fittest" or "replay".
-        threshold: the agent must be as good as that first, None: at once (ACCEL). The paper's is 0.5. It goes by the
-            accuracy, whatever `regret` is, so that it means the same for short paths and long ones.
+        parents: of offspring, "random" (as the paper says), "fittest" (as its code does) or "replay".
+        threshold: the agent must be as good as that first, None: at once (ACCEL). The paper gives no number, its code
+            has 0.5. It goes by the accuracy, whatever `regret` is, so that it means the same for short paths and long
+            ones.
         window: how many episodes that goes by; those on offspring do not count.
         interval: least number of episodes between two rounds.
         regret: "loss": the final loss, the mean squared error over all tiles, as in the paper; or "accuracy":
