@@ -81,7 +81,7 @@ def make(policy: str, family: str, size: int, n: int, path: Path) -> None:
     if path.exists() and read(path).n_levels >= n:
         return
     torch.set_num_threads(1)
-    evaluation = evaluate(load(policy), test_levels(family, size, "shortest-path", n), name=policy)
+    evaluation = evaluate(load(policy), test_levels(family, size, "shortest-path", n))
     curve = [(p.step, p.metrics.accuracy.value, p.metrics.complete.value) for p in evaluation.curve]
     final = {
         name: (metric["value"], metric["low"], metric["high"]) for name, metric in asdict(evaluation.final).items()

@@ -14,7 +14,7 @@ policy = load(name)
 results = []
 for family in ("random", "loops"):
     levels = test_levels(family, 15, policy.task, n=200)  # the first 200 of 8,192
-    evaluation = evaluate(policy, levels, name=name)
+    evaluation = evaluate(policy, levels)
     results.append(Result(name, family, 15, evaluation))
     for point in evaluation.curve[4::4]:
         complete = point.metrics.complete

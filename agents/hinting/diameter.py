@@ -25,7 +25,8 @@ Only a wave that outlasts all before replaces them, so of tiles that tie the fir
 What can occur (`_worlds`): TICK is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of
 BETTER, GROW and OVER is on; at odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
 ended does not move again, so after BETTER MOVES is off, and nothing moves while OVER, RESET or CALLED are on but a B
-that starts.
+that starts. This, and that the path is right, is argued here and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
+tiles.
 """
 
 from __future__ import annotations

@@ -18,8 +18,13 @@ checking and global reset: Awerbuch, Patt-Shamir and Varghese, *Self-stabilizati
   six iterations after the maze changed at the latest, all goes as from a fresh start. Only a source moves without: the
   path starts from there anyhow.
 
-What can occur is simple, since mazes may change at any time: on any kind of tile, anything (`_world`). On mazes that
-stay as they are nothing is ever found. Not every wrong state is: a corruption might turn all arrows of a loop, say.
+What can occur is simple, since mazes may change at any time (`_world`): on any kind of tile anything but what nothing
+leads to, NEAR without FLOOD and two checks that exclude each other. On mazes that stay as they are nothing is ever
+found. Not every wrong state is: a corruption might turn all arrows of a loop, say.
+
+All of this is argued here and tested. From a fresh start the path is right and nothing is found on all 287,852 mazes of
+up to 3 x 4 or 4 x 3 tiles. On 2 x 3 tiles it is right after any maze has become any other at any iteration, and on
+1 x 3 after any sequence of mazes, however fast they follow each other.
 """
 
 from __future__ import annotations
