@@ -120,7 +120,10 @@ def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
-    """An axis above the panels with the time that the updates took."""
+    """An axis above the panels with the time that the updates took.
+
+    It is what was measured, so this axis alone differs from run to run; an interruption changes nothing else.
+    """
     updates, seconds = _column(lines, "seconds")
     unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
     times = np.concatenate([[0.0], seconds / length])

@@ -88,41 +88,39 @@ class _Run:
         if state.update < state.config.n_updates:
             self.stream.batch(state.update)  # raises where there are no such levels, before anything is written
         self.held_out = validation_batch(state.config)
-        self.losses: list[float] = []
-        self.line_began = state.seconds
         self.saved_at = time.monotonic()
 
     def step(self, batch: Batch) -> None:
         """One update, and what is due after it."""
         state, began = self.state, time.perf_counter()
         loss = update(state, batch, self.stream, self.workers)
-        state.seconds += time.perf_counter() - began
-        self.losses.append(loss)
+        seconds = time.perf_counter() - began
+        state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
+        state.losses.append(loss)
         last = state.update == state.config.n_updates
         if last or state.update % self.rhythm.log == 0:
             self.log(last or state.update % self.rhythm.validate == 0)
-            if time.monotonic() - self.saved_at > self.rhythm.save:  # here, so that the next line is complete
+            if time.monotonic() - self.saved_at > self.rhythm.save:
                 self.save()
 
     def log(self, with_validation: bool) -> None:
         """Tell the report."""
-        if self.workers.rank:
-            return
-        self.report.log(self.measure(with_validation))
-        if with_validation:
-            self.report.look(self.state.best_model)
-        self.losses, self.line_began = [], self.state.seconds
+        if not self.workers.rank:
+            self.report.log(self.measure(with_validation))
+            if with_validation:
+                self.report.look(self.state.best_model)
+        self.state.losses, self.state.line_seconds = [], 0.0
 
     def measure(self, with_validation: bool) -> Line:
         """A line of metrics."""
         state = self.state
-        n_levels = len(self.losses) * state.config.batch_size
+        n_levels = len(state.losses) * state.config.batch_size
         line = {
             "update": state.update,
             "seconds": state.seconds,
-            "loss": sum(self.losses) / len(self.losses),
+            "loss": sum(state.losses) / len(state.losses),
             "learning_rate": state.optimiser.param_groups[0]["lr"],
-            "levels_per_second": n_levels / max(state.seconds - self.line_began, 1e-9),
+            "levels_per_second": n_levels / max(state.line_seconds, 1e-9),
         }
         if state.evolution is not None:
             line |= state.evolution.line()

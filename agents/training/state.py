@@ -42,6 +42,8 @@ class TrainingState:
         evolution: the levels of a configuration whose levels evolve, else None.
         update: updates made.
         seconds: that they took, over all sessions.
+        losses: of the updates since the last line of metrics, so that the next one is the same in a later session.
+        line_seconds: that these took.
     """
 
     config: TrainingConfig
@@ -52,6 +54,8 @@ class TrainingState:
     evolution: Evolution | None = None
     update: int = 0
     seconds: float = 0.0
+    losses: list[float] = field(default_factory=list)
+    line_seconds: float = 0.0
 
     @classmethod
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
@@ -89,6 +93,8 @@ class TrainingState:
             "config": self.config.to_json(),
             "update": self.update,
             "seconds": self.seconds,
+            "losses": self.losses,
+            "line_seconds": self.line_seconds,
             "pools": sorted(self.pools),
             "evolution": None if self.evolution is None else self.evolution.description(),
         }
@@ -131,6 +137,7 @@ class TrainingState:
         """
         state = cls._without_levels(TrainingConfig.from_json(description["config"]), device)
         state.update, state.seconds = description["update"], description["seconds"]
+        state.losses, state.line_seconds = description.get("losses", []), description.get("line_seconds", 0.0)
         state.model.load_state_dict(_under("model", tensors))
         if state.average is not None:
             state.average.load_state_dict(_under("average", tensors))
@@ -167,15 +174,24 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {key.removeprefix(f"{prefix}."): value for key, value in tensors.items() if key.startswith(f"{prefix}.")}
 
 
+def _is_finite(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
+
+
 def _check(description: Any, layouts: Layouts) -> None:
     """Compare a file's tensors with those that such a run has at such a time, before anything of it is made."""
-    check_keys(description, "config", "update", "seconds", "pools", "evolution")
+    check_keys(description, "config", "update", "seconds", "pools", "evolution", optional=("losses", "line_seconds"))
     config = TrainingConfig.from_json(description["config"])
     update, seconds, pools = description["update"], description["seconds"], description["pools"]
     if type(update) is not int or not 0 <= update <= config.n_updates:
         raise ValueError(f"its update must be from 0 to {config.n_updates}, got {update!r}")
     if type(seconds) is not float or not 0 <= seconds < math.inf:
         raise ValueError(f"its seconds must be a number, at least 0, got {seconds!r}")
+    losses, line_seconds = description.get("losses", []), description.get("line_seconds", 0.0)
+    if not isinstance(losses, list) or len(losses) > update or not all(map(_is_finite, losses)):
+        raise ValueError(f"its losses must be at most {update} numbers, got {losses!r}")
+    if not _is_finite(line_seconds) or line_seconds < 0:
+        raise ValueError(f"its line_seconds must be a number, at least 0, got {line_seconds!r}")
     if not isinstance(pools, list) or not set(pools) <= set(config.sizes if config.pool_size else ()):
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
     if (description["evolution"] is not None) != config.evolve:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -11,12 +12,24 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import interrupted_run
 import pytest
 from training_runs import ALONE, CPU, content, started
 
-from maze_nca_gym.agents.training import CHECKPOINT, LEVELS, MODEL, Diverged, Rhythm, Silence, TrainingState, train
+from maze_nca_gym.agents.training import (
+    CHECKPOINT,
+    LEVELS,
+    MODEL,
+    Diverged,
+    Rhythm,
+    RunReport,
+    Silence,
+    TrainingState,
+    loop,
+    train,
+)
 from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.agents.weights import load_model
 
@@ -174,6 +187,35 @@ with asked_to_stop() as asked:
 def test_signals_that_interrupt_each_other_do_not_hang():
     done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
     assert done.stdout == "True\n", done.stderr
+
+
+def test_an_interrupted_run_draws_the_same_curves(tmp_path, monkeypatch):
+    """To the byte where updates take as long, though Ctrl-C came between two lines of metrics."""
+    monkeypatch.setattr(
+        loop, "time", SimpleNamespace(monotonic=time.monotonic, perf_counter=itertools.count().__next__)
+    )
+    plain, rhythm = loop.update, Rhythm(log=5, validate=10, save=3600)
+
+    def interrupted(state: TrainingState, *arguments) -> float:
+        if state.update == 7:
+            signal.raise_signal(signal.SIGINT)
+        return plain(state, *arguments)
+
+    for name in ("whole", "pieces"):
+        folder = tmp_path / name
+        folder.mkdir()
+        state = started()
+        if name == "pieces":
+            monkeypatch.setattr(loop, "update", interrupted)
+            with pytest.raises(KeyboardInterrupt), RunReport(folder, state.config) as report:
+                train(state, folder, ALONE, report, rhythm)
+            monkeypatch.setattr(loop, "update", plain)
+            state = TrainingState.load(folder / CHECKPOINT, CPU)
+            assert state.update == 8
+        with RunReport(folder, state.config, state.update) as report:
+            train(state, folder, ALONE, report, rhythm)
+    for name in ("metrics.jsonl", "curves.png"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "pieces" / name).read_bytes()
 
 
 def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
