@@ -59,8 +59,14 @@ def _by_levels(runs: Runs, order: Sequence[str]) -> dict[str, Runs]:
     return {levels: group for levels, group in groups.items() if group}
 
 
+NOTE = """\
+`small` is our network of 5,760 weights, `paper` the paper's of 96 channels with cut corners, 48,000 weights. Neither is
+trained by the paper's recipe (`benchmarks/evolution.py`). `evolved` has random parents, as the paper says, and
+`evolved from the fittest` those of highest loss, as its code does."""
+
+
 def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
-    parts = ["# Results of `python -m benchmarks.evolution`", ""]
+    parts = ["# Results of `python -m benchmarks.evolution`", "", NOTE, ""]
     for model, groups in of_model.items():
         first = next(iter(groups.values()))[0]
         described = first["machine"]

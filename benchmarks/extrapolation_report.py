@@ -61,8 +61,8 @@ PUBLISHED = (
 )
 """The best that is known to us, each on the levels of its authors."""
 NOTE = """Earle et al.: one network of 84,480 weights, trained at 16x16; the mean of five trials, and with twice the
-iterations at 32x32. Their accuracy, by their code, is a mean over minibatches, in which long paths weigh more; ours is a
-mean over levels."""
+iterations at 32x32. Their accuracy, by their code, is a mean over minibatches, in which long paths weigh more; ours is
+a mean over levels."""
 MARKERS = {PAPER: "*", RECURRENT: "P"}
 METRICS = ("complete", "accuracy")
 LINES = ("-", "-", "-", "--")

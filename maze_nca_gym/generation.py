@@ -43,9 +43,10 @@ def random(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """The paper's mazes (section "Experimental setup"): independent walls, redrawn until solvable.
+    """The paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
 
-    Source and target lie on two distinct inner tiles, whatever was there.
+    Walls are independent of each other; the paper does not say how likely they are. Source and target lie on two
+    distinct inner tiles, whatever was there.
 
     Args:
         rng: the source of all randomness.

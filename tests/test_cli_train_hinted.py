@@ -35,7 +35,7 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert main(TINY) == 1
     out, err = capsys.readouterr()
     assert "not proven: sums reach" in out
-    assert "the weights are not proven to be exact; try more --n-updates" in err
+    assert "the weights are not proven to do what the automaton does; try more --n-updates" in err
     described = json.loads((FOLDER / "config.json").read_text())
     assert not described["exact"]
     assert not described["certificate"]["holds"]

@@ -71,9 +71,9 @@ class TrainHinted:
     """Learn a task from hints: from all that an automaton holds at every tile at every step.
 
     Half a minute on one core for the shortest path, one with --heals, some minutes for the diameter, so there is
-    nothing to resume. At the end a certificate tells whether the weights are proven to do the same on every maze; the
-    exit code is 1 if not. The folder gets model.safetensors, which the other commands take for a policy, metrics.jsonl
-    and config.json, with the certificate.
+    nothing to resume. At the end a certificate tells whether the weights are proven to do the same, in float32, on
+    every maze; the exit code is 1 if not. The folder gets model.safetensors, which the other commands take for a
+    policy, metrics.jsonl and config.json, with the certificate.
     """
 
     task: Annotated[str, arg(metavar="{" + ",".join(USUAL) + "}")] = "shortest-path"

@@ -50,7 +50,7 @@ def train_hinted(command: TrainHinted, config: HintConfig) -> int:
     )
     print(f"model: {path}")
     if not certificate.holds:
-        complain("the weights are not proven to be exact; try more --n-updates, or another --seed")
+        complain("the weights are not proven to do what the automaton does; try more --n-updates, or another --seed")
     return 0 if certificate.holds else FAILED
 
 
@@ -118,7 +118,7 @@ def command_line(config: HintConfig) -> str:
 
 def _in_words(certificate: Certificate) -> str:
     if certificate.holds:
-        return "does what the automaton does on every maze, of any size, at every iteration: proven"
+        return "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
     return (
         f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
         f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "
