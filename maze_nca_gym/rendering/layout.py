@@ -25,6 +25,8 @@ _KEY_WIDTH = 1140
 _MAZE_KEY_WIDTH = 640
 _SMALLEST_CANVAS = (240, 320)
 _DEFAULT_CANVASES = ((720, 1280), (1100, 1400))
+_COARSE = 64
+"""Strides up to twice that are tried one by one."""
 _READABLE = 88
 """Pixels that the longer side of a heat map should have before the default frame stops growing."""
 
@@ -228,13 +230,21 @@ def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int]) -> _M
     body = _body(canvas, bool(n_panels))
     largest = _fit(*body, rows, cols)
     scales = [_Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)]
-    scales += [_Scale(1, largest.stride + more) for more in range(1, max(rows, cols) // 8)]
+    scales += [_Scale(1, largest.stride + more) for more in _thinned(max(rows, cols) // 8)]
     pairs = [pair for pair in product(scales, repeat=2) if n_panels and _quality(*pair)]
     for maze, panel in sorted(pairs, key=lambda pair: -_quality(*pair)):
         mosaics = [m for m in _mosaics(_Mosaic(rows, cols, n_panels, maze, panel), body[1]) if m.height <= body[0]]
         if mosaics:
             return min(mosaics, key=lambda mosaic: mosaic.height * mosaic.width)
     return _Mosaic(rows, cols, n_panels, largest, largest)
+
+
+def _thinned(end: int) -> Iterator[int]:
+    """Yield the numbers from 1 to before `end`, the large ones in steps of 2 %: pairs of them are compared."""
+    number = 1
+    while number < end:
+        yield number
+        number += max(1, number // _COARSE)
 
 
 def _quality(maze: _Scale, panel: _Scale) -> float:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import combinations
 
 import pytest
@@ -79,3 +80,12 @@ def test_tile_at_leads_every_pixel_to_its_tile() -> None:
 def test_a_size_without_pixels_is_refused() -> None:
     with pytest.raises(ValueError, match=r"at least 1 x 1 pixels, got \(0, 300\)"):
         frame_layout(5, 5, 1, size=(0, 300))
+
+
+@pytest.mark.parametrize("shape", [(100_001, 3), (3, 100_001), (5000, 5000)])
+def test_a_huge_maze_is_laid_out_at_once(shape: tuple[int, int]) -> None:
+    start = time.perf_counter()
+    layout = frame_layout(*shape, 11)
+    assert time.perf_counter() - start < 10  # a second or so; it took many minutes once
+    assert layout.maze.height <= 1100
+    assert layout.maze.width <= 1400
