@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.names import unknown_name
 
 from .environments import environment_id, make_env
 from .promises import Promises
@@ -60,7 +61,7 @@ class Policy(nn.Module):
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
         if task not in TASKS:
-            raise ValueError(f"unknown task {task!r}; known: {', '.join(TASKS)}")
+            raise ValueError(unknown_name("task", task, TASKS))
         if n_tiles not in (2, 4):
             raise ValueError(f"n_tiles must be 2 or 4, got {n_tiles}")
         if not channel_names or channel_names[PATH] != "path":
@@ -101,6 +102,8 @@ class Policy(nn.Module):
                 "maze and state must have shapes (B, T, H, W) and (B, C, H, W), "
                 f"got {tuple(maze.shape)} and {tuple(state.shape)}"
             )
+        if 0 in maze.shape[2:]:
+            raise ValueError(f"a maze needs at least one tile, got shape {tuple(maze.shape)}")
         if maze.shape[1] != self.n_tiles:
             raise ValueError(
                 f"the policy reads {self.n_tiles} maze channels, got {maze.shape[1]}: "

@@ -31,7 +31,7 @@ class PolicyInfo:
         description: one line.
         constructor: "module:name" of what makes it, the module relative to this package.
         options: default keyword arguments of the constructor.
-        exact: whether it promises an optimal path on every level, so that anything else is an error.
+        exact: whether it promises to draw what it should on every level, so that anything else is an error.
         scores: measured figures by name.
     """
 
@@ -55,11 +55,13 @@ _POLICIES = {
         description="floods from both ends, then all shortest paths at once, as in the paper; exact",
         constructor=".handcoded:ShortestPathNCA",
         options={"ties": "all"},
+        exact=True,
     ),
     "depth-first": PolicyInfo(
         task="shortest-path",
         description="depth-first search from the source; channel 0 is the tiles visited so far",
         constructor=".handcoded:DepthFirstNCA",
+        exact=True,
     ),
     "diameter": PolicyInfo(
         task="diameter",
@@ -107,7 +109,9 @@ def _row_of_file(path: str) -> PolicyInfo:
         raise ValueError(f"there is no model file {path}")
     info = PolicyInfo(task="", description="", constructor=".weights:load_model", options={"path": path})
     model = _make(info)
-    return replace(info, task=model.task, description=f"a model of class {type(model).__name__}, from a file")
+    return replace(
+        info, task=model.task, exact=model.exact, description=f"a model of class {type(model).__name__}, from a file"
+    )
 
 
 def load(name: str, **options: Any) -> Policy:

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import torch
 
+from maze_nca_gym.names import unknown_name
+
 from .policy import Policy
 from .promises import Promises
 from .tensor_files import Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
@@ -42,7 +44,7 @@ def model_class(name: str) -> type[Policy]:
         ValueError: unknown name; the message lists the known ones.
     """
     if name not in MODELS:
-        raise ValueError(f"unknown model {name!r}; known: {', '.join(MODELS)}")
+        raise ValueError(unknown_name("model", name, MODELS))
     found = MODELS[name]
     if not isinstance(found, str):
         return found

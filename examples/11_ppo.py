@@ -1,6 +1,6 @@
 """Proximal policy optimisation by Stable-Baselines3 of an automaton as actor and critic, on fresh or evolving levels.
 
-    python examples/11_ppo.py [steps size]
+    python examples/11_ppo.py [steps [size]]
 
 A quarter of an hour each on one core: see docs/ppo.png. Needs the extra `sb3`: pip install "maze-nca-gym[sb3]".
 """
@@ -16,7 +16,8 @@ from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolic
 from maze_nca_gym.generation import generate
 from maze_nca_gym.solvers import shortest_path
 
-n_steps, size = map(int, sys.argv[1:3] or (2_000_000, 8))
+n_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
+size = int(sys.argv[2]) if len(sys.argv) > 2 else 8
 HELD_OUT = 1_000_000  # the seed of the mazes of the evaluation, far from those of the training
 
 

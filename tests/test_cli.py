@@ -231,10 +231,16 @@ class TestSolve:
         LevelSet(open_tiles).save("set.npz")
         save_model(trained_with_border(), "model.safetensors")
         assert main(["solve", "model.safetensors", "--levels", "set.npz", "--picture", "none"]) == 0
-        n = len(open_tiles)
-        assert f"{n} of {n} levels have no wall around them, and model.safetensors" in capsys.readouterr().err
+        assert (
+            "policy model.safetensors needs a wall around every level, and some levels have" in capsys.readouterr().err
+        )
         assert main(["solve", "--levels", "set.npz", "--picture", "none"]) == 0
         assert capsys.readouterr().err == ""
+
+    def test_long_work_is_announced(self, capsys, monkeypatch):
+        monkeypatch.setattr(solving, "LONG", 10_000)
+        assert main(["solve", *SMALL, "--picture", "none"]) == 0
+        assert re.search(r"up to \d+ iterations on 30 levels of 8 x 11 tiles: this takes long", capsys.readouterr().err)
 
     def test_a_failed_device(self, monkeypatch, capsys):
         def fail(*_):

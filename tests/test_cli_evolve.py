@@ -341,6 +341,24 @@ class TestDamage:
         assert "; choose another --out, or lose that population with --overwrite" in err
         assert {name: (FOLDER / name).read_bytes() for name in files(FOLDER)} == before
 
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [("[" * 100_000, "it is nested too deeply"), ("{", "Expecting"), ("[]", "no description")],
+    )
+    def test_a_description_that_is_none(self, content, reason, capsys):
+        assert main([*TINY, "--rounds", "3"]) == 0
+        (FOLDER / "config.json").write_text(content)
+        assert main(TINY) == 2
+        err = capsys.readouterr().err
+        assert reason in err
+        assert str(FOLDER / "config.json") in err
+
+    def test_a_finished_run_whose_last_line_is_lost_is_not_finished(self):
+        assert main([*TINY, "--rounds", "3"]) == 0
+        cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
+        assert main([*TINY, "--rounds", "3"]) == 0
+        assert [line["round"] for line in lines()] == list(range(4))
+
     def test_interrupted_before_a_round_is_noted(self):
         """The population has had a round more than there are lines."""
         assert main([*TINY, "--rounds", "3"]) == 0

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.tasks import Task, find_task
 from maze_nca_gym.generation import check_size, generate
 from maze_nca_gym.levels import LevelSet, Tiles, level_hashes
+from maze_nca_gym.names import unknown_name
 
 CHUNK = 256
 """Levels drawn from one seed, at the most."""
@@ -114,7 +115,7 @@ def _check_name(family: str, size: int) -> str:
         ValueError: unknown family, or no single size.
     """
     if family not in FAMILIES:
-        raise ValueError(f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+        raise ValueError(unknown_name("family of levels", family, FAMILIES))
     if isinstance(size, bool) or not isinstance(size, int) or size < 2:
         raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
     return f"{family}-{size}"

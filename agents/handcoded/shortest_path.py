@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.levels import Tile
+from maze_nca_gym.names import unknown_name
 
 from ..promises import StepBound
 from . import bounded, canonical, dijkstra
@@ -40,10 +41,10 @@ class ShortestPathNCA(HandcodedNCA):
 
     def __init__(self, ties: str = "canonical", form: str | None = None) -> None:
         if ties not in FORMS:
-            raise ValueError(f"unknown ties {ties!r}; known: {', '.join(FORMS)}")
+            raise ValueError(unknown_name("ties", ties, FORMS))
         forms = FORMS[ties]
         if form is not None and form not in forms:
-            raise ValueError(f"unknown form {form!r} for ties={ties!r}; known: {', '.join(forms)}")
+            raise ValueError(unknown_name("form", form, forms) + f" (with ties={ties!r})")
         self.form = forms[form or next(iter(forms))]
         bound = StepBound(constant=2, per_move=self.form.steps_per_edge)
         super().__init__("shortest-path", len(Tile), self.form.table, bound)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from maze_nca_gym.names import unknown_name
+
 from ..evaluation.level_sets import FAMILIES
 
 USUAL: dict[str, dict[str, Any]] = {
@@ -111,7 +113,7 @@ class HintConfig:
             ValueError: an unknown task, or a value of the wrong type or out of range.
         """
         if task not in USUAL:
-            raise ValueError(f"unknown task {task!r}; known: {', '.join(USUAL)}")
+            raise ValueError(unknown_name("task", task, USUAL))
         usual = USUAL_OF_HEALING if given.get("heals") else USUAL[task]
         return cls(**{"task": task, **usual, **given})
 
@@ -155,7 +157,7 @@ def _check_families(families: tuple[str, ...]) -> None:
         raise ValueError(f"families must name at least one family; known: {', '.join(FAMILIES)}")
     for family in families:
         if family not in FAMILIES:
-            raise ValueError(f"unknown family of levels {family!r}; known: {', '.join(FAMILIES)}")
+            raise ValueError(unknown_name("family of levels", family, FAMILIES))
 
 
 def _check_counts(config: HintConfig) -> None:

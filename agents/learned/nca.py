@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maze_nca_gym.names import unknown_name
+
 from ..policy import Policy
 from .arguments import TASK_OF_TILES, check_ceiling, check_count, check_flags, check_shape, names_of_channels
 from .precision import computing_dtype, convolve_exactly, is_low
@@ -126,7 +128,7 @@ class NCA(Policy):
         from .handwritten import NETWORKS, network  # here, because it imports this module
 
         if name not in NETWORKS:
-            raise ValueError(f"unknown hand-coded network {name!r}; known: {', '.join(NETWORKS)}")
+            raise ValueError(unknown_name("hand-coded network", name, NETWORKS))
         return network(name)
 
     @property

@@ -13,6 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from maze_nca_gym.names import unknown_name
+
 if TYPE_CHECKING:
     from ..policy import Policy
 
@@ -36,6 +38,6 @@ def load_pretrained(name: str) -> Policy:
     from ..weights import load_model
 
     if name not in cards():
-        raise ValueError(f"unknown pretrained model {name!r}; known: {', '.join(cards())}")
+        raise ValueError(unknown_name("pretrained model", name, cards()))
     with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:
         return load_model(path)

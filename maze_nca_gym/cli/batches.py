@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, rollout
+from maze_nca_gym.agents.environments import border_warning
 from maze_nca_gym.agents.evaluation.rollouts import encode, path_of, score_paths, wanted_of
 from maze_nca_gym.agents.iterations import default_steps
 from maze_nca_gym.agents.learned.sparse import run_sparsely
@@ -74,11 +75,8 @@ def step_limit(policy: Policy, task: Task, targets: NDArray[np.bool_]) -> int:
 
 def warn_without_border(policy: Policy, name: str, tiles: Tiles) -> None:
     """Complain on stderr if a policy that needs a wall around each level gets some of the (N, H, W) levels without."""
-    without = int((~has_border(tiles)).sum()) if policy.needs_border else 0
-    if without:
-        complain(
-            f"{without:,} of {len(tiles):,} levels have no wall around them, and {name} needs one: expect it to fail"
-        )
+    if policy.needs_border and not has_border(tiles).all():
+        complain(border_warning(name))
 
 
 @contextmanager

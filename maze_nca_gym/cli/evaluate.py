@@ -12,6 +12,7 @@ from tyro.conf import Positional, arg
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.cli.numbers import INTEGER, check_at_least
 from maze_nca_gym.cli.output import check_folder
+from maze_nca_gym.names import unknown_name
 
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
@@ -75,7 +76,7 @@ class Evaluate:
             raise ValueError(f"--families must name at least one family; known: {', '.join(FAMILIES)}")
         for name in names:
             if name not in FAMILIES:
-                raise ValueError(f"--families: unknown family {name!r}; known: {', '.join(FAMILIES)}")
+                raise ValueError(f"--families: {unknown_name('family', name, FAMILIES)}")
         return names
 
     def inner_sizes(self) -> list[int]:

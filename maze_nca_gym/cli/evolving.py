@@ -32,6 +32,7 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.config import check_name
+from maze_nca_gym.reading import reading
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.evolve import Evolve
@@ -69,7 +70,8 @@ def evolve_levels(command: Evolve) -> int:
 def _evolve(command: Evolve) -> int:
     plan = _prepare(command)
     records = _open(command, plan)
-    if records.population.clock >= command.rounds and len(records.population) >= command.n:
+    noted = bool(records.lines) and records.lines[-1]["round"] == records.population.clock
+    if noted and records.population.clock >= command.rounds and len(records.population) >= command.n:
         print(f"{command.out} is finished; more --rounds go on, --overwrite starts anew")
     elif not _run(command, plan, records):
         complain(f"interrupted; the same command goes on from {command.out / POPULATION}")
@@ -167,7 +169,9 @@ def _open(command: Evolve, plan: _Plan) -> Records:
     fresh = LevelPopulation(command.population.config(plan.configuration["population"]["task"], command.n))
     try:
         if not command.overwrite and (command.out / POPULATION).exists():
-            _compare(command, json.loads(description.read_text(encoding="utf-8")), plan.configuration)
+            with reading(description, "is no description of a population"):
+                there = json.loads(description.read_text(encoding="utf-8"))
+            _compare(command, there, plan.configuration)
             records = Records.load(command.out)
         else:
             command.out.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.agents import Policy, PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.cli.output import percent, print_facts, print_table
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListPolicies:
-    """All policies by task: name, state channels, 16x16 test levels that it completes, description."""
+    """List all policies by task: name, state channels, complete levels of the test set random-16, description."""
 
     def run(self) -> int:
-        """Print a table for each task."""
+        """Print a table for each task, and what its figures mean."""
         policies = list_policies()
         for task in dict.fromkeys(info.task for info in policies.values()):
             print_table(
@@ -34,6 +35,8 @@ class ListPolicies:
                 title=task,
                 unbroken=("name", "channels", "16x16"),
             )
+        print("16x16: levels of the test set random-16 whose path is the canonical one after the policy's iterations,")
+        print("as `evaluate` measures it; exact: solves every maze, by a proof or an argument")
         return 0
 
 
@@ -77,13 +80,27 @@ class ShowPolicy:
             "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
             "weights": f"{policy.n_weights:,}, as the paper counts them",
             "parameters": f"{n_parameters:,}, of which {n_used:,} are not zero",
-            **{name: str(figure) for name, figure in info.scores.items()},
+            **_promises(policy),
+            **{name: f"{figure:.4f}" for name, figure in info.scores.items()},
         }
         print_facts(facts)
         if isinstance(policy, HandcodedNCA):
             rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
             print_table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias"))
         return 0
+
+
+def _promises(policy: Policy) -> dict[str, str]:
+    """What the policy states about itself, as rows of a table."""
+    promises = policy.promises
+    usual = "" if policy.n_iterations is None else f"{policy.n_iterations:,} at size 16, more on longer paths"
+    bound = f"at most {promises.bound}, for L moves on the path and A tiles" if promises.bound else usual
+    return {
+        "exact": "yes" if policy.exact else "no",
+        **({"iterations": bound} if bound else {}),
+        "needs a border": "yes" if policy.needs_border else "no",
+        **({"drawing": DRAWINGS[policy.draws].note} if policy.draws in DRAWINGS else {}),
+    }
 
 
 def _counts(parameter: Tensor) -> tuple[int, int]:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from maze_nca_gym.cli.solve import Solve
 
 
+LONG = 10**11
+"""Numbers to compute, iterations times channels times tiles, above which a job is announced."""
+
+
 class _Job(NamedTuple):
     """What there is to do: the policy, on its device; levels as its task has them; where to stop; what to draw."""
 
@@ -69,7 +73,12 @@ def _shown_level(index: int | None, targets: NDArray[np.bool_]) -> int:
 
 
 def _run(command: Solve, job: _Job) -> Outcome:
-    """The policy's episodes, behind a progress bar."""
+    """The policy's episodes, behind a progress bar; work of more than a minute or so is announced."""
+    n_levels, height, width = job.levels.tiles.shape
+    if job.n_steps * job.levels.tiles.size * job.policy.n_channels > LONG:
+        complain(
+            f"up to {job.n_steps:,} iterations on {n_levels:,} levels of {height} x {width} tiles: this takes long"
+        )
     with progress_bar(command.policy, len(job.levels)) as advance:
         try:
             return run_policy(job.policy, job.task, job.levels.tiles, command.batch, job.n_steps, advance)

@@ -6,6 +6,8 @@ import torch
 from torch import nn
 
 from maze_nca_gym.agents import Policy, rollout, trace
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned.fused import unroll
 
 
 class Counting(Policy):
@@ -176,3 +178,10 @@ def test_rollout_rejects():
         rollout(Counting(), torch.zeros(2, 2, 2), 1)
     with pytest.raises(ValueError, match="needs 2 state channels, got 1"):
         rollout(Counting(), torch.zeros(1, 2, 2, 2), 1, torch.zeros(1, 1, 2, 2))
+
+
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
+@pytest.mark.parametrize("run", [rollout, lambda policy, maze, n_steps: unroll(policy, maze, n_steps, [n_steps])])
+def test_a_maze_without_tiles_is_refused(shape, run):
+    with pytest.raises(ValueError, match=r"a maze needs at least one tile, got shape \(1, 4, (0, 5|5, 0)\)"):
+        run(NCA(4, 3), torch.zeros(1, 4, *shape), 2)

@@ -1,0 +1,71 @@
+"""Write the table of policies in `docs/policies.md` anew, from what each policy and its card say.
+
+python docs/make_tables.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from maze_nca_gym.agents import Policy, list_policies, load
+from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.atomic import replacing
+
+FILE = Path(__file__).parent / "policies.md"
+BEGIN, END = "<!-- table of policies -->\n", "<!-- end -->\n"
+METRICS = ("complete", "optimal", "accuracy", "paper_accuracy")
+COLUMNS = (
+    *("policy", "channels", "weights", "iterations", "border"),
+    *("levels", "complete", "optimal", "accuracy", "paper's accuracy"),
+)
+
+
+def table() -> str:
+    """Return the table in Markdown: a row for each policy and test set on its card."""
+    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    lines += [f"| {' | '.join(row)} |" for name in list_policies() for row in _rows(name)]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(name: str) -> list[tuple[str, ...]]:
+    policy, scores = load(name), list_policies()[name].scores
+    about = (f"`{name}`", str(policy.n_channels), f"{policy.n_weights:,}", iterations(policy), _border(policy))
+    sets = list(dict.fromkeys(key.split(", ")[1] for key in scores))
+    figures = [(of, *(f"{100 * scores[f'{metric}, {of}']:.2f}" for metric in METRICS)) for of in sets]
+    blank = ("",) * len(about)
+    return [(*(about if i == 0 else blank), *row) for i, row in enumerate(figures)] or [(*about, *_always(policy))]
+
+
+def iterations(policy: Policy) -> str:
+    """Return the iterations that a policy needs or gets, in words."""
+    if policy.promises.bound is not None:
+        return f"{policy.promises.bound}"
+    if policy.most_iterations is not None:
+        return f"{policy.most_iterations} only"
+    return f"{policy.n_iterations} at 16x16"
+
+
+def _border(policy: Policy) -> str:
+    return "needed" if policy.needs_border else ""
+
+
+def _always(policy: Policy) -> tuple[str, ...]:
+    """Return the figures of a hand-coded policy, which is right on every maze; what is no path has no other measure."""
+    return ("every level", "100", "100", "100", "" if policy.draws in DRAWINGS else "100")
+
+
+def written(text: str) -> str:
+    """Return the page with its table replaced."""
+    before, rest = text.split(BEGIN)
+    return before + BEGIN + table() + END + rest.split(END)[1]
+
+
+def main() -> None:
+    """Replace the table in the file."""
+    text = written(FILE.read_text(encoding="utf-8"))
+    with replacing(FILE) as file:
+        file.write(text.encode())
+
+
+if __name__ == "__main__":
+    main()

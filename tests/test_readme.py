@@ -1,0 +1,82 @@
+"""The README holds as typed: its Python, and its commands with any policy's name in them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from oracles import place_of
+
+from maze_nca_gym.agents import list_policies
+from maze_nca_gym.cli import main
+from maze_nca_gym.levels import Tile, prefab
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = [
+    line.split("#")[0].strip()
+    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("maze-nca-gym ")
+]
+FEW = {"shortest-path-bfs", "nca-shortest-path-guided", "nca-diameter", "depth-first"}
+NAMES = [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in list_policies()]
+SHORT = {
+    "solve": ["--n", "4", "--size", "8"],
+    "play": ["--episodes", "1", "--size", "6", "--fps", "100000"],
+    "evaluate": ["--families", "random,perfect", "--sizes", "6", "--n", "4"],
+    "evolve": ["--n", "6", "--rounds", "2", "--n-offspring", "4", "--size", "6"],
+    "policies show": [],
+}
+"""Command -> options that make it quick."""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def of_its_size(name: str, options: list[str]) -> list[str]:
+    """An MLP runs on 16x16 alone."""
+    return [{"6": "16", "8": "16"}.get(option, option) for option in options] if name.startswith("mlp") else options
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_ten_lines_work_for_any_policy(name):
+    assert place_of(prefab("Labyrinth"), Tile.SOURCE) is not None
+    code = next(block for block in PYTHON if "load(" in block)
+    assert "shortest-path-bfs" in code
+    assert 'render_mode="human"' in code
+    size = "" if name.startswith("mlp") else ", size=5"
+    seen: dict[str, object] = {}
+    exec(code.replace("shortest-path-bfs", name).replace('render_mode="human"', f'render_mode="rgb_array"{size}'), seen)
+    info = seen["info"]
+    assert isinstance(info, dict)
+    if list_policies()[name].exact and name not in ("depth-first", "all-shortest-paths"):
+        assert (info["accuracy"], info["complete"], info["optimal"]) == (pytest.approx(1, abs=1e-3), True, True)
+
+
+@pytest.mark.parametrize("command", SHORT)
+@pytest.mark.parametrize("name", NAMES)
+def test_any_command_takes_any_policy(name, command, capsys):
+    assert main([*command.split(), name, *of_its_size(name, SHORT[command])]) == 0
+    out, err = capsys.readouterr()
+    assert "is exact, yet" not in err
+    assert "Traceback" not in err
+    if list_policies()[name].exact and command == "solve":
+        assert "100.00 %" in out
+    if list_policies()[name].exact and command == "evaluate":
+        assert out.count("100.00 %") >= 4
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_have_such_options(command, capsys):
+    words = shlex.split(command)[1:]
+    names = [word for word in words if not word.startswith("-")]
+    known = 2 if names[0] in ("levels", "policies", "train") and len(names) > 1 else 1
+    assert main([*names[:known], "--help"]) == 0
+    text = capsys.readouterr().out
+    for option in (word for word in words if word.startswith("--")):
+        assert option in text, option
