@@ -1,4 +1,4 @@
-"""What a training run is: one frozen dataclass, and the presets."""
+"""The options of a training run, in one frozen dataclass, and the presets."""
 
 from __future__ import annotations
 
@@ -36,157 +36,167 @@ OPTIONS = (
     "edge_features",
     "n_nodes",
 )
-"""Fields that are passed on to the model's constructor where they are not None."""
+"""Fields that are passed to the model's constructor unless they are None."""
 FIRST_BIAS = 0.3
-"""Of what NCAs show that end each iteration with a ReLU: a path of zeros everywhere would have no gradient."""
+"""Initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
+
+A path of zeros everywhere would have no gradient.
+"""
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Everything that decides the weights which a training run ends with."""
+    """All options that determine the weights at the end of a training run."""
 
     task: str = "shortest-path"
-    """shortest-path or diameter."""
+    """Task to learn: shortest-path or diameter."""
 
     model: str = "NCA"
-    """NCA, GCN, GAT or MLP."""
+    """Class of the model: NCA, GCN, GAT or MLP."""
     n_channels: int = 32
-    """Channels of the state; the first is the predicted path."""
+    """Number of channels of the state; the first is the predicted path."""
     n_layers: int | None = 32
-    """Iterations of an episode; the last has no ReLU. None for NCAs whose episodes have no last iteration."""
+    """Iterations of an episode, 1 to 4,096; the last has no ReLU. None, for NCAs with a pool only: every iteration has
+    one."""
     kernel_size: int | None = None
-    """NCA: side of the kernel, odd. This and the following options are the model's own defaults where None."""
+    """NCA: side of the kernel, odd. None means 3."""
     cut_corners: bool | None = None
-    """NCA: drop the taps further than kernel_size // 2 moves away."""
+    """NCA: drop the kernel's taps that are more than kernel_size // 2 moves away. None means False."""
     shared_weights: bool | None = None
-    """NCA, GCN, GAT: the same weights at every iteration."""
+    """NCA, GCN, GAT: use the same weights at every iteration. None means True."""
     max_pool: bool | None = None
-    """NCA: one channel becomes its maximum over the map, another the maximum over channels."""
+    """NCA: replace one channel by its maximum over the map and another by the maximum over channels. None means
+    False."""
     skip_connections: bool | None = None
-    """NCA: feed the maze in at every iteration, not only at the first."""
+    """NCA: feed the maze in at every iteration instead of only at the first. None means True."""
     ceiling: float | None = None
-    """NCA: the largest number in a state, so that none can grow for ever; None for no bound."""
+    """NCA: upper bound of the values of a state, so that none grows forever. None means no bound."""
     traversable_edges_only: bool | None = None
-    """GCN: messages between free tiles only, or over the full grid."""
+    """GCN: send messages between free tiles only instead of over the full grid. None means True."""
     edge_features: bool | None = None
-    """GAT: attention also reads the direction of each edge."""
+    """GAT: let the attention also read the direction of each edge. None means False."""
     n_nodes: int | None = None
-    """MLP: width of its hidden layer."""
+    """MLP: width of the hidden layer. None means 256."""
 
     start_from: str | None = None
-    """NCA: name of a network that ships, or a model file (*.safetensors), with whose weights the first channels begin;
-    the others (none with max-pooling) begin with random ones and do not reach these yet. None: random weights alone."""
+    """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). It gives
+    the first channels their weights. All other channels start with random weights, and do not reach these at first;
+    with max-pooling there are none. None means random weights only."""
 
     families: tuple[str, ...] = ("random",)
-    """Families of levels, of those that policies are tested on; every batch has equal parts of each."""
+    """Families of levels, the same as those of the test sets; every batch has equal parts of each."""
     sizes: tuple[int, ...] = (16,)
-    """Inner sizes of the levels. With several, one is drawn for each update, and they join one after the other:
-    of k sizes, the i-th after (i - 1) / k of the updates."""
+    """Inner sizes of the levels, 4 to 1,024. With several, each update draws one of those in use. Of k sizes, the i-th
+    comes into use after (i - 1) / k of the updates."""
     n_levels: int | None = None
-    """Levels of a fixed training set; None for fresh ones at every update. With `evolve`: of the first population,
-    None for a full one."""
+    """Number of levels of a fixed training set. None means fresh levels at every update. With --evolve: number of
+    levels of the first population; None means a full one."""
     long_fraction: float = 0.0
-    """Part of every batch that are long levels: each has the longest solution of `long_of` candidates."""
+    """Fraction of every batch that has long solutions, 0 to 1; each of these levels is chosen among --long-of
+    candidates."""
     long_of: int = 4
-    """See `long_fraction`."""
+    """Number of candidates among which the one with the longest solution is taken; see --long-fraction."""
     batch_size: int = 64
-    """Levels of an update."""
+    """Number of levels in an update."""
 
     n_updates: int = 8_000
-    """Updates of the weights."""
+    """Number of updates of the weights."""
     loss: str = "mse"
-    """mse or cross-entropy, of the path channel, averaged over tiles and levels."""
+    """Loss of the path channel, averaged over tiles and levels: mse or cross-entropy."""
     loss_at: tuple[float, ...] = (1.0,)
-    """After which parts of the iterations the losses are taken and summed: ascending, in (0, 1], the last is 1."""
+    """Fractions of the iterations after which losses are taken and summed: ascending, in (0, 1], the last is 1."""
     loss_after: float = 0.0
-    """A level counts in a loss once it has had so many iterations for each tile of its solution: with 1, once anything
-    could have crossed it. 0 counts all levels."""
+    """Iterations for each tile of its solution before a level counts in a loss. With 1, a signal could have crossed the
+    solution by then; 0 counts all levels."""
     leniency: float = 0.0
-    """Of several optimal solutions, which is asked for. 0: the canonical one. 1: the one that is nearest to the path at
-    the end of the rollout. Between: the nearest too, but tiles of the canonical one count for 1 - `leniency` more."""
+    """Choice among several optimal solutions, 0 to 1. 0 asks for the canonical one. 1 asks for the one nearest to the
+    path at the end of the rollout. In between, tiles of the canonical one count for 1 - leniency more."""
     guidance: float = 0.0
-    """Shortest path: weight of a second loss, of the four channels after the path: where the solution from each tile
-    begins, up, left, down or right, as if it were the source; with 1 many times fewer updates are needed. A tile counts
-    once it has had as many iterations as it is moves from the target. 0: solutions alone."""
+    """Shortest path only: weight of a second loss, of the four channels after the path; 0 means none. They predict the
+    first step of the solution from each tile: up, left, down or right. A tile counts once it had as many iterations as
+    it has moves to the target. With 1, training needs many times fewer updates."""
     optimiser: str = "adam"
-    """adam, or soap: Adam in coordinates in which a layer's gradients hardly correlate, which needs fewer updates."""
+    """Optimiser: adam, or soap, which needs fewer updates. Soap is Adam in coordinates in which a layer's gradients
+    hardly correlate."""
     learning_rate: float = 1e-3
-    """The peak."""
+    """Highest learning rate of the schedule."""
     schedule: str = "constant"
-    """constant or one-cycle (cosine: up over the first 10 %, down to almost nothing)."""
+    """Schedule of the learning rate: constant, or one-cycle (cosine: up during the first 10 %, then down to almost
+    0)."""
     normalise_gradients: bool = True
-    """Divide the gradient of every parameter by its norm, as the paper's code does; its text does not mention it."""
+    """Divide the gradient of every parameter by its norm. The paper's code does; its text does not mention it."""
     gradient_growth: float | None = None
-    """By what factor the gradient of a level's state may be longer than that of its next state. With 1 none explodes on
-    its way back through a hundred iterations, and what was learned before is not lost to it. None for any."""
+    """Largest growth of a level's state gradient per step back, as a factor; 1 stops explosions, None means no
+    limit."""
     ema_decay: float = 0.0
-    """Of the moving average of the weights that is validated and kept as the model, at most; 0 for none."""
+    """Highest decay of the moving average of the weights, which is validated and saved as the model; 0 means no
+    average."""
 
     pool_size: int = 0
-    """Levels (of each size) that keep their states from update to update; 0 starts every rollout from zeros."""
+    """Number of levels of each size that keep their states from update to update; 0 starts every rollout from zeros."""
     pool_fresh: float = 0.25
-    """Part of every batch that are fresh levels, which replace others in the pool."""
+    """Fraction of every batch that is fresh levels, which replace others in the pool."""
     pool_edited: float = 0.0
-    """Part of every batch whose levels are edited while their states stay."""
+    """Fraction of every batch whose levels are edited while their states stay."""
     pool_edits: str = "few"
-    """How. few: they get two new walls, gaps, sources or targets. all-kinds: of ten, three become other levels, four
-    get a gap, and the others 2 to 40 new walls, gaps, sources or targets; and all that is due then is due 8 iterations
-    later, so that there is time to begin again."""
+    """Kind of edits. few: two new walls, gaps, sources or targets. all-kinds: of ten levels, three are exchanged, four
+    get a gap and three get 2 to 40 edits. With all-kinds, solutions are due 8 iterations later."""
     pool_steps: tuple[int, int] = (12, 24)
-    """Fewest and most iterations of an update with a pool; the number is drawn."""
+    """Fewest and most iterations of an update with a pool; each update draws the number."""
     pool_retry: float | None = None
-    """With a pool: a level is due after so many iterations for each tile of its solution, and one update more. If it is
-    wrong then, it starts anew from an empty state; if it is right, it is replaced, or edited, before others. So hard
-    levels stay and are tried again and again; that helps with guidance, and short runs without (LOG.md). None: states
-    last, and fresh levels replace any."""
+    """With a pool: iterations for each tile of its solution after which a level is due, and one update more. Levels
+    that are due and wrong restart from an empty state; those that are right are replaced or edited first. So hard
+    levels stay and are tried again, which helps runs with guidance, and short runs without (LOG.md). None: states last,
+    and fresh levels replace any."""
     state_noise: float = 0.0
-    """With a pool: standard deviation of what is added to the states before a rollout."""
+    """With a pool: standard deviation of the noise added to the states before a rollout."""
 
     evolve: bool = False
     """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
     Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
     population_size: int = 10_000
-    """Most levels of the population."""
+    """Largest number of levels in the population."""
     population_fresh: float = 0.0
-    """Part of every batch that are fresh levels, which may enter the population; the others are replayed from it."""
+    """Fraction of every batch that is fresh levels, which may enter the population; the others are replayed from it."""
     evolve_every: int = 200
-    """Updates from one chance of a round of offspring to the next."""
+    """Number of updates between two chances of a round of offspring."""
     evolve_below: float = 0.5
-    """The chance is taken if the mean regret of the batches since the last one, over that of empty paths, is below. The
-    paper speaks of a certain threshold and gives no number; its code has 0.5, and 200 updates between two rounds."""
+    """Threshold of the regret since the last chance, relative to that of empty paths: a round takes place below it. The
+    paper gives no number; its code has 0.5, and 200 updates between two chances."""
     n_offspring: int = 64
-    """Mutated levels of a round, which enter in the place of members of lower score."""
+    """Number of mutated levels in a round, which may replace members of lower score."""
     parents: str = "random"
-    """Who gets offspring: random (as the paper says), fittest (those of highest score, as its code does) or replay
-    (drawn as for a batch)."""
+    """How parents are chosen: at random (as in the paper), fittest (highest score, as in its code) or replay (drawn as
+    for a batch)."""
     mutation: str = "flip"
-    """flip (the paper's noise, at the rates of its code) or edits (ACCEL's)."""
+    """How offspring are made: flip (the paper's noise, at the rates of its code) or edits (ACCEL's)."""
     tile_rate: float = 0.1
     """flip: probability that an inner tile turns from wall to empty or back."""
     source_rate: float = 0.05
     """flip: probability that the source moves."""
     n_edits: int = 5
-    """edits: how many."""
+    """edits: number of edits of a level."""
     prioritisation: str = "uniform"
-    """How scores become replay weights: uniform (the paper's), rank, proportional or top-k."""
+    """How scores become replay weights: uniform (as in the paper), rank, proportional or top-k."""
     temperature: float = 0.3
-    """rank, proportional: the lower, the more of the replay goes to the highest scores."""
+    """rank, proportional: temperature; the lower, the larger the replay weights of the highest scores."""
     top_k: int = 64
-    """top-k: how many levels are replayed."""
+    """top-k: number of levels that are replayed."""
     staleness_weight: float = 0.0
-    """Part of the replay that goes by how long ago levels were seen."""
+    """Fraction of the replay weights that depends on how long ago levels were last replayed."""
     eviction: str = "fitness"
-    """Whom a fitter level replaces: the one of lowest score (fitness), or of lowest replay probability
-    ("replay weight")."""
+    """Member that a fitter level replaces: the one of lowest score (fitness), or of lowest replay weight ("replay
+    weight")."""
     score: str = "regret"
-    """regret, or learnability: p (1 - p) with the probability p that the model completes the level."""
+    """Score of a level: regret, or learnability: p (1 - p) where p is the probability that the model completes it."""
 
     precision: str = "float32"
-    """float32, or bfloat16 (autocast): faster on GPUs and CPUs that have it in hardware, much slower elsewhere."""
+    """Number format: float32, or bfloat16 (autocast), which is faster on GPUs and CPUs with hardware for it, and much
+    slower elsewhere."""
     compile: bool = False
-    """Run iterations through torch.compile: for GPUs; half a minute to compile, no gain on a CPU."""
+    """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
     seed: int = 0
-    """Of all that is drawn: initial weights, levels, pool."""
+    """Seed of all randomness, at least 0: initial weights, levels and pool."""
 
     def __post_init__(self) -> None:
         check_values(self)
@@ -198,22 +208,22 @@ class TrainingConfig:
 
     @property
     def n_fresh(self) -> int:
-        """Levels that are drawn for an update: all of its batch, or with a pool or population the newcomers alone."""
+        """Number of levels drawn for an update: its whole batch, or with a pool or population only the newcomers."""
         if self.evolve:
             return round(self.population_fresh * self.batch_size)
         return round(self.pool_fresh * self.batch_size) if self.pool_size else self.batch_size
 
     @property
     def n_shown(self) -> int:
-        """Channels that losses look at, the first ones: the path, and with guidance the steps."""
+        """Number of channels in the loss, the first ones: the path, and with guidance the first steps."""
         return GUIDED.stop if self.guidance else PATH + 1
 
     @property
     def population_config(self) -> PopulationConfig:
-        """How the population of a run that evolves chooses levels.
+        """Configuration of the population of levels, for a run with `evolve`.
 
         Raises:
-            ValueError: unknown names, or a bad value.
+            ValueError: an unknown name or a bad value.
         """
         flip = {"tile_rate": self.tile_rate, "source_rate": self.source_rate}
         return PopulationConfig(
@@ -231,10 +241,10 @@ class TrainingConfig:
 
     @property
     def model_options(self) -> dict[str, Any]:
-        """Keyword arguments of the model's constructor.
+        """Keyword arguments for the model's constructor.
 
         Raises:
-            ValueError: an option that is not the model's.
+            ValueError: an option that the model does not have.
         """
         known = inspect.signature(model_class(self.model)).parameters
         options = {name: getattr(self, name) for name in OPTIONS if getattr(self, name) is not None}
@@ -246,7 +256,7 @@ class TrainingConfig:
         return options | ({"size": self.sizes[0]} if "size" in known else {})
 
     def make_model(self) -> Policy:
-        """The model with its initial weights.
+        """Make the model with its initial weights.
 
         Raises:
             ValueError: the network to start from is unknown or does not fit.
@@ -264,12 +274,12 @@ class TrainingConfig:
         return model
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-serialisable; `from_json` reads it back."""
+        """Return the fields as a JSON-serialisable dict, which `from_json` reads back."""
         return cast(dict[str, Any], json.loads(json.dumps(asdict(self))))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """The configuration of what `to_json` gave.
+        """Make a configuration from the values that `to_json` returned.
 
         Raises:
             ValueError: an unknown or missing field, or a bad value.
@@ -382,18 +392,21 @@ PRESETS: dict[str, TrainingConfig] = {
     "guided": _GUIDED,
     "healing": replace(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
 }
-"""Name -> configuration. `paper-...-evolved` are the paper's networks with shared weights that are best on 16x16 test
-mazes after training on levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed
-training set, where others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). `fast` and
-`fast-diameter` are ours for one size, `extrapolate`, `extrapolate-diameter`, `guided` and `healing` for several sizes
-and families."""
+"""Configurations by name.
+
+`paper-...-evolved` are the paper's networks with shared weights that are best on 16x16 test mazes after training on
+levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
+others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). `fast` and `fast-diameter` are
+our own for one size. `extrapolate`, `extrapolate-diameter`, `guided` and `healing` are our own for several sizes and
+families.
+"""
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
-    """A configuration with other values; with another model it loses the options that this model does not have.
+    """Return a copy with other values; a copy with another model loses the options that this model does not have.
 
     Raises:
-        ValueError: bad values, or unknown fields.
+        ValueError: an unknown field or a bad value.
     """
     unknown = sorted(set(changes) - {field.name for field in fields(config)})
     check(not unknown, f"a configuration has no field {', '.join(unknown)}")
@@ -404,7 +417,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
 
 
 def preset(name: str) -> TrainingConfig:
-    """A preset by name.
+    """Return a preset by name.
 
     Raises:
         ValueError: unknown name; the message lists the known ones.
