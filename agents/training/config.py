@@ -92,8 +92,8 @@ class TrainingConfig:
     """Number of levels of a fixed training set. None means fresh levels at every update. With --evolve: number of
     levels of the first population; None means a full one."""
     long_fraction: float = 0.0
-    """Fraction of every batch that has long solutions, 0 to 1; each of these levels is chosen among --long-of
-    candidates."""
+    """Fraction of every batch that has long solutions, 0 to 1: each of these levels is the longest of several
+    (--long-of)."""
     long_of: int = 4
     """Number of candidates among which the one with the longest solution is taken; see --long-fraction."""
     batch_size: int = 64
