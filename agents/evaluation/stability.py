@@ -16,7 +16,7 @@ from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 
-from ..iterations import check_steps, checkpoints
+from ..iterations import check_steps, checkpoints, default_steps
 from ..learned.sparse import run_sparsely
 from ..policy import Policy
 from .cycles import Habit, find_periods
@@ -27,6 +27,8 @@ from .rollouts import Report, batches, encode, run, score_state, task_of, tiles_
 
 LONGER = 10
 """Times the usual number of iterations."""
+NOTICE = 8
+"""Iterations more than usual after a disturbance, in which a policy may notice it and begin again."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Corruption:
 
     Attributes:
         fraction: of the state's entries that were replaced, after `n_steps` iterations.
-        after: the metrics as many iterations later.
+        after: the metrics as many iterations, and `NOTICE`, later.
     """
 
     fraction: float
@@ -49,8 +51,9 @@ class Edited:
     Attributes:
         edit: what changed, one of `disturbances.EDITS`, after `n_steps` iterations.
         n_levels: levels that could be edited so that their old solution is none any more.
-        fresh: the metrics on the edited mazes of a start from zero, after `n_steps` iterations.
-        continued: those of the state that had run on the mazes as they were, after as many more.
+        fresh: the metrics on the edited mazes of a start from zero, after `n_steps` iterations, or as many more as
+            longer solutions need.
+        continued: those of the state that had run on the mazes as they were, after as many more, and `NOTICE`.
         hysteresis: the fraction of levels on which the fresh start ends in an optimal path and the other does not.
     """
 
@@ -205,11 +208,11 @@ class _Probe:
         """Return the scores on the levels as they were."""
         return score_state(self.policy, self.levels.tiles, state, self.levels.wanted)
 
-    def _run(self, maze: Tensor, state: Tensor | None = None) -> Tensor:
-        """An episode's iterations, from zero or on from a state that has had as many."""
-        start = 0 if state is None else self.n_steps
+    def _run(self, maze: Tensor, state: Tensor | None = None, extra: int = 0) -> Tensor:
+        """Return the state after an episode's iterations, from zero, or on from a state and with `NOTICE` more."""
+        start, notice = (0, 0) if state is None else (self.n_steps, NOTICE)
         self.report(self.n_steps * len(self.levels.tiles))
-        return run(self.policy, maze, self.n_steps, state, start_step=start)
+        return run(self.policy, maze, self.n_steps + extra + notice, state, start_step=start)
 
     def run_on(self, marks: Sequence[int]) -> None:
         """Let the episode run for longer, and look at its end."""
@@ -237,11 +240,12 @@ class _Probe:
         if not len(rows):
             self.report(2 * self.n_steps * len(self.levels.tiles))
             return
-        wanted, maze = wanted_of(self.policy, edited, self.task.solve_all(edited)), encode(self.policy, edited)
+        targets, maze = self.task.solve_all(edited), encode(self.policy, edited)
+        longer = max(0, default_steps(self.policy, targets) - default_steps(self.policy, self.levels.targets))
         kept = self.state[torch.from_numpy(rows).to(self.state.device)]
-        self.tables.add("fresh", name, score_state(self.policy, edited, self._run(maze), wanted))
-        continued = score_state(self.policy, edited, self._run(maze, kept), wanted)
-        self.tables.add("continued", name, continued)
+        for kind, state in (("fresh", self._run(maze, extra=longer)), ("continued", self._run(maze, kept, longer))):
+            scores = score_state(self.policy, edited, state, wanted_of(self.policy, edited, targets))
+            self.tables.add(kind, name, scores)
 
 
 def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: _Tables) -> Stability:

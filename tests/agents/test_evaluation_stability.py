@@ -16,13 +16,14 @@ from oracles import (
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Turns, Wanders
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation import measure_stability, test_levels
+from maze_nca_gym.agents.evaluation import default_steps, measure_stability, test_levels
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from maze_nca_gym.agents.evaluation.stability import effort
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.envs.tasks import Diameter, ShortestPath
 from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.solvers import shortest_path
 
 SMALL = test_levels("loops", 9, "shortest-path", 30)
 
@@ -229,3 +230,13 @@ def test_weights_that_are_not_shared_cannot_run_on():
     policy = NCA(4, 4, shared_weights=False, n_layers=5)
     with pytest.raises(ValueError, match="has weights for 5 iterations and none for what comes after"):
         stability(policy, 5)
+
+
+@pytest.mark.parametrize("family", ["random", "perfect", "loops"])
+def test_what_heals_exactly_is_given_the_time_that_edited_mazes_need(family):
+    """Edits make paths longer, and a policy that begins again has to notice them first."""
+    policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 48)
+    found = measure_stability(policy, levels, default_steps(policy, shortest_path(levels.tiles)))
+    assert found.hysteresis.value == 0
+    assert all(edited.continued.complete.value == edited.fresh.complete.value == 1 for edited in found.edits)
+    assert all(corruption.after.complete.value == 1 for corruption in found.corruption)
