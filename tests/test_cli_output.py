@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from maze_nca_gym.cli.output import check_folder, write_json
+from maze_nca_gym.agents.runs import check_folder, write_json
 
 
 @pytest.mark.parametrize("name", ["", "new", "new/and/deeper"])

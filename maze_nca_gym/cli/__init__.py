@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym import __version__
-from maze_nca_gym.cli.messages import JobError, complain
+from maze_nca_gym.cli.output import JobError, complain
 
 __all__ = ["main"]
 

@@ -16,7 +16,7 @@ from maze_nca_gym.agents.environments import border_warning
 from maze_nca_gym.agents.evaluation.rollouts import encode, path_of, score_paths, wanted_of
 from maze_nca_gym.agents.iterations import default_steps
 from maze_nca_gym.agents.learned.sparse import run_sparsely
-from maze_nca_gym.cli.messages import complain
+from maze_nca_gym.cli.output import complain
 from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import Tiles, has_border
 from maze_nca_gym.scoring import OPTIMAL

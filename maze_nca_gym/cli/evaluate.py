@@ -10,8 +10,8 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.evaluation import FAMILIES
-from maze_nca_gym.cli.numbers import INTEGER, check_at_least
-from maze_nca_gym.cli.output import check_folder
+from maze_nca_gym.agents.runs import check_folder
+from maze_nca_gym.cli.options import INTEGER, check_at_least
 from maze_nca_gym.names import unknown_name
 
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")

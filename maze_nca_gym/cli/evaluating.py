@@ -29,10 +29,10 @@ from maze_nca_gym.agents.evaluation.stability import effort
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.agents.iterations import check_steps
 from maze_nca_gym.agents.policy import common_task
+from maze_nca_gym.agents.runs import progress_bar, versions, write_json
 from maze_nca_gym.cli.batches import one_thread, warn_without_border
 from maze_nca_gym.cli.evaluation_tables import print_results
-from maze_nca_gym.cli.messages import JobError, complain
-from maze_nca_gym.cli.output import progress_bar, versions, write_json
+from maze_nca_gym.cli.output import JobError, complain
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.levels import LevelSet

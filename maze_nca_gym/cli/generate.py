@@ -9,8 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.atomic import npz_path
-from maze_nca_gym.cli.numbers import INTEGER
-from maze_nca_gym.cli.options import GeneratorOptions
+from maze_nca_gym.cli.options import INTEGER, GeneratorOptions
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,54 @@
-"""Options that commands share: which levels."""
+"""Options that commands share: numbers, and which levels."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import numpy as np
 from tyro.conf import arg
+from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
-from maze_nca_gym.cli.numbers import INTEGER, NUMBER, check_at_least
 from maze_nca_gym.generation import GENERATORS, find_generator, generate
 from maze_nca_gym.levels import LevelSet, load_levels
+
+
+def _reader(convert: Callable[[str], Any], what: str, metavar: str) -> PrimitiveConstructorSpec[Any]:
+    """Converts a word, and says what was expected where it cannot."""
+
+    def read(words: list[str]) -> Any:
+        try:
+            return convert(words[0])
+        except ValueError as error:
+            raise ValueError(f"{what} is expected, got {words[0]!r}") from error
+
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=metavar,
+        instance_from_str=read,
+        is_instance=lambda value: value is None or isinstance(value, int | float),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+INTEGER = _reader(int, "an integer", "INT")
+"""Annotates an `int`, or an `int | None` that is None by default."""
+NUMBER = _reader(float, "a number", "NUMBER")
+"""Annotates a `float`, or a `float | None` that is None by default."""
+
+
+def check_at_least(option: str, value: float | None, least: float) -> None:
+    """Check a number, if it is given.
+
+    Raises:
+        ValueError: it is less.
+    """
+    if value is not None and not value >= least:
+        raise ValueError(f"{option} must be at least {least}, got {value}")
 
 
 def options_of(generator: str) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.cli.numbers import INTEGER, NUMBER, check_at_least
-from maze_nca_gym.cli.options import LevelOptions
+from maze_nca_gym.cli.options import INTEGER, NUMBER, LevelOptions, check_at_least
 
 _EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.cli.batches import one_thread, step_limit
-from maze_nca_gym.cli.messages import JobError
+from maze_nca_gym.cli.output import JobError
 from maze_nca_gym.envs.maze import MazeEnv, Observation
 from maze_nca_gym.envs.tasks import find_task
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents import Policy, PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
 from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.cli.output import percent, print_facts, print_table
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from maze_nca_gym.agents import Policy
 
 
 @dataclass(frozen=True)

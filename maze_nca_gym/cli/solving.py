@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.agents.iterations import check_steps
+from maze_nca_gym.agents.runs import progress_bar, versions, write_json
 from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit, warn_without_border
-from maze_nca_gym.cli.messages import JobError, complain
-from maze_nca_gym.cli.output import percent, print_facts, progress_bar, versions, write_json
+from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
 from maze_nca_gym.cli.picture import draw_episode
 from maze_nca_gym.cli.solve import DEFAULT_N, PICTURES
 from maze_nca_gym.envs.backend_torch import find_device

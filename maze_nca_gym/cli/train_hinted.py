@@ -10,8 +10,8 @@ from tyro.conf import arg
 
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.hinting.config import USUAL, HintConfig
-from maze_nca_gym.cli.numbers import INTEGER, NUMBER, check_at_least
-from maze_nca_gym.cli.output import check_folder
+from maze_nca_gym.agents.runs import check_folder
+from maze_nca_gym.cli.options import INTEGER, NUMBER, check_at_least
 
 _BY_TASK = "(default: as the task needs)"
 

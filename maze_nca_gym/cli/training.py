@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from maze_nca_gym.agents.runs import versions, write_json
 from maze_nca_gym.agents.training import (
     CHECKPOINT,
     LEVELS,
@@ -33,8 +34,7 @@ from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.agents.training.tensorboard_events import find_tensorboard
 from maze_nca_gym.atomic import remove_partial
 from maze_nca_gym.cli.configured import ConfiguredTrain, command_line
-from maze_nca_gym.cli.messages import JobError, complain
-from maze_nca_gym.cli.output import percent, print_facts, versions, write_json
+from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -16,9 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents.figure_style import COLOURS, INK, STYLE
 from maze_nca_gym.atomic import replacing
-from maze_nca_gym.cli.evolution_records import Line, Snapshot
 from maze_nca_gym.envs.tasks import Diameter, ShortestPath
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.rendering import contact_sheet, save_gif
@@ -26,6 +24,9 @@ from maze_nca_gym.rendering.layout import Panel
 from maze_nca_gym.rendering.maze_panel import draw_maze
 from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
+
+from ..figure_style import COLOURS, INK, STYLE
+from .records import Line, Snapshot
 
 PANELS = {
     "mean_fitness": ("mean regret", "{:.3g}"),

@@ -122,7 +122,7 @@ class Records:
 
     def draw(self, title: str, n_rounds: int) -> dict[str, Path]:
         """Draw both pictures; returns what is where."""
-        from maze_nca_gym.cli.evolution_pictures import draw_curves, draw_hardest
+        from .figures import draw_curves, draw_hardest
 
         return {
             "levels": self.folder / POPULATION,

@@ -1,0 +1,71 @@
+"""What the work behind the commands shares: a progress bar, the folder of a run, and what describes it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from maze_nca_gym.atomic import replacing
+
+_PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
+
+
+@contextmanager
+def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr while the block runs, if that is a terminal; it gives what advances the bar."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        job = progress.add_task(label, total=total)
+        yield lambda n: progress.advance(job, n)
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages on which figures depend."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """Check that there is such a folder to write in, or can be, by writing beside where it would be.
+
+    Permissions do not tell: they mean nothing to root, or where a file system is read-only. Nothing is left, so that
+    the commands that fail later make no folders.
+
+    Raises:
+        ValueError: a file is in the way, or writing fails.
+    """
+    path = folder.absolute()
+    existing = next(each for each in (path, *path.parents) if os.path.lexists(each))
+    if not existing.is_dir():
+        raise ValueError(f"{option} must be a folder, but {folder if existing == path else existing} is a file")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".", dir=existing) as trial:
+            inside = Path(trial) / path.relative_to(existing)
+            inside.mkdir(parents=True, exist_ok=True)
+            (inside / "trial").write_bytes(b"trial")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(f"{option} must be a folder to write in, but writing in {existing} fails: {reason}") from error
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file atomically: a reader never sees half of it."""
+    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    with replacing(path) as file:
+        file.write(text.encode())
