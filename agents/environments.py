@@ -16,7 +16,7 @@ from maze_nca_gym import ENVIRONMENTS
 from .registry import load
 
 if TYPE_CHECKING:
-    from maze_nca_gym.envs.tasks import LevelSource
+    from maze_nca_gym.envs.level_source import LevelSource
 
     from .policy import Policy
 

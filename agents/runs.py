@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 

@@ -17,8 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from maze_nca_gym.atomic import replacing
-from maze_nca_gym.reading import reading
+from maze_nca_gym.files import reading, replacing
 
 CHECKSUM = "sha256"
 

@@ -22,9 +22,9 @@ from maze_nca_gym.agents.evaluation import evaluate, test_levels
 from maze_nca_gym.agents.training import Rhythm, Silence, TrainingConfig, TrainingState, changed, find_workers, preset
 from maze_nca_gym.agents.training import train as run_updates
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.draws import draws
 from maze_nca_gym.agents.training.report import Line
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
+from maze_nca_gym.random_streams import draws
 
 from . import machine
 from .evolution_report import write_report

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from maze_nca_gym.agents.figure_style import COLOURS, STYLE
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 Run = dict[str, Any]
 Runs = Sequence[Run]

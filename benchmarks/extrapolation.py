@@ -19,7 +19,7 @@ from rich.progress import track
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 from . import machine
 from .extrapolation_report import Measured, read, write_report

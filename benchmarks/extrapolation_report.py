@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from maze_nca_gym.agents.figure_style import COLOURS, INK, STYLE
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 
 @dataclass(frozen=True)

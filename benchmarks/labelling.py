@@ -14,7 +14,8 @@ import tyro
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from maze_nca_gym import _jit, solvers, solvers_torch
+from maze_nca_gym import solvers, solvers_torch
+from maze_nca_gym._kernels import compiling
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
 
@@ -52,7 +53,7 @@ class Arguments:
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
-    _jit.wait()
+    compiling.wait()
     levels = generate(np.random.default_rng(0), arguments.n, 16)
     tiles = torch.from_numpy(levels).to(arguments.device)
     for task in ("shortest_path", "diameter"):

@@ -15,7 +15,7 @@ from typing import Literal
 import tyro
 from rich.progress import Progress
 
-from maze_nca_gym import _jit
+from maze_nca_gym._kernels import compiling
 
 from . import machine, report
 from .automata import automaton_jobs
@@ -57,7 +57,7 @@ class Arguments:
 
 def run(rows: tuple[Row, ...], effort: Effort) -> list[Result]:
     """Measure every job of the rows."""
-    _jit.wait()
+    compiling.wait()
     results = []
     with Progress(transient=True) as progress:
         for row in progress.track(rows, description="rows"):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from maze_nca_gym.agents import Policy, list_policies, load
 from maze_nca_gym.agents.drawings import DRAWINGS
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 FILE = Path(__file__).parent / "policies.md"
 BEGIN, END = "<!-- table of policies -->\n", "<!-- end -->\n"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym import _kernels
-from maze_nca_gym._jit import kernels
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.scoring import Scores
 

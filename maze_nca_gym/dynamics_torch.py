@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym import dynamics
-from maze_nca_gym._jit import kernels
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.scoring import Scores

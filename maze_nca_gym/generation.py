@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from maze_nca_gym._jit import kernels
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
 from maze_nca_gym.names import did_you_mean, unknown_name
 

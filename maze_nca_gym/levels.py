@@ -19,11 +19,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.atomic import npz_path, replacing
+from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
 from maze_nca_gym.names import did_you_mean, unknown_name
 from maze_nca_gym.packs import list_packs, pack_file
-from maze_nca_gym.reading import load_arrays, reading
-from maze_nca_gym.splitmix import GAMMA, scramble
+from maze_nca_gym.random_streams import GAMMA, scramble
 
 Tiles: TypeAlias = NDArray[np.uint8]
 """(H, W) or (N, H, W) uint8, values of `Tile`."""

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym._jit import kernels
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tile, Tiles, as_tiles, behaved
 from maze_nca_gym.names import unknown_name
-from maze_nca_gym.splitmix import words
+from maze_nca_gym.random_streams import words
 
 PATIENCE = 32
 """Draws of an offspring, of which the first that is solvable and unlike its parent is taken."""

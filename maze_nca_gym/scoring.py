@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym._jit import kernels
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tiles, as_tiles, behaved
 
 LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)

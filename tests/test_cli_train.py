@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from maze_nca_gym import atomic
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, loop, pictures, preset
 from maze_nca_gym.cli import main, training
@@ -279,7 +278,7 @@ class TestTrouble:
                 raise OSError(28, "No space left on device")
             replace_file(source, target)
 
-        monkeypatch.setattr(atomic.os, "replace", fail_later)
+        monkeypatch.setattr("maze_nca_gym.files.os.replace", fail_later)
         assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
         assert "No space left on device" in capsys.readouterr().err
         assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 10
@@ -289,7 +288,7 @@ class TestTrouble:
         def refuse(*_, **__):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(atomic.tempfile, "mkstemp", refuse)
+        monkeypatch.setattr("maze_nca_gym.files.tempfile.mkstemp", refuse)
         monkeypatch.setattr(training, "_make_updates", lambda *_: pytest.fail("the work began"))
         assert main(TINY) == 1
         assert "Permission denied" in capsys.readouterr().err

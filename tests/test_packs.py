@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -17,8 +18,12 @@ from maze_nca_gym.agents.evaluation import held_out_sets, is_reserved, reserved_
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.families import load_population
 from maze_nca_gym.levels import LevelSet, level_hashes, load_levels
-from maze_nca_gym.packs import list_packs, pack_file, publish
+from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation
+
+sys.path.append(str(Path(__file__).parents[1]))  # the tools are no part of the installed package
+
+from tools import publish_pack as publish
 
 PACKS = {
     "evolved-diameter-16": ("diameter", canonical_diameter, "MazeDiameter-v0"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .level_sets import (
+from maze_nca_gym.families import (
     FAMILIES,
     Family,
     held_out_sets,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.tasks import Task
 
 KINDS = {
     "canonical": "the path that exact search returns",

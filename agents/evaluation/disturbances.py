@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.envs.tasks import Task
+from maze_nca_gym.families import named_seed
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.solvers import distances
-
-from .level_sets import named_seed
+from maze_nca_gym.tasks import Task
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 """Of a state's entries, that are corrupted."""

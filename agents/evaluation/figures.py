@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 from ..figure_style import COLOURS, GREY, INK, STYLE
 from .intervals import Estimate

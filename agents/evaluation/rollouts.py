@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.envs.tasks import Task, find_task
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
 from maze_nca_gym.scoring import OPTIMAL, score, squared_errors
+from maze_nca_gym.tasks import Task, find_task
 
 from ..drawings import DRAWINGS
 from ..learned.fused import unroll

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
+from maze_nca_gym.tasks import Task
 
 from ..iterations import check_steps, checkpoints, default_steps
 from ..learned.sparse import run_sparsely

@@ -16,14 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from maze_nca_gym.atomic import replacing
-from maze_nca_gym.envs.tasks import Diameter, ShortestPath
+from maze_nca_gym.files import replacing
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.rendering import contact_sheet, save_gif
 from maze_nca_gym.rendering.layout import Panel
 from maze_nca_gym.rendering.maze_panel import draw_maze
 from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
+from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH
 
 from ..figure_style import COLOURS, INK, STYLE
 from .records import Line, Snapshot
@@ -90,7 +90,7 @@ def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pat
 
 def _frame(snapshot: Snapshot, line: Line) -> Frame:
     tiles = snapshot["tiles"]
-    task = ShortestPath if (tiles >= Tile.SOURCE).any() else Diameter
+    task = SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER
     parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
     sheet = contact_sheet([_level(*part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=12)
     room = text_height(TITLE) + 8

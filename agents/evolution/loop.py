@@ -12,11 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maze_nca_gym.families import is_reserved
 from maze_nca_gym.levels import Tiles, level_hashes
 from maze_nca_gym.population import Candidates, LevelPopulation
-
-from ..evaluation.level_sets import is_reserved
-from ..training.draws import draws
+from maze_nca_gym.random_streams import draws
 
 Measure: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]]
 """(N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were completed."""

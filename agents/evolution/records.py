@@ -11,10 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.atomic import remove_partial, replacing
+from maze_nca_gym.files import load_arrays, reading, remove_partial, replacing
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.reading import load_arrays, reading
 
 POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST = (
     "population.npz",

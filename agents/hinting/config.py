@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
-
-from ..evaluation.level_sets import FAMILIES
 
 USUAL: dict[str, dict[str, Any]] = {
     "shortest-path": {},

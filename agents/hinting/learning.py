@@ -22,8 +22,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from maze_nca_gym.random_streams import draws, torch_draws
+
 from ..learned.nca import NCA
-from ..training.draws import draws, torch_draws
 from .automata import AUTOMATA
 from .automaton import Automaton
 from .certificate import certify, counterexamples, demands

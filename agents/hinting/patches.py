@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.tasks import find_task
 
-from ..evaluation.level_sets import FAMILIES
 from ..handcoded.kernels import offsets
 from .automaton import Automaton, Bits, Signals
 from .config import HintConfig

@@ -19,7 +19,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 from ..figure_style import COLOURS, GREY, INK, STYLE
 from ..learned.arguments import check_count

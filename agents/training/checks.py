@@ -6,10 +6,10 @@ import itertools
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population.population import PARENTS
 
-from ..evaluation.level_sets import FAMILIES
 from ..policy import TASKS
 from ..weights import MODELS
 from .editing import EDITS

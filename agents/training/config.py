@@ -12,6 +12,7 @@ import torch
 
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population import PopulationConfig
+from maze_nca_gym.random_streams import torch_draws
 
 from ..learned.arguments import TASK_OF_TILES
 from ..learned.nca import NCA
@@ -19,7 +20,6 @@ from ..policy import PATH, Policy
 from ..promises import Promises
 from ..weights import MODELS, model_class, without_memory
 from .checks import check, check_values
-from .draws import torch_draws
 from .guidance import STEPS
 from .losses import GUIDED
 from .start import begin_with

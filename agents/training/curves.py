@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 
 from ..figure_style import BLUE, GREEN, GREY, INK, STYLE, VERMILION
 from .report import Line

@@ -14,11 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles, one_hot
-from maze_nca_gym.solvers import diameter, shortest_path
-
-from ..evaluation.level_sets import (
+from maze_nca_gym.families import (
     FAMILIES,
     held_out_sets,
     is_reserved,
@@ -26,8 +22,12 @@ from ..evaluation.level_sets import (
     reserved_hashes,
     validation_levels,
 )
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.random_streams import draws
+from maze_nca_gym.solvers import diameter, shortest_path
+
 from .config import TrainingConfig
-from .draws import draws
 
 AHEAD = 8
 """Batches that are made ahead."""

@@ -18,15 +18,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from maze_nca_gym.files import UNREADABLE
 from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.population.files import ARRAYS
-from maze_nca_gym.reading import UNREADABLE
+from maze_nca_gym.population.storage import ARRAYS
+from maze_nca_gym.random_streams import draws
 
 from ..learned.fused import unroll
 from ..policy import PATH, Policy
 from .config import TrainingConfig
 from .data import Batch, LevelStream, concatenate, is_held_out
-from .draws import draws
 from .workers import Workers
 
 

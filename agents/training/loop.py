@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from maze_nca_gym.atomic import remove_partial
+from maze_nca_gym.files import remove_partial
 
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch

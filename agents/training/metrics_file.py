@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.atomic import naming, replacing
-from maze_nca_gym.reading import reading
+from maze_nca_gym.files import naming, reading, replacing
 
 from .report import Line, Silence
 from .validation import COLUMNS

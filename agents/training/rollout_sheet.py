@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from maze_nca_gym.families import validation_levels
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import FAINT_INK, INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.scoring import Scores, score
 
-from ..evaluation.level_sets import validation_levels
 from ..iterations import default_steps
 from ..policy import PATH, Policy, trace
 from .config import TrainingConfig

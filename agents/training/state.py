@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from maze_nca_gym.reading import reading
+from maze_nca_gym.files import reading
 
 from ..learned.fused.unrolling import Sharing
 from ..policy import Policy

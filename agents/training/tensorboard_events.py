@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.atomic import naming
+from maze_nca_gym.files import naming
 
 from .report import Line, Silence
 from .validation import COLUMNS

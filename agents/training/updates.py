@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maze_nca_gym.random_streams import draws, torch_draws
 from maze_nca_gym.solvers import best_path
 
 from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
-from .draws import draws, torch_draws
 from .guidance import guidance
 from .losses import checkpoints, each, in_time, of_guidance
 from .pool import Patience, StatePool

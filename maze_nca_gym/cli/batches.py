@@ -17,9 +17,9 @@ from maze_nca_gym.agents.evaluation.rollouts import encode, path_of, score_paths
 from maze_nca_gym.agents.iterations import default_steps
 from maze_nca_gym.agents.learned.sparse import run_sparsely
 from maze_nca_gym.cli.output import complain
-from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import Tiles, has_border
 from maze_nca_gym.scoring import OPTIMAL
+from maze_nca_gym.tasks import Task
 
 _ASK_EVERY = 32
 """Steps between two questions whether a policy has finished; each costs one or two iterations."""

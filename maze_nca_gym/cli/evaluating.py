@@ -34,8 +34,8 @@ from maze_nca_gym.cli.batches import one_thread, warn_without_border
 from maze_nca_gym.cli.evaluation_tables import print_results
 from maze_nca_gym.cli.output import JobError, complain
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.levels import LevelSet
+from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.evaluate import Evaluate

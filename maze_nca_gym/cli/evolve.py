@@ -14,7 +14,7 @@ from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.population import PopulationConfig
 from maze_nca_gym.population.config import EVICTIONS, SCORES, check_name
 from maze_nca_gym.population.population import PARENTS
-from maze_nca_gym.population.replay import PRIORITISATIONS
+from maze_nca_gym.population.selection import PRIORITISATIONS
 
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _STEPS = arg(help_behavior_hint="(default: what a policy is made for, in proportion to the size)")

@@ -27,12 +27,12 @@ from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.cli.options import flag
 from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.files import reading
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.config import check_name
-from maze_nca_gym.reading import reading
+from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.evolve import Evolve

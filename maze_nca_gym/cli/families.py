@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from maze_nca_gym.cli.output import print_table
-from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation, Record
 from maze_nca_gym.rendering import save_gif, save_png
 from maze_nca_gym.rendering.family_tree import Kin, draw_family_tree, draw_kin
+from maze_nca_gym.tasks import find_task
 
 MOST_ANCESTORS, MOST_SIBLINGS, MOST_CHILDREN = 5, 4, 5
 """Shown in a tree at the most, the root and the level itself left aside; the latest, and those of most regret."""

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.atomic import npz_path
 from maze_nca_gym.cli.options import INTEGER, GeneratorOptions
+from maze_nca_gym.files import npz_path
 
 
 @dataclass(frozen=True)

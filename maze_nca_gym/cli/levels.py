@@ -15,11 +15,11 @@ from tyro.conf import Positional, arg
 
 from maze_nca_gym.cli.options import flag, options_of
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
-from maze_nca_gym.envs.tasks import Diameter, ShortestPath, Task
 from maze_nca_gym.generation import GENERATORS
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text
 from maze_nca_gym.packs import list_packs
 from maze_nca_gym.solvers import diameter, shortest_path
+from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, Task
 
 _FIGURES = ("regret", "solution length")
 """That packs tell of themselves, before and after they evolved."""
@@ -177,7 +177,7 @@ def _facts(levels: LevelSet) -> dict[str, str]:
 
 def _task(tiles: Tiles) -> Task:
     """What the levels ask for."""
-    return ShortestPath if (tiles >= Tile.SOURCE).any() else Diameter
+    return SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER
 
 
 def _size(tiles: Tiles) -> str:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, trace
 from maze_nca_gym.cli.batches import one_thread
-from maze_nca_gym.envs.tasks import Task
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import draw_frame, save_gif, save_png
 from maze_nca_gym.scoring import score
+from maze_nca_gym.tasks import Task
 
 LARGEST_ANIMATION = 100
 """Frames of an animation at the most; of a longer episode, evenly spaced steps are shown."""

@@ -16,7 +16,7 @@ from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.cli.batches import one_thread, step_limit
 from maze_nca_gym.cli.output import JobError
 from maze_nca_gym.envs.maze import MazeEnv, Observation
-from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.play import Play

@@ -18,8 +18,8 @@ from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
 from maze_nca_gym.cli.picture import draw_episode
 from maze_nca_gym.cli.solve import DEFAULT_N, PICTURES
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.envs.tasks import Task, find_task
 from maze_nca_gym.levels import LevelSet
+from maze_nca_gym.tasks import Task, find_task
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.solve import Solve

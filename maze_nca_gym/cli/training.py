@@ -32,9 +32,9 @@ from maze_nca_gym.agents.training.progress_line import duration
 from maze_nca_gym.agents.training.run_report import EVENTS, METRICS, RunReport
 from maze_nca_gym.agents.training.stopping import asked_to_stop
 from maze_nca_gym.agents.training.tensorboard_events import find_tensorboard
-from maze_nca_gym.atomic import remove_partial
 from maze_nca_gym.cli.configured import ConfiguredTrain, command_line
 from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
+from maze_nca_gym.files import remove_partial
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

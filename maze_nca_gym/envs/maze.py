@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import dynamics
 from maze_nca_gym.dynamics import Outcome, State
+from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import (
     check_action,
     check_fps,
@@ -21,11 +22,11 @@ from maze_nca_gym.envs.spaces import (
     observation_space,
     state_space,
 )
-from maze_nca_gym.envs.tasks import Choose, LevelSource, as_drawn, find_task
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores
+from maze_nca_gym.tasks import find_task
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
 

@@ -14,11 +14,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import make_backend
+from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import check_n_channels, check_options, observation_space, state_space
-from maze_nca_gym.envs.tasks import Choose, LevelSource, as_drawn, find_task
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.tasks import find_task
 
 Infos = dict[str, Any]
 

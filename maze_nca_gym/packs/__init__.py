@@ -1,7 +1,7 @@
 """Levels that evolved against policies, one file a pack: what `levels="evolved-shortest-path-16"` loads.
 
 A pack is a population, lineage and all, the hardest level first: `LevelPopulation.load` reads it too. Its configuration
-names the command that made it, and `publish` puts it here.
+names the command that made it, and `tools/publish_pack.py` puts it here.
 """
 
 from __future__ import annotations

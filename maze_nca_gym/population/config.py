@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.mutation import find_mutation
 from maze_nca_gym.names import unknown_name
-from maze_nca_gym.population.replay import PRIORITISATIONS
+from maze_nca_gym.population.selection import PRIORITISATIONS
+from maze_nca_gym.tasks import find_task
 
 EVICTIONS = ("fitness", "replay weight")
 SCORES = ("regret", "learnability")

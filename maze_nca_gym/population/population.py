@@ -11,18 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.atomic import npz_path, replacing
-from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
-from maze_nca_gym.population.candidates import Candidates, Measurements, as_measurements
 from maze_nca_gym.population.config import PopulationConfig, check_count, check_name
-from maze_nca_gym.population.files import FORMAT, KIND, check_arrays, check_state
 from maze_nca_gym.population.lineage import FRESH, Lineage, Record
-from maze_nca_gym.population.members import MEMBER, Members, learnability, statistics
-from maze_nca_gym.population.replacement import Outcome, compete, first_dropped, unknown
-from maze_nca_gym.population.replay import PRIORITISATIONS, by_staleness
-from maze_nca_gym.reading import load_arrays, reading
+from maze_nca_gym.population.members import (
+    MEMBER,
+    Candidates,
+    Measurements,
+    Members,
+    as_measurements,
+    learnability,
+    statistics,
+)
+from maze_nca_gym.population.selection import PRIORITISATIONS, Outcome, by_staleness, compete, first_dropped, unknown
+from maze_nca_gym.population.storage import FORMAT, KIND, check_arrays, check_state
+from maze_nca_gym.tasks import find_task
 
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
@@ -95,7 +100,7 @@ class LevelPopulation:
     def probabilities(self) -> NDArray[np.float64]:
         """(n,) float64 that sum to 1: how likely `sample` takes each level (Prioritized Level Replay).
 
-        (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness, see `replay`.
+        (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness, see `selection`.
 
         Raises:
             ValueError: the population is empty.
@@ -182,7 +187,7 @@ class LevelPopulation:
         """Let measured candidates in.
 
         A level that is a member already, or an earlier candidate, is refused. The others enter while there is room, and
-        then by `replacement.compete`: for members that score lower, in the order in which `config.eviction` drops them.
+        then by `selection.compete`: for members that score lower, in the order in which `config.eviction` drops them.
         With "fitness" the levels of highest score among all stay.
 
         Args:

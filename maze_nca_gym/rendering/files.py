@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym.files import replacing
 from maze_nca_gym.rendering.palette import Frame
 
 _GIF_COLOURS = 255

@@ -11,8 +11,8 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
+from maze_nca_gym.envs.level_source import Draw
 from maze_nca_gym.envs.maze import MazeEnv, Observation
-from maze_nca_gym.envs.tasks import Draw
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.wrappers.evolution import OPTIONS, start

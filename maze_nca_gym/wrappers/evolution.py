@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.tasks import Draw, LevelSource
+from maze_nca_gym.envs.level_source import Draw, LevelSource
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.names import did_you_mean

@@ -11,7 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.tasks import Draw
+from maze_nca_gym.envs.level_source import Draw
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation

@@ -17,10 +17,10 @@ from maze_nca_gym.agents.evaluation.agreement import KINDS, kinds_of
 from maze_nca_gym.agents.iterations import check_steps, checkpoints
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
-from maze_nca_gym.envs.tasks import Diameter, ShortestPath
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.scoring import paper_accuracy, score
 from maze_nca_gym.solvers import diameter, shortest_path
+from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH
 
 SMALL = test_levels("random", 8, "shortest-path", 60)
 TWO_WAYS = parse("S..\n.#.\n..T")
@@ -210,19 +210,19 @@ class TestAgreement:
         ],
     )
     def test_kinds_of_shortest_paths(self, drawing, kind):
-        assert self.kind(ShortestPath, TWO_WAYS, drawn(drawing)) == kind
+        assert self.kind(SHORTEST_PATH, TWO_WAYS, drawn(drawing)) == kind
 
     def test_a_detour(self):
         level = parse("S..\n.#.\nT..")
-        assert self.kind(ShortestPath, level, drawn("*** *.* ***")) == "extra tiles"
-        assert self.kind(ShortestPath, level, drawn("*** ..* ***")) == "longer path"
+        assert self.kind(SHORTEST_PATH, level, drawn("*** *.* ***")) == "extra tiles"
+        assert self.kind(SHORTEST_PATH, level, drawn("*** ..* ***")) == "longer path"
 
     @pytest.mark.parametrize(
         ("drawing", "kind"),
         [("***** ..*..", "extra tiles"), ("***** .....", "canonical"), (".**** .....", "broken path")],
     )
     def test_kinds_of_diameters(self, drawing, kind):
-        assert self.kind(Diameter, parse("-----\n##-##".replace("-", ".")), drawn(drawing)) == kind
+        assert self.kind(DIAMETER, parse("-----\n##-##".replace("-", ".")), drawn(drawing)) == kind
 
     @staticmethod
     def kind(task, level, path):
@@ -238,7 +238,7 @@ class TestAgreement:
         paths[100:] = shortest_path(
             np.where((tiles == Tile.EMPTY) & (rng.random(tiles.shape) < 0.2), Tile.WALL, tiles)
         )[100:]
-        found = kinds_of(ShortestPath, tiles, paths, targets, score(tiles, paths, targets).optimal)
+        found = kinds_of(SHORTEST_PATH, tiles, paths, targets, score(tiles, paths, targets).optimal)
         kinds = [kind_by_networkx(*level) for level in zip(tiles, paths, targets, strict=True)]
         assert [list(KINDS)[kind] for kind in found] == kinds
         assert set(kinds) == set(KINDS)
@@ -246,7 +246,7 @@ class TestAgreement:
     def test_canonical_diameters(self):
         tiles = test_levels("sparse", 5, "diameter", 20).tiles
         paths = np.stack([canonical_diameter(level) for level in tiles])
-        kinds = kinds_of(Diameter, tiles, paths, diameter(tiles), np.ones(20, bool))
+        kinds = kinds_of(DIAMETER, tiles, paths, diameter(tiles), np.ones(20, bool))
         assert set(kinds) == {list(KINDS).index("canonical")}
 
 

@@ -21,9 +21,9 @@ from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_pe
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from maze_nca_gym.agents.evaluation.stability import effort
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.envs.tasks import Diameter, ShortestPath
 from maze_nca_gym.levels import Tile, one_hot, parse
 from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH
 
 SMALL = test_levels("loops", 9, "shortest-path", 30)
 
@@ -126,7 +126,7 @@ class TestCorruption:
 
 
 class TestEdits:
-    def edited(self, name, task=ShortestPath, family="loops", first=0):
+    def edited(self, name, task=SHORTEST_PATH, family="loops", first=0):
         levels = test_levels(family, 9, task.name, 40)
         rows, edited = edit_levels(name, task, levels.tiles, task.solve_all(levels.tiles), first)
         assert len(rows) == len(edited) > 10
@@ -157,14 +157,14 @@ class TestEdits:
 
     @pytest.mark.parametrize("name", ["wall opened", "wall closed"])
     def test_the_diameter_is_another(self, name):
-        for before, after in zip(*self.edited(name, Diameter), strict=True):
+        for before, after in zip(*self.edited(name, DIAMETER), strict=True):
             path = frozenset((int(row), int(col)) for row, col in np.argwhere(canonical_diameter(before)))
             assert path in optimal_diameters(before)
             assert path not in optimal_diameters(after)
 
     def test_those_that_make_sense(self):
-        assert list(edits_of(ShortestPath)) == ["wall opened", "wall closed", "target moved"]
-        assert list(edits_of(Diameter)) == ["wall opened", "wall closed"]
+        assert list(edits_of(SHORTEST_PATH)) == ["wall opened", "wall closed", "target moved"]
+        assert list(edits_of(DIAMETER)) == ["wall opened", "wall closed"]
 
     def test_the_place_in_the_set_seeds_them(self):
         _, first = self.edited("target moved")
@@ -176,7 +176,7 @@ class TestEdits:
     @pytest.mark.parametrize("name", ["wall opened", "wall closed", "target moved"])
     def test_where_nothing_can_be_edited(self, name):
         tiles = parse("####\n#ST#\n####")[None]
-        rows, edited = edit_levels(name, ShortestPath, tiles, ShortestPath.solve_all(tiles), 0)
+        rows, edited = edit_levels(name, SHORTEST_PATH, tiles, SHORTEST_PATH.solve_all(tiles), 0)
         assert rows.shape == (0,)
         assert edited.shape == (0, 3, 4)
 
@@ -222,8 +222,8 @@ def test_the_handcoded_diameter():
 def test_progress_adds_up():
     told = []
     stability(Oracle(), 10, batch=11, report=told.append)
-    assert sum(told) <= 30 * 10 * effort(ShortestPath)
-    assert sum(told) > 0.8 * 30 * 10 * effort(ShortestPath)
+    assert sum(told) <= 30 * 10 * effort(SHORTEST_PATH)
+    assert sum(told) > 0.8 * 30 * 10 * effort(SHORTEST_PATH)
 
 
 def test_weights_that_are_not_shared_cannot_run_on():

@@ -16,7 +16,6 @@ from path_oracles import canonical_path
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.evaluation import FAMILIES
-from maze_nca_gym.agents.evaluation.level_sets import test_levels as named_levels
 from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import Examples, inputs, learn, losses, patches_to_learn
@@ -35,6 +34,7 @@ from maze_nca_gym.agents.hinting.patches import (
 )
 from maze_nca_gym.agents.hinting.shortest_path import ENTER, SHORTEST_PATH, Signal
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import shortest_path

@@ -13,7 +13,6 @@ from maze_samples import sample
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.evaluation import FAMILIES
-from maze_nca_gym.agents.evaluation.level_sets import test_levels as named_levels
 from maze_nca_gym.agents.hinting.automaton import MapView
 from maze_nca_gym.agents.hinting.certificate import certify, counterexamples
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
@@ -31,6 +30,7 @@ from maze_nca_gym.agents.hinting.patches import (
 )
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities
 

@@ -15,7 +15,6 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
-from maze_nca_gym.agents.evaluation.level_sets import test_levels as named_levels
 from maze_nca_gym.agents.hinting.automata import AUTOMATA, automaton_of
 from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
 from maze_nca_gym.agents.hinting.certificate import Demand, certify, demands
@@ -26,9 +25,10 @@ from maze_nca_gym.agents.hinting.learning import learn, prune
 from maze_nca_gym.agents.hinting.patches import KIND_BITS, levels_to_watch, mask_of, patches_seen
 from maze_nca_gym.agents.hinting.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, one_hot, parse
 from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.tasks import find_task
 
 NAME = "nca-shortest-path-healing-hinted"
 ALARMS = [*FOUND, S.ALARM, S.RESET]

@@ -21,10 +21,10 @@ from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
-from maze_nca_gym.envs.tasks import find_task
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.scoring import score
+from maze_nca_gym.tasks import find_task
 
 EXACT = [name for name, info in list_policies().items() if info.exact]
 PATHS = [name for name in EXACT if load(name).draws == "path"]

@@ -23,8 +23,8 @@ import maze_nca_gym
 from maze_nca_gym import generation, levels, solvers
 from maze_nca_gym.agents import load
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.envs.level_source import ARGUMENTS
 from maze_nca_gym.envs.maze import MazeEnv
-from maze_nca_gym.envs.tasks import ARGUMENTS
 from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse, to_text
 
 IDS = list(maze_nca_gym.ENVIRONMENTS)

@@ -12,9 +12,9 @@ import pytest
 from training_runs import POOL, tiny
 
 from maze_nca_gym import levels, solvers
-from maze_nca_gym.agents.evaluation.level_sets import FAMILIES, test_levels, validation_levels
 from maze_nca_gym.agents.training import data
 from maze_nca_gym.agents.training.data import Batch, LevelStream, made_ahead, validation_batch
+from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
 
 
 def contents(batch: Batch) -> list[bytes]:

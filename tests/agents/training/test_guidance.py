@@ -8,13 +8,13 @@ import torch
 from training_runs import POOL, content, make_updates, started, tiny
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation.level_sets import test_levels as policy_levels
 from maze_nca_gym.agents.learned.fused import unroll
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.guidance import STEPS, guidance
 from maze_nca_gym.agents.training.losses import of_guidance
+from maze_nca_gym.families import test_levels as policy_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles, one_hot
 from maze_nca_gym.solvers import distances, shortest_path

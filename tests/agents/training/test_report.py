@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from maze_nca_gym import atomic
+from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import RunReport, TrainingConfig, pictures, progress_line
 from maze_nca_gym.agents.training.metrics_file import MetricsFile, read_metrics
@@ -307,7 +307,7 @@ class TestFullDisk:
                 report.look(policy)
                 before.append((tmp_path / "curves.png").read_bytes())
                 report.log(logged(100))
-                monkeypatch.setattr(atomic.tempfile, "mkstemp", fail)
+                monkeypatch.setattr(files.tempfile, "mkstemp", fail)
                 report.look(policy)
 
         before = []

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.tasks import Task, find_task
 from maze_nca_gym.generation import check_size, generate
 from maze_nca_gym.levels import LevelSet, Tiles, level_hashes
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.tasks import Task, find_task
 
 CHUNK = 256
 """Levels drawn from one seed, at the most."""

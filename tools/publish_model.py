@@ -1,10 +1,10 @@
 """Put a trained model among those of the package: its weights, and the card with all that was measured.
 
     maze-nca-gym train fast --out runs/train/fast
-    python -m maze_nca_gym.agents.pretrained.publish model nca-shortest-path-small runs/train/fast --description "..."
-    python -m maze_nca_gym.agents.pretrained.publish iterations nca-shortest-path-small
+    python -m tools.publish_model model nca-shortest-path-small runs/train/fast --description "..."
+    python -m tools.publish_model iterations nca-shortest-path-small
     maze-nca-gym evaluate nca-shortest-path-small --families random --sizes 16,32 --out runs/evaluate
-    python -m maze_nca_gym.agents.pretrained.publish scores nca-shortest-path-small runs/evaluate/results.json \
+    python -m tools.publish_model scores nca-shortest-path-small runs/evaluate/results.json \
         --measured "..."
 
 `iterations` chooses on validation levels for how many iterations a model runs, before any test set is looked at.
@@ -21,16 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.atomic import replacing
-from maze_nca_gym.envs.tasks import find_task
+from maze_nca_gym.agents import pretrained
+from maze_nca_gym.agents.evaluation import evaluate
+from maze_nca_gym.agents.iterations import ITERATIONS, checkpoints, default_steps
+from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.training.metrics_file import read_metrics
+from maze_nca_gym.agents.weights import load_model, save_model
+from maze_nca_gym.families import validation_levels
+from maze_nca_gym.files import replacing
+from maze_nca_gym.tasks import find_task
 
-from ..evaluation import evaluate, validation_levels
-from ..iterations import ITERATIONS, checkpoints, default_steps
-from ..policy import Policy
-from ..training.metrics_file import read_metrics
-from ..weights import load_model, save_model
-
-FOLDER = Path(__file__).parent
+FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
 GAIN = 0.001
 """Part of all levels that is not worth more iterations."""
@@ -179,7 +180,9 @@ def publish_scores(name: str, results: Path, measured: str | None) -> None:
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.publish_model", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parts = parser.add_subparsers(required=True)
     model, iterations, figures = (parts.add_parser(part) for part in ("model", "iterations", "scores"))
     for part, publish in ((model, publish_model), (iterations, publish_iterations), (figures, publish_scores)):

@@ -5,7 +5,7 @@ Inner tiles are those that may change: all but a ring of `margin` tiles, 1 where
 
 import numpy as np
 
-from maze_nca_gym._kernels.carving import pick
+from maze_nca_gym._kernels.generation import pick
 from maze_nca_gym._kernels.registry import EMPTY, SOURCE, TARGET, WALL, kernel
 from maze_nca_gym._kernels.search import find_endpoints, in_map, lay_out, search
 

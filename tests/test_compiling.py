@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from maze_nca_gym import _jit, _kernels, dynamics, solvers
+from maze_nca_gym import _kernels, dynamics, solvers
+from maze_nca_gym._kernels import compiling
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import clear_endpoints, parse
 from maze_nca_gym.scoring import score
@@ -86,7 +87,7 @@ CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_interpreted_and_compiled_agree_bit_for_bit(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = CASES[case](np.random.default_rng(0))
-    monkeypatch.setattr(_jit, "_compiled", _jit._interpreted)
+    monkeypatch.setattr(compiling, "_compiled", compiling._interpreted)
     interpreted = CASES[case](np.random.default_rng(0))
     for i, (a, b) in enumerate(zip(compiled, interpreted, strict=True)):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -102,7 +103,7 @@ def test_interpreted_and_compiled_refuse_the_same_actions(value: float, monkeypa
     for _ in range(2):
         with pytest.raises(ValueError, match="in episode 1 of 3"):
             dynamics.transition(state, action)
-        monkeypatch.setattr(_jit, "_compiled", _jit._interpreted)
+        monkeypatch.setattr(compiling, "_compiled", compiling._interpreted)
 
 
 @pytest.mark.parametrize(("id", "text"), [("MazeShortestPath-v0", "S.\n.T"), ("MazeDiameter-v0", "..\n..")])
@@ -112,8 +113,8 @@ def test_steps_give_plain_python_values_interpreted_too(
 ) -> None:
     """For the canonical path, another of its length, and none."""
     steps = []
-    for namespace in (_jit._compiled, _jit._interpreted):
-        monkeypatch.setattr(_jit, "_compiled", namespace)
+    for namespace in (compiling._compiled, compiling._interpreted):
+        monkeypatch.setattr(compiling, "_compiled", namespace)
         env = gym.make(id, levels=parse(text), n_channels=1)
         env.reset(seed=0)
         steps.append(env.step(np.array([path], np.float32))[1:])
@@ -131,21 +132,22 @@ def test_steps_give_plain_python_values_interpreted_too(
 
 def test_every_kernel_is_compiled_for_its_one_signature() -> None:
     for function, _ in _kernels.REGISTRY:
-        assert len(getattr(_jit._compiled, function.__name__).signatures) == 1
-        assert getattr(_jit._interpreted, function.__name__) is function
+        assert len(getattr(compiling._compiled, function.__name__).signatures) == 1
+        assert getattr(compiling._interpreted, function.__name__) is function
 
 
 SLOW_COMPILER = """
 import threading, time, numpy as np
-from maze_nca_gym import _jit, generation
+from maze_nca_gym import generation
+from maze_nca_gym._kernels import compiling
 
-compile_kernels = _jit._compile
+compile_kernels = compiling._compile
 def compile_slowly():
     import numba  # half-way: `logging`, which locks itself before a fork, is there, and `scipy` is still to come
 
     time.sleep(3)
     compile_kernels()
-_jit._compile = compile_slowly
+compiling._compile = compile_slowly
 """
 FIRST_EPISODE = """
 import gymnasium as gym, maze_nca_gym
@@ -155,7 +157,7 @@ start = time.perf_counter()
 observation, _ = env.reset(seed=0)
 env.step(observation["state"])
 first_steps = time.perf_counter() - start
-compiling = _jit._compiler.is_alive()
+is_compiling = compiling._compiler.is_alive()
 """
 FORK = """
 from gymnasium.vector import AsyncVectorEnv
@@ -165,7 +167,7 @@ def make():
 
 if __name__ == "__main__":
     envs = AsyncVectorEnv([make, make], context="fork")
-    assert _jit._compiled is not None
+    assert compiling._compiled is not None
     observations, _ = envs.reset(seed=0)
     envs.step(observations["state"])
     envs.close()
@@ -190,30 +192,31 @@ def run_script(tmp_path: Path, *parts: str, environment: Mapping[str, str] | Non
 
 
 def test_first_episode_does_not_wait_for_the_compiler_but_a_fork_does(tmp_path: Path) -> None:
-    checks = "assert compiling; assert first_steps < 3"
+    checks = "assert is_compiling; assert first_steps < 3"
     assert run_script(tmp_path, SLOW_COMPILER, FIRST_EPISODE, checks, FORK) == "stepped\n"
 
 
 def test_large_batches_wait_for_the_compiler(tmp_path: Path) -> None:
-    report = "generation.generate(np.random.default_rng(0), 1000, 16); print(_jit._compiled is not None)"
+    report = "generation.generate(np.random.default_rng(0), 1000, 16); print(compiling._compiled is not None)"
     assert run_script(tmp_path, SLOW_COMPILER, report) == "True\n"
 
 
 def test_threads_share_one_compiler(tmp_path: Path) -> None:
     use = """
-users = [threading.Thread(target=_jit.kernels, args=(1,)) for _ in range(8)]
+users = [threading.Thread(target=compiling.kernels, args=(1,)) for _ in range(8)]
 for user in users:
     user.start()
 for user in users:
     user.join()
-print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumerate()), _jit._compiled is None)
+print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumerate()), compiling._compiled is None)
 """
     assert run_script(tmp_path, SLOW_COMPILER, use) == "1 True\n"
 
 
 COUNTED_COMPILER = """
 import atexit, threading, time, numba
-from maze_nca_gym import _jit, _kernels
+from maze_nca_gym import _kernels
+from maze_nca_gym._kernels import compiling
 
 compiled = []
 def njit(signature, **options):
@@ -223,13 +226,13 @@ def njit(signature, **options):
         return function
     return compile
 numba.njit = njit
-_jit.CACHE_LOAD = 0.2
+compiling.CACHE_LOAD = 0.2
 """
 
 
 def test_a_program_that_ends_waits_for_one_kernel_at_most(tmp_path: Path) -> None:
     use = """
-assert _jit.kernels(1) is _jit._interpreted
+assert compiling.kernels(1) is compiling._interpreted
 n_before = len(compiled)
 atexit.register(lambda: print(n_before >= 1, len(compiled) - n_before <= 1))
 """
@@ -238,10 +241,10 @@ atexit.register(lambda: print(n_before >= 1, len(compiled) - n_before <= 1))
 
 def test_a_thread_that_outlives_the_main_one_gets_compiled_kernels(tmp_path: Path) -> None:
     use = """
-_jit.kernels(1)
+compiling.kernels(1)
 def work():
     threading.main_thread().join()
-    print(_jit.kernels(1_000_000) is _jit._compiled, len(compiled) == len(_kernels.REGISTRY))
+    print(compiling.kernels(1_000_000) is compiling._compiled, len(compiled) == len(_kernels.REGISTRY))
 threading.Thread(target=work).start()
 """
     assert run_script(tmp_path, COUNTED_COMPILER, use) == "True True\n"
@@ -253,10 +256,10 @@ from numba.core import caching
 caching.CacheImpl._locator_classes = []
 from maze_nca_gym import _kernels
 _kernels.REGISTRY[:] = [entry for entry in _kernels.REGISTRY if entry[0].__name__ == "has_border"]
-from maze_nca_gym import _jit
+from maze_nca_gym._kernels import compiling
 import numpy as np
-_jit.wait()
-print(_jit._compiled.has_border(np.ones((2, 3), np.uint8)), len(_jit._compiled.has_border.signatures))
+compiling.wait()
+print(compiling._compiled.has_border(np.ones((2, 3), np.uint8)), len(compiling._compiled.has_border.signatures))
 """
     assert run_script(tmp_path, script) == "True 1\n"
 
@@ -265,13 +268,13 @@ print(_jit._compiled.has_border(np.ones((2, 3), np.uint8)), len(_jit._compiled.h
 def test_fresh_installation(tmp_path: Path) -> None:
     """With nothing in the cache: first steps at once, then a fork; the next process finds the machine code."""
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    header = "import time; from maze_nca_gym import _jit"
-    report = "print(first_steps, compiling, flush=True)"
+    header = "import time; from maze_nca_gym._kernels import compiling"
+    report = "print(first_steps, is_compiling, flush=True)"
     first_steps, compiling, stepped = run_script(
         tmp_path, header, FIRST_EPISODE, report, FORK, environment=cache, timeout=300
     ).split()
     assert float(first_steps) < 3
     assert compiling == "True"
     assert stepped == "stepped"
-    again = "start = time.perf_counter(); _jit.wait(); print(time.perf_counter() - start)"
+    again = "start = time.perf_counter(); compiling.wait(); print(time.perf_counter() - start)"
     assert float(run_script(tmp_path, header, again, environment=cache)) < 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maze_nca_gym.splitmix import scramble, words
+from maze_nca_gym.random_streams import scramble, words
 
 MASK = 2**64 - 1
 

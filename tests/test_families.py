@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from maze_nca_gym.agents.evaluation import (
+from maze_nca_gym.families import (
     FAMILIES,
     held_out_sets,
     is_reserved,

@@ -1,75 +1,18 @@
-"""What is asked of a maze, and where an environment's levels come from."""
+"""Where an environment's levels come from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym import solvers
 from maze_nca_gym.generation import Size, find_generator
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, clear_endpoints, has_border, load_levels, read_tiles
-from maze_nca_gym.names import did_you_mean, unknown_name
-
-
-@dataclass(frozen=True)
-class Task:
-    """A task as the environments see it.
-
-    Attributes:
-        name: "shortest-path" or "diameter".
-        n_tiles: T, kinds of tile: the channels of the one-hot maze.
-        n_channels: state channels that the task's hand-coded automaton needs, the default of the environments.
-        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
-        has_endpoints: whether its levels have a source and a target.
-    """
-
-    name: str
-    n_tiles: int
-    n_channels: int
-    solve: Callable[[Tiles], NDArray[np.bool_]]
-    has_endpoints: bool
-
-    def prepare(self, tiles: Tiles) -> Tiles:
-        """The same levels as this task has them: without source and target if they play no role."""
-        return tiles if self.has_endpoints else clear_endpoints(tiles)
-
-    def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """The canonical solutions of levels all of which must be solvable, (N, H, W) bool.
-
-        Raises:
-            ValueError: a level is unsolvable or malformed.
-        """
-        targets = self.solve(tiles)
-        solvable = targets.any(axis=(1, 2))
-        if not solvable.all():
-            reason = "no path joins source and target" if self.has_endpoints else "it has no free tile"
-            raise ValueError(f"level {int(np.argmin(solvable))} of {len(tiles)} is unsolvable: {reason}")
-        return targets
-
-
-ShortestPath = Task("shortest-path", len(Tile), 11, solvers.shortest_path, has_endpoints=True)
-"""The shortest path from source to target (paper, "Computing the shortest path")."""
-Diameter = Task("diameter", 2, 31, solvers.diameter, has_endpoints=False)
-"""The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
-
-TASKS = {task.name: task for task in (ShortestPath, Diameter)}
-
-
-def find_task(name: str) -> Task:
-    """Return the task of that name.
-
-    Raises:
-        ValueError: unknown name.
-    """
-    if name not in TASKS:
-        raise ValueError(unknown_name("task", name, TASKS))
-    return TASKS[name]
-
+from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels, read_tiles
+from maze_nca_gym.names import did_you_mean
+from maze_nca_gym.tasks import Task
 
 Draw = Callable[[NDArray[np.intp]], Tiles]
 """(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""

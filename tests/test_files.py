@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from maze_nca_gym.atomic import naming, remove_partial, replacing
+from maze_nca_gym.files import naming, remove_partial, replacing
 
 
 def test_a_missing_folder_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:

@@ -11,8 +11,11 @@ import torch
 from scripted_policies import Dies
 
 from maze_nca_gym.agents import find_policy, list_policies, load
-from maze_nca_gym.agents.pretrained import publish
 from maze_nca_gym.cli import main
+
+sys.path.append(str(Path(__file__).parents[2]))  # the tools are no part of the installed package
+
+from tools import publish_model as publish
 
 TRAIN = ["train", "--n-channels", "6", "--n-layers", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]
 TRAINED = [name for name in list_policies() if name.startswith(("nca", "gcn", "gat", "mlp")) and "compiled" not in name]

@@ -1,7 +1,7 @@
 """Put an evolved population among the packs, the hardest level first, with what made it and what was measured.
 
 maze-nca-gym evolve nca-diameter-compiled --out runs/evolve-diameter
-python -m maze_nca_gym.packs.publish evolved-diameter-16 runs/evolve-diameter
+python -m tools.publish_pack evolved-diameter-16 runs/evolve-diameter
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.atomic import replacing
+from maze_nca_gym import packs
+from maze_nca_gym.files import replacing
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.config import check_count
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(str(packs.__file__)).parent
 FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}
 """What a pack tells of itself -> the name in the statistics."""
 PER_LEVEL = ("tiles", "id", "last_seen", "n_seen", "completed", "fitness")
@@ -91,7 +92,7 @@ def _measured(population: LevelPopulation, chosen: NDArray[np.int64]) -> dict[st
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Publish what the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m maze_nca_gym.packs.publish", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.publish_pack", description=__doc__)
     parser.add_argument("name", help="of the pack: evolved-TASK-SIZE")
     parser.add_argument("run", type=Path, help="folder that `maze-nca-gym evolve` left")
     parser.add_argument("--n", type=int, default=1000, help="levels in the pack")

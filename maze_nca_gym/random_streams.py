@@ -1,12 +1,21 @@
-"""SplitMix64 on arrays: numbers that follow from a seed and a place alone, the same on every platform.
+"""Random draws that depend on a seed and a place alone, so that none depends on those before.
 
-Steele, Lea, Flood, *Fast Splittable Pseudorandom Number Generators* (2014).
+`draws` belongs to a seed, a purpose and a count, such as the update: a run that resumes draws what the uninterrupted
+run draws, without any state of a generator being saved, and levels can be made ahead in any order. `words` and
+`scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable Pseudorandom
+Number Generators* (2014).
 """
 
 from __future__ import annotations
 
+import zlib
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 """The step from one state of the generator to the next."""
@@ -31,3 +40,15 @@ def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
     """
     states = scramble(seeds.astype(np.uint64))[:, None] + np.arange(start + 1, start + n + 1, dtype=np.uint64) * GAMMA
     return scramble(states)
+
+
+def draws(seed: int, purpose: str, *indices: int) -> np.random.Generator:
+    """Return a generator of its own for a purpose ("levels", "pool" ...) and what is counted, such as the update."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *indices])
+
+
+def torch_draws(seed: int, purpose: str, *indices: int) -> torch.Generator:
+    """Return the same for torch, on the CPU."""
+    import torch  # importing the core must not load it
+
+    return torch.Generator().manual_seed(int(draws(seed, purpose, *indices).integers(2**63)))
