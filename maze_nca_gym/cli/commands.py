@@ -25,28 +25,28 @@ class Command(Protocol):
     """A parsed command line."""
 
     def run(self) -> int:
-        """Do what it says; returns the exit code."""
+        """Run the command and return the exit code."""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Look at prefabs, generators and level-set files."""
+    """List and show levels: named mazes, packs, files."""
 
     command: Annotated[ListLevels, subcommand("list")] | Annotated[ShowLevels, subcommand("show")]
 
     def run(self) -> int:
-        """Run the command below."""
+        """Run the subcommand and return the exit code."""
         return self.command.run()
 
 
 @dataclass(frozen=True)
 class Policies:
-    """Look at the policies that come with the package."""
+    """List and show the policies that come with the package."""
 
     command: Annotated[ListPolicies, subcommand("list")] | Annotated[ShowPolicy, subcommand("show")]
 
     def run(self) -> int:
-        """Run the command below."""
+        """Run the subcommand and return the exit code."""
         return self.command.run()
 
 
@@ -66,10 +66,10 @@ _STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf
 
 
 def parse(arguments: Sequence[str]) -> Command:
-    """The command that the arguments ask for.
+    """Return the command that the arguments ask for.
 
     Raises:
-        SystemExit: with 0 after printing the help that was asked for, with 2 after complaining of wrong usage.
+        SystemExit: with 0 after printing the requested help, with 2 after reporting wrong usage.
         ValueError: an unknown command or preset; the message names the nearest.
     """
     _check_commands(arguments)
@@ -88,10 +88,10 @@ def parse(arguments: Sequence[str]) -> Command:
 
 
 def _check_commands(arguments: Sequence[str]) -> None:
-    """Check the names of commands at the beginning of the arguments, which tyro would refuse without a suggestion.
+    """Check the names of commands at the beginning of the arguments, which tyro would reject without a suggestion.
 
     Raises:
-        ValueError: an unknown one; the message lists the known ones.
+        ValueError: an unknown name; the message lists the known ones.
     """
     commands = _commands(AnyCommand)
     for word in arguments:
@@ -104,5 +104,5 @@ def _check_commands(arguments: Sequence[str]) -> None:
 
 
 def _commands(choices: Any) -> dict[str, Any]:
-    """Return name -> class of a union of commands; nothing for what is no such union."""
+    """Return the classes of a union of commands by name; an empty dict for anything else."""
     return {marked.__metadata__[0].name: get_args(marked)[0] for marked in get_args(choices)}

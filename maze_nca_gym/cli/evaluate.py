@@ -17,41 +17,42 @@ from maze_nca_gym.names import unknown_name
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
 _SIZES = arg(metavar="SIZE …")
-_N = arg(help_behavior_hint="(default: all, 8,192 up to size 32 and as many tiles beyond)")
-_STEPS = arg(help_behavior_hint="(default: what a policy is made for, in proportion to size and longest solution)")
-_BATCH = arg(help_behavior_hint="(default: 256, fewer of large ones)")
+_N = arg(help_behavior_hint="(default: all: 8,192 up to size 32, the same number of tiles beyond)")
+_STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to size and longest solution)")
+_BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure policies on named test sets: metrics with 95 % intervals, curves, stability; tables, JSON and figures.
+    """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables, JSON and
+    figures.
 
-    A set such as perfect-31 has the same levels on every machine. Of several policies, all must be of one task. The
-    exit code is 1 if an exact policy leaves a level unsolved.
+    A set such as perfect-31 has the same levels on every machine. All policies must be of one task. The exit code is 1
+    if an exact policy leaves a level unsolved.
     """
 
     policies: Annotated[Positional[tuple[str, ...]], _POLICIES]
     """Names from `policies list`, or model files (*.safetensors)."""
     families: Annotated[tuple[str, ...], _FAMILIES] = ("random", "perfect")
-    """Kinds of level, separated by commas or spaces; sparse is random with a half to a fifth of walls."""
+    """Families of levels, separated by commas or spaces; sparse is random with a fifth to a half of walls."""
     sizes: Annotated[tuple[str, ...], _SIZES] = ("16", "32")
-    """Inner sizes of the levels, separated likewise."""
+    """Inner sizes of the levels, separated by commas or spaces."""
     n: Annotated[int | None, INTEGER, _N] = None
-    """Levels of each set at the most; always the first ones."""
+    """Largest number of levels of each set; always the first ones."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
-    """Iterations on a level."""
+    """Number of iterations on a level."""
     stability: bool = True
-    """Whether to run for 10 times as long, corrupt states and edit mazes, on the first 256 levels of each set
-    (fewer of large ones)."""
+    """Also run 10 times as long, corrupt states and edit mazes, on the first 256 levels of each set (fewer of large
+    ones)."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None
-    """Levels that run at once."""
+    """Number of levels that run at once."""
     device: str = "cpu"
-    """cpu, cuda, cuda:1 …"""
+    """Device: cpu, cuda, cuda:1 …"""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evaluate")
-    """Where results.json and the figures go; those of an earlier run are replaced."""
+    """Folder for results.json and the figures; it replaces those of an earlier run."""
 
     def check(self) -> None:
-        """Fail before the work begins where the options alone tell that it would be in vain.
+        """Check the options before the work begins.
 
         Raises:
             ValueError: what is wrong and what is allowed.
@@ -66,10 +67,10 @@ class Evaluate:
         check_folder("--out", self.out)
 
     def family_names(self) -> list[str]:
-        """The families, each once.
+        """Return the names of the families, each once.
 
         Raises:
-            ValueError: an unknown one.
+            ValueError: an unknown family.
         """
         names = _words(self.families)
         if not names:
@@ -80,10 +81,10 @@ class Evaluate:
         return names
 
     def inner_sizes(self) -> list[int]:
-        """The sizes, each once.
+        """Return the sizes, each once.
 
         Raises:
-            ValueError: not written as sizes.
+            ValueError: a word that is not a size.
         """
         words = _words(self.sizes)
         if not words or not all(re.fullmatch(r"\d{1,4}", word) and int(word) >= 2 for word in words):

@@ -17,53 +17,54 @@ from maze_nca_gym.population.population import PARENTS
 from maze_nca_gym.population.selection import PRIORITISATIONS
 
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
-_STEPS = arg(help_behavior_hint="(default: what a policy is made for, in proportion to the size)")
-_BATCH = arg(help_behavior_hint="(default: 256, fewer of large ones)")
+_STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to the size)")
+_BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 _CAPACITY = arg(help_behavior_hint="(default: --n)")
 _DEFAULT = PopulationConfig()
 
 
 def _one_of(names: Any) -> Any:
-    """How the help presents a name, whose words may be joined by a hyphen."""
+    """Describe, for the help, a choice of names, whose words are joined by hyphens."""
     return arg(metavar="{" + ",".join(name.replace(" ", "-") for name in names) + "}")
 
 
 def _rate(option: str, of: str, metavar: str) -> Any:
-    """How the help presents an option that only one mutation takes."""
+    """Describe, for the help, an option that only one mutation takes."""
     return arg(metavar=metavar, help_behavior_hint=f"(default: {getattr(MUTATIONS[of](), option)} for {of})")
 
 
 @dataclass(frozen=True)
 class PopulationOptions:
-    """Whom the population keeps, and how it makes offspring; by default as in the paper, with the rates of its code."""
+    """Selection and mutation of levels: by default as in the paper, with the rates of its code."""
 
     capacity: Annotated[int | None, INTEGER, _CAPACITY] = None
-    """Levels that the population holds at the most."""
+    """Largest number of levels in the population."""
     mutation: Annotated[str, _one_of(MUTATIONS)] = _DEFAULT.mutation
-    """What makes offspring: flip changes many tiles a little likely, edits a few for sure."""
+    """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
+    changes."""
     tile_rate: Annotated[float | None, NUMBER, _rate("tile_rate", "flip", "FRACTION")] = None
-    """Probability that an inner tile turns from wall to empty or back."""
+    """Probability that an inner tile turns from wall to empty or back, 0 to 1."""
     source_rate: Annotated[float | None, NUMBER, _rate("source_rate", "flip", "FRACTION")] = None
-    """Probability that the source moves."""
+    """Probability that the source moves, 0 to 1."""
     n_edits: Annotated[int | None, INTEGER, _rate("n_edits", "edits", "INT")] = None
-    """Edits of a level."""
+    """Number of edits of a level."""
     parents: Annotated[str, _one_of(PARENTS)] = "random"
-    """Whose offspring: anybody's, that of the highest scores, or by their replay weights."""
+    """How parents are chosen: at random, by highest score (fittest), or in proportion to replay weight."""
     eviction: Annotated[str, _one_of(EVICTIONS)] = _DEFAULT.eviction
-    """Whom fitter offspring replace: the level of lowest score, or of lowest replay weight."""
+    """Member that fitter offspring replace: the one of lowest score (fitness), or of lowest replay weight."""
     score: Annotated[str, _one_of(SCORES)] = _DEFAULT.score
-    """What a level lives by: regret, or learnability, high where some of several policies complete it."""
+    """Score of a level: regret, or learnability, which is high where some of several policies complete it."""
     prioritisation: Annotated[str, _one_of(PRIORITISATIONS)] = _DEFAULT.prioritisation
     """How scores become replay weights."""
     temperature: Annotated[float, NUMBER] = _DEFAULT.temperature
-    """Of rank and proportional: the lower, the more weight for the highest scores."""
+    """Temperature of rank and proportional; the lower, the larger the weights of the highest scores."""
     top_k: Annotated[int, INTEGER] = _DEFAULT.top_k
-    """Levels that top-k weighs."""
+    """Number of levels to which top-k gives weight."""
     staleness_weight: Annotated[float, NUMBER, arg(metavar="FRACTION")] = _DEFAULT.staleness_weight
-    """Part of the replay weights that goes by the time since a level was measured."""
+    """Fraction of the replay weights that depends on the time since a level was measured, 0 to 1."""
 
     def config(self, task: str, n: int) -> PopulationConfig:
-        """The configuration of a population that begins with `n` levels.
+        """Return the configuration of a population that begins with `n` levels.
 
         Raises:
             ValueError: a bad value, or an option that the mutation does not take.
@@ -87,45 +88,45 @@ class PopulationOptions:
 
 @dataclass(frozen=True)
 class Evolve:
-    """Evolve levels on which policies fail: mutate, measure their regret, keep the hardest.
+    """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
 
-    Regret is what a policy's path lacks of the exact solution after its last iteration, the mean over all policies.
-    Levels of the test sets never enter. Ctrl-C saves and ends; the same command goes on, also with more --rounds. The
-    folder gets population.npz, which the other commands and the environments take for levels, statistics.jsonl,
-    curves.png, hardest.gif and config.json.
+    Regret is the distance of a policy's path from the exact solution after the last iteration, averaged over all
+    policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command continues it, also
+    with more --rounds. The folder receives population.npz, which the other commands and the environments accept as
+    levels, statistics.jsonl, curves.png, hardest.gif and config.json.
     """
 
     policies: Annotated[Positional[tuple[str, ...]], _POLICIES]
     """Names from `policies list`, or model files (*.safetensors), all of one task."""
     n: Annotated[int, INTEGER] = 1000
-    """Levels to begin with."""
+    """Number of levels at the start."""
     rounds: Annotated[int, INTEGER] = 200
-    """How often offspring compete with the population."""
+    """Number of rounds in which offspring compete with the population."""
     n_offspring: Annotated[int, INTEGER] = 64
-    """Offspring of a round."""
+    """Number of offspring in a round."""
     seed: Annotated[int, INTEGER] = 0
-    """Of all randomness, at least 0: the same seed gives the same levels."""
+    """Seed of all randomness, at least 0; the same seed gives the same levels."""
     regret: Annotated[str, arg(metavar="{loss,accuracy}")] = "loss"
-    """The loss, as in the paper, by which long solutions count more; or what the accuracy lacks of 1."""
+    """Regret of a policy: loss (as in the paper; long solutions count more), or accuracy (1 - accuracy)."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
-    """Iterations on a level."""
+    """Number of iterations on a level."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None
-    """Levels that run at once."""
+    """Number of levels that run at once."""
     device: str = "cpu"
-    """cpu, cuda, cuda:1 …"""
+    """Device: cpu, cuda, cuda:1 …"""
     picture_every: Annotated[int, INTEGER] = 10
-    """Rounds from one picture of hardest.gif to the next."""
+    """Number of rounds between two pictures of hardest.gif."""
     save_every: Annotated[float, NUMBER] = 60.0
-    """Seconds from saving to saving."""
+    """Seconds between two saves."""
     overwrite: bool = False
-    """Start anew if the folder has a population, which is lost."""
+    """Delete the population in the folder, if there is one, and start a new one."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evolve")
-    """Of the population."""
+    """Folder of the population."""
     levels: GeneratorOptions = field(default_factory=GeneratorOptions)
     population: PopulationOptions = field(default_factory=PopulationOptions)
 
     def check(self) -> None:
-        """Fail before the work begins where the options alone tell that it would be in vain.
+        """Check the options before the work begins.
 
         Raises:
             ValueError: what is wrong and what is allowed.
@@ -142,7 +143,7 @@ class Evolve:
         check_folder("--out", self.out)
 
     def run(self) -> int:
-        """Evolve, print, save; returns the exit code.
+        """Evolve the levels, print and save the results, and return the exit code.
 
         Raises:
             ValueError: a bad option, policy or combination, or a folder with another population.

@@ -14,14 +14,14 @@ from maze_nca_gym.files import npz_path
 
 @dataclass(frozen=True)
 class Generate:
-    """Write levels and the configuration that made them to one .npz file."""
+    """Write levels, and the configuration that made them, to one .npz file."""
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
-    """The file; `.npz` is added if missing."""
+    """File to write; `.npz` is added if missing."""
     n: Annotated[int, INTEGER] = 1000
-    """How many levels."""
+    """Number of levels."""
     seed: Annotated[int, INTEGER] = 0
-    """Of all randomness, at least 0: the same seed gives the same levels."""
+    """Seed of all randomness, at least 0; the same seed gives the same levels."""
     no_endpoints: bool = False
     """Leave out source and target: levels of the diameter task."""
     force: bool = False
@@ -29,7 +29,7 @@ class Generate:
     options: GeneratorOptions = field(default_factory=GeneratorOptions)
 
     def run(self) -> int:
-        """Generate and save.
+        """Generate the levels, save them and return the exit code.
 
         Raises:
             ValueError: a bad option, or the file exists.

@@ -22,21 +22,21 @@ from maze_nca_gym.solvers import diameter, shortest_path
 from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, Task
 
 _FIGURES = ("regret", "solution length")
-"""That packs tell of themselves, before and after they evolved."""
+"""Figures in a pack's description, before and after its levels evolved."""
 
 
 @dataclass(frozen=True)
 class ListLevels:
-    """The named mazes, packs of evolved levels and generators; with files or names, what those hold."""
+    """List the named mazes, packs of evolved levels and generators; with files or names, their contents."""
 
     files: Annotated[Positional[tuple[str, ...]], arg(metavar="[FILE|NAME …]", help_behavior_hint="(optional)")] = ()
-    """Files written by `generate` or `evolve`, or names."""
+    """Files written by `generate` or `evolve`, or names of packs and mazes."""
 
     def run(self) -> int:
-        """Print the tables.
+        """Print the tables and return the exit code.
 
         Raises:
-            ValueError: a file is no level-set file.
+            ValueError: a file that is no level-set file.
         """
         for path, levels in [(path, load_levels(path)) for path in self.files]:
             print_facts({"file": path, **_facts(levels)})
@@ -49,26 +49,26 @@ class ListLevels:
 
 @dataclass(frozen=True)
 class ShowLevels:
-    """Levels as text on stdout, coloured on a terminal; or as a picture."""
+    """Show levels as text, coloured on a terminal, or as a picture."""
 
     source: Annotated[Positional[str], arg(metavar="NAME|FILE")]
-    """A name from `levels list`, or a file written by `generate` or `evolve`."""
+    """Name from `levels list`, or a file written by `generate` or `evolve`."""
     index: Annotated[str, arg(metavar="INDEX,…")] = "0"
-    """Which levels of a file, counted from 0: 3, or 0,1,2."""
+    """Indices of the levels to show, from 0: 3, or 0,1,2."""
     family: bool = False
-    """Show where an evolved level comes from: its ancestors as a table or, with --png, its family tree."""
+    """Show the ancestors of an evolved level: a table or, with --png, its family tree."""
     solution: bool = False
     """Mark the shortest path or, in levels without source and target, the diameter."""
     png: Annotated[Path | None, arg(metavar="FILE.png", help_behavior_hint="(default: text)")] = None
-    """Write a picture instead."""
+    """Picture to write instead of text."""
     gif: Annotated[Path | None, arg(metavar="FILE.gif", help_behavior_hint="(with --family; default: none)")] = None
-    """Write an animation: the first ancestor as it becomes the level, generation by generation."""
+    """Animation to write: the first ancestor becomes the level, generation by generation."""
 
     def run(self) -> int:
-        """Print the levels, or write the pictures.
+        """Print the levels, or write the pictures, and return the exit code.
 
         Raises:
-            ValueError: no such level, an unsolvable one of which the solution is asked for, or one without a family.
+            ValueError: no such level, a level without a solution or without a family, or a bad file name.
         """
         _check_suffix("--png", self.png, ".png")
         _check_suffix("--gif", self.gif, ".gif")
@@ -119,7 +119,7 @@ def _check_suffix(option: str, path: Path | None, suffix: str) -> None:
 
 
 def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
-    """One level as it is, several on a sheet."""
+    """Save one level as it is, or several on a sheet."""
     from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 
     frames = [draw_level(*level) for level in zip(tiles, paths, strict=True)]
@@ -164,7 +164,7 @@ def _print_generators() -> None:
 
 
 def _facts(levels: LevelSet) -> dict[str, str]:
-    """What a level set holds."""
+    """Return the facts about a level set as a table's rows."""
     task = _task(levels.tiles)
     lengths = task.solve_all(levels.tiles).sum(axis=(1, 2))
     return {
@@ -176,11 +176,11 @@ def _facts(levels: LevelSet) -> dict[str, str]:
 
 
 def _task(tiles: Tiles) -> Task:
-    """What the levels ask for."""
+    """Return the task of the levels: shortest path if there are endpoints, otherwise diameter."""
     return SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER
 
 
 def _size(tiles: Tiles) -> str:
-    """Of all levels, borders included."""
+    """Return the size of the levels, borders included."""
     height, width = tiles.shape[-2:]
     return f"{height} x {width}"

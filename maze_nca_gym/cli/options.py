@@ -1,4 +1,4 @@
-"""Options that commands share: numbers, and which levels."""
+"""Options that commands share: numbers, and the levels to use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from maze_nca_gym.levels import LevelSet, load_levels
 
 
 def _reader(convert: Callable[[str], Any], what: str, metavar: str) -> PrimitiveConstructorSpec[Any]:
-    """Converts a word, and says what was expected where it cannot."""
+    """Return a tyro constructor that converts a word, or reports what it expected."""
 
     def read(words: list[str]) -> Any:
         try:
@@ -36,13 +36,13 @@ def _reader(convert: Callable[[str], Any], what: str, metavar: str) -> Primitive
 
 
 INTEGER = _reader(int, "an integer", "INT")
-"""Annotates an `int`, or an `int | None` that is None by default."""
+"""Annotation of an `int`, or of an `int | None` that is None by default."""
 NUMBER = _reader(float, "a number", "NUMBER")
-"""Annotates a `float`, or a `float | None` that is None by default."""
+"""Annotation of a `float`, or of a `float | None` that is None by default."""
 
 
 def check_at_least(option: str, value: float | None, least: float) -> None:
-    """Check a number, if it is given.
+    """Check that a number, if given, is at least `least`.
 
     Raises:
         ValueError: it is less.
@@ -52,13 +52,13 @@ def check_at_least(option: str, value: float | None, least: float) -> None:
 
 
 def options_of(generator: str) -> dict[str, Any]:
-    """Name -> default of a generator's own options."""
+    """Return the options of a generator, with their defaults."""
     parameters = inspect.signature(GENERATORS[generator]).parameters.values()
     return {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY and p.name not in ("border", "endpoints")}
 
 
 def _own(option: str, metavar: str) -> Any:
-    """How the help presents an option that only some generators take."""
+    """Describe, for the help, an option that only some generators take."""
     defaults = {name: options_of(name)[option] for name in GENERATORS if option in options_of(name)}
     hint = ", ".join(f"{default} for {name}" for name, default in defaults.items())
     return arg(metavar=metavar, help_behavior_hint=f"(default: {hint})")
@@ -71,26 +71,26 @@ _LEVELS = arg(metavar="FILE|NAME", help_behavior_hint="(default: fresh ones)")
 
 @dataclass(frozen=True)
 class GeneratorOptions:
-    """How fresh levels are made."""
+    """Fresh levels: their generator, its options and their size."""
 
     generator: Annotated[str, _GENERATOR] = "random"
-    """What draws them."""
+    """Generator of the levels; `levels list` describes each."""
     size: Annotated[str, _SIZE] = "16"
-    """Inner size; a border of one wall tile comes on top."""
+    """Inner size of the levels in tiles, without the border of one wall tile."""
     wall_probability: Annotated[float | None, NUMBER, _own("wall_probability", "FRACTION")] = None
-    """Of each inner tile."""
+    """Probability that an inner tile is a wall, 0 to 1."""
     loop_fraction: Annotated[float | None, NUMBER, _own("loop_fraction", "FRACTION")] = None
-    """Of the walls of a perfect maze, removed."""
+    """Fraction of a perfect maze's inner walls that are removed, 0 to 1."""
     largest_room: Annotated[int | None, INTEGER, _own("largest_room", "TILES")] = None
-    """Longest side of a room."""
+    """Longest side of a room in tiles."""
     smoothing: Annotated[int | None, INTEGER, _own("smoothing", "INT")] = None
-    """Iterations that turn noise into caves."""
+    """Number of iterations that turn noise into caves."""
 
     def inner_size(self) -> tuple[int, int]:
-        """(rows, cols).
+        """Return the inner size as (rows, cols).
 
         Raises:
-            ValueError: not written as a size.
+            ValueError: `size` is not written as a size.
         """
         match = re.fullmatch(r"(\d{1,5})(?:x(\d{1,5}))?", self.size)
         if match is None:
@@ -99,7 +99,7 @@ class GeneratorOptions:
         return int(rows), int(cols)
 
     def generator_options(self) -> dict[str, Any]:
-        """The generator's own options that were given.
+        """Return the generator's own options that were given.
 
         Raises:
             ValueError: an unknown generator, or an option that it does not take.
@@ -114,7 +114,7 @@ class GeneratorOptions:
         return given
 
     def generate(self, n: int, seed: int, endpoints: bool) -> LevelSet:
-        """`n` levels and all that another person needs to make them again.
+        """Generate `n` levels, and record all that is needed to generate them again.
 
         Raises:
             ValueError: a bad option.
@@ -132,13 +132,13 @@ _OWN_OPTIONS = [field.name for field in fields(GeneratorOptions) if field.name n
 
 @dataclass(frozen=True)
 class LevelOptions(GeneratorOptions):
-    """Which levels: fresh ones, or those of --levels."""
+    """Levels to use: fresh ones, or those of --levels."""
 
     levels: Annotated[str | None, _LEVELS] = None
-    """A file written by `generate`, or a name from `levels list`."""
+    """File written by `generate` or `evolve`, or a name from `levels list`."""
 
     def check(self) -> None:
-        """Check what can be checked before anything is made.
+        """Check the options before the work begins.
 
         Raises:
             ValueError: a bad option, or one that contradicts --levels.
@@ -150,7 +150,7 @@ class LevelOptions(GeneratorOptions):
             raise ValueError(f"{flag(changed[0])} makes no sense with --levels, which are made already")
 
     def load_or_generate(self, n: int | None, default_n: int, seed: int, endpoints: bool) -> LevelSet:
-        """The first `n` of --levels, or all; without --levels `n` fresh levels, or `default_n`.
+        """Return the first `n` of --levels, or all; without --levels, `n` or `default_n` fresh levels.
 
         Raises:
             ValueError: a bad option or file, or fewer levels than asked for.
@@ -165,7 +165,7 @@ class LevelOptions(GeneratorOptions):
         return LevelSet(found.tiles[:n], found.config)
 
     def describe(self, levels: LevelSet) -> str:
-        """A few words on the levels that these options gave."""
+        """Describe in a few words the levels that these options gave."""
         rows, cols = levels.tiles.shape[1:]
         if self.levels is not None:
             return f"{self.levels}, {rows} x {cols} tiles"
@@ -174,5 +174,5 @@ class LevelOptions(GeneratorOptions):
 
 
 def flag(name: str) -> str:
-    """An option as it is typed."""
+    """Return an option's name as it is typed: --n-levels for n_levels."""
     return "--" + name.replace("_", "-")

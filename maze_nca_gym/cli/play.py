@@ -15,23 +15,23 @@ _EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
 
 @dataclass(frozen=True)
 class Play:
-    """Watch a policy in a window, level after level; the window's keys are shown by h.
+    """Watch a policy in a window, level after level; press h for the window's keys.
 
-    Draw walls with the mouse while the automaton runs; q ends it.
+    Draw walls with the mouse while the automaton runs; q closes the window.
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
-    """A name from `policies list`, or a model file (*.safetensors)."""
+    """Name from `policies list`, or a model file (*.safetensors)."""
     fps: Annotated[float, NUMBER] = 10.0
-    """Iterations a second at the most."""
+    """Largest number of iterations per second."""
     episodes: Annotated[int | None, INTEGER, _EPISODES] = None
-    """Levels after which the window closes by itself."""
+    """Number of levels after which the window closes by itself."""
     seed: Annotated[int, INTEGER] = 0
-    """Of the levels, at least 0: the same seed gives the same ones."""
+    """Seed of the levels, at least 0; the same seed gives the same levels."""
     source: LevelOptions = field(default_factory=LevelOptions)
 
     def run(self) -> int:
-        """Open the window and play; returns the exit code.
+        """Open the window, play and return the exit code.
 
         Raises:
             ValueError: a bad option or file.

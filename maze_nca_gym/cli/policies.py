@@ -23,7 +23,7 @@ class ListPolicies:
     """List all policies by task: name, state channels, complete levels of the test set random-16, description."""
 
     def run(self) -> int:
-        """Print a table for each task, and what its figures mean."""
+        """Print a table for each task and what its figures mean, and return the exit code."""
         policies = list_policies()
         for task in dict.fromkeys(info.task for info in policies.values()):
             print_table(
@@ -50,23 +50,23 @@ def _n_channels(name: str) -> str:
 
 
 def _complete(info: PolicyInfo) -> str:
-    """Of the levels of the test set random-16 or, for what promises to solve all, that promise."""
+    """Return the score on the test set random-16, or "exact" for a policy that promises to solve all levels."""
     score = info.scores.get("complete, random-16")
     return "exact" if info.exact else "" if score is None else percent(score)
 
 
 @dataclass(frozen=True)
 class ShowPolicy:
-    """One policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
+    """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
 
     name: Annotated[Positional[str], arg(metavar="NAME|FILE")]
-    """A name from `policies list`, or a model file (*.safetensors)."""
+    """Name from `policies list`, or a model file (*.safetensors)."""
 
     def run(self) -> int:
-        """Print both tables.
+        """Print the tables and return the exit code.
 
         Raises:
-            ValueError: unknown name, or no model file.
+            ValueError: an unknown name, or no model file.
         """
         policy = load(self.name)
         from maze_nca_gym.agents.handcoded.base import HandcodedNCA
@@ -93,7 +93,7 @@ class ShowPolicy:
 
 
 def _promises(policy: Policy) -> dict[str, str]:
-    """What the policy states about itself, as rows of a table."""
+    """Return the policy's promises as rows of a table."""
     promises = policy.promises
     usual = "" if policy.n_iterations is None else f"{policy.n_iterations:,} at size 16, more on longer paths"
     bound = f"at most {promises.bound}, for L moves on the path and A tiles" if promises.bound else usual
@@ -106,5 +106,5 @@ def _promises(policy: Policy) -> dict[str, str]:
 
 
 def _counts(parameter: Tensor) -> tuple[int, int]:
-    """All numbers, and those that are not zero."""
+    """Return the number of all values, and of those that are not zero."""
     return parameter.numel(), int(parameter.count_nonzero())

@@ -13,43 +13,43 @@ from maze_nca_gym.cli.options import INTEGER, LevelOptions, check_at_least
 
 DEFAULT_N = 1000
 PICTURES = ("gif", "png")
-"""Suffixes of the pictures that there may be of an episode."""
+"""File types of an episode's picture."""
 
 _N = arg(help_behavior_hint=f"(default: {DEFAULT_N}, or all of --levels)")
-_STEPS = arg(help_behavior_hint="(default: as many as the policy needs, or else the environment's limit)")
+_STEPS = arg(help_behavior_hint="(default: the policy's limit, or else the environment's)")
 _INDEX = arg(metavar="INDEX", help_behavior_hint="(default: the one with the longest solution)")
 
 
 @dataclass(frozen=True)
 class Solve:
-    """Run a policy on many levels, each until it is solved; print and save how many, and a picture of one episode.
+    """Run a policy on many levels, each until it is solved; print and save the results and a picture of one episode.
 
     A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
     The exit code is 1 if an exact policy finishes without a solution.
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
-    """A name from `policies list`, or a model file (*.safetensors)."""
+    """Name from `policies list`, or a model file (*.safetensors)."""
     n: Annotated[int | None, INTEGER, _N] = None
-    """How many levels; of --levels, the first."""
+    """Number of levels; with --levels, the first ones."""
     seed: Annotated[int, INTEGER] = 0
-    """Of fresh levels, at least 0: the same seed gives the same levels."""
+    """Seed of fresh levels, at least 0; the same seed gives the same levels."""
     batch: Annotated[int, INTEGER] = 256
-    """Levels that run at once."""
+    """Number of levels that run at once."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
-    """Iterations on a level at the most."""
+    """Largest number of iterations on a level."""
     device: str = "cpu"
-    """cpu, cuda, cuda:1 …"""
+    """Device: cpu, cuda, cuda:1 …"""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/solve")
-    """Where results.json and the picture go; those of an earlier run are replaced."""
+    """Folder for results.json and the picture; it replaces those of an earlier run."""
     picture: Literal["gif", "png", "none"] = "gif"
-    """Every step of an episode, its end, or nothing."""
+    """Picture of one episode: gif shows every step, png the end, none writes nothing."""
     picture_level: Annotated[int | None, INTEGER, _INDEX] = None
-    """Which level is in the picture, counted from 0."""
+    """Index of the level in the picture, from 0."""
     source: LevelOptions = field(default_factory=LevelOptions)
 
     def check(self) -> None:
-        """Fail before the work begins where the options alone tell that it would be in vain.
+        """Check the options before the work begins.
 
         Raises:
             ValueError: what is wrong and what is allowed.
@@ -63,7 +63,7 @@ class Solve:
         check_folder("--out", self.out)
 
     def run(self) -> int:
-        """Solve, print, save; returns the exit code.
+        """Solve the levels, print and save the results, and return the exit code.
 
         Raises:
             ValueError: a bad option or file, or an unsolvable level.

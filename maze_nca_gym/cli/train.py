@@ -1,4 +1,4 @@
-"""`maze-nca-gym train`: how to run. What to train is in `configured`, which loads torch; the work is in `training`."""
+"""`maze-nca-gym train`: the options of how to run. `configured` has those of what to train and loads torch."""
 
 from __future__ import annotations
 
@@ -12,44 +12,44 @@ from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import INTEGER, NUMBER, check_at_least
 
 _OUT = arg(metavar="FOLDER", help_behavior_hint="(default: runs/train/PRESET)")
-_THREADS = arg(help_behavior_hint="(default: one a core)")
+_THREADS = arg(help_behavior_hint="(default: one per core)")
 
 
 @dataclass(frozen=True)
 class Train:
-    """Train a policy on the exact solutions of mazes, or go on with a run that was stopped.
+    """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
-    Ctrl-C saves and ends; the same command goes on. The run's folder gets model.safetensors, which the other commands
-    take for a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors. If its levels
-    evolve, it ends with population.npz, which the other commands take for --levels.
+    Ctrl-C saves and ends the run; the same command continues it. The run's folder receives model.safetensors, which the
+    other commands accept as a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors.
+    If its levels evolve, it ends with population.npz, which the other commands accept as --levels.
     """
 
     preset: Annotated[Positional[str], arg(metavar="[PRESET]")] = "fast"
-    """Where the configuration starts from; `train PRESET --help` shows its values."""
+    """Preset whose values apply unless given; `train PRESET --help` shows them."""
     out: Annotated[Path | None, _OUT] = None
-    """Of the run."""
+    """Folder of the run."""
     device: str = "auto"
-    """auto (a GPU if there is one), cpu, cuda, cuda:1 …"""
+    """Device: auto (a GPU if there is one), cpu, cuda, cuda:1 …"""
     threads: Annotated[int | None, INTEGER, _THREADS] = None
-    """Of the CPU."""
+    """Number of CPU threads."""
     log_every: Annotated[int, INTEGER] = 25
-    """Updates from one line of metrics to the next."""
+    """Number of updates between two lines of metrics."""
     validate_every: Annotated[int, INTEGER] = 250
-    """Updates from validation to validation, a multiple of --log-every."""
+    """Number of updates between two validations, a multiple of --log-every."""
     save_every: Annotated[float, NUMBER] = 60.0
-    """Seconds from checkpoint to checkpoint."""
+    """Seconds between two checkpoints."""
     tensorboard: bool = False
-    """Write events for TensorBoard into the folder tb as well."""
+    """Also write events for TensorBoard, into the folder tb of the run."""
     overwrite: bool = False
-    """Start anew if the folder has a run, which is lost."""
+    """Delete the run in the folder, if there is one, and start a new one."""
 
     @property
     def folder(self) -> Path:
-        """Of the run."""
+        """Folder of the run."""
         return Path("runs/train") / self.preset if self.out is None else self.out
 
     def check(self) -> None:
-        """Fail before the work begins where the options alone tell that it would be in vain.
+        """Check the options before the work begins.
 
         Raises:
             ValueError: what is wrong and what is allowed.

@@ -13,83 +13,94 @@ from maze_nca_gym.agents.hinting.config import USUAL, HintConfig
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import INTEGER, NUMBER, check_at_least
 
-_BY_TASK = "(default: as the task needs)"
+
+def _option(name: str, metavar: str) -> Any:
+    """Describe an option for the help, with its default for each task."""
+    defaults = {
+        "shortest-path": HintConfig.of("shortest-path"),
+        "--heals": HintConfig.of("shortest-path", heals=True),
+        "diameter": HintConfig.of("diameter"),
+    }
+    words = {task: _words(getattr(config, name)) for task, config in defaults.items()}
+    usual = words.pop("shortest-path")
+    others = [f"{word} for {task}" for task, word in words.items() if word != usual]
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {'; '.join([usual, *others])})")
 
 
-def _option(metavar: str) -> Any:
-    return arg(metavar=metavar, help_behavior_hint=_BY_TASK)
+def _words(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True)
 class HintOptions:
-    """What decides the weights."""
+    """Options that determine the weights."""
 
-    families: Annotated[tuple[str, ...] | None, _option("{" + ",".join(FAMILIES) + "} …")] = None
-    """Kinds of level on which the automaton is watched."""
-    sizes: Annotated[tuple[int, ...] | None, _option("SIZE …")] = None
-    """Their inner sizes."""
-    n_levels: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Of each family, variant and size; half of them have no wall around."""
-    n_recombined: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Patches put together from what was seen, besides the patches seen."""
-    n_updates: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Updates of the weights."""
-    batch_size: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Patches of an update."""
-    learning_rate: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Of Adam, at first."""
-    margin: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """By how much a sum must be below or above 0."""
-    largest: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Bound of the second channel of a signal."""
-    extremes: Annotated[bool | None, _option("{True,False}")] = None
-    """Learn from second channels of 0 and of --largest more than from others."""
-    jitter: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Errors of signals in the states learned from, at first."""
-    ridge: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Added to the inputs' second moments before they are made alike in all directions."""
-    balanced: Annotated[bool | None, _option("{True,False}")] = None
-    """Draw half of each batch so that each signal comes on as often as any other."""
-    sparsity: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Cost of the sum of all weights' sizes, at first; if it is 0, none of what follows is done."""
-    n_dense: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Rounds of learning with patches on which the certificate fails, with all weights."""
-    least_weight: Annotated[float | None, NUMBER, _option("NUMBER")] = None
-    """Then weights below this are set to 0 for good, and another round follows."""
-    n_updates_again: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Updates of each of these rounds."""
-    n_rounds: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Then what the certificate finds wrong is made right, so many times at most."""
-    n_worst: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Kinds of patch that a round adds for each signal and each way to be wrong, at most."""
-    seed: Annotated[int | None, INTEGER, _option("INT")] = None
-    """Of all randomness, at least 0: the same seed gives the same weights."""
+    families: Annotated[tuple[str, ...] | None, _option("families", "{" + ",".join(FAMILIES) + "} …")] = None
+    """Families of the levels on which the automaton is watched."""
+    sizes: Annotated[tuple[int, ...] | None, _option("sizes", "SIZE …")] = None
+    """Inner sizes of the levels, at least 4."""
+    n_levels: Annotated[int | None, INTEGER, _option("n_levels", "INT")] = None
+    """Number of levels of each family, variant and size, at least 2; half of them have no border."""
+    n_recombined: Annotated[int | None, INTEGER, _option("n_recombined", "INT")] = None
+    """Number of patches put together from tiles seen, in addition to the patches seen."""
+    n_updates: Annotated[int | None, INTEGER, _option("n_updates", "INT")] = None
+    """Number of updates of the weights."""
+    batch_size: Annotated[int | None, INTEGER, _option("batch_size", "INT")] = None
+    """Number of patches in an update."""
+    learning_rate: Annotated[float | None, NUMBER, _option("learning_rate", "NUMBER")] = None
+    """Initial learning rate of Adam."""
+    margin: Annotated[float | None, NUMBER, _option("margin", "NUMBER")] = None
+    """Smallest distance of a sum from 0, below or above."""
+    largest: Annotated[float | None, NUMBER, _option("largest", "NUMBER")] = None
+    """Upper bound of a signal's second channel."""
+    extremes: Annotated[bool | None, _option("extremes", "{True,False}")] = None
+    """Draw second channels of 0 and of --largest more often than other values."""
+    jitter: Annotated[float | None, NUMBER, _option("jitter", "NUMBER")] = None
+    """Initial size of the errors added to signals in the states, 0 to 1."""
+    ridge: Annotated[float | None, NUMBER, _option("ridge", "NUMBER")] = None
+    """Number added to the inputs' second moments before they are whitened."""
+    balanced: Annotated[bool | None, _option("balanced", "{True,False}")] = None
+    """Draw half of each batch so that all signals are switched on equally often."""
+    sparsity: Annotated[float | None, NUMBER, _option("sparsity", "NUMBER")] = None
+    """Initial cost of the sum of absolute weights; 0 also skips the rounds described below."""
+    n_dense: Annotated[int | None, INTEGER, _option("n_dense", "INT")] = None
+    """Number of rounds that learn from patches on which the certificate fails, with all weights."""
+    least_weight: Annotated[float | None, NUMBER, _option("least_weight", "NUMBER")] = None
+    """Threshold below which weights are then set to 0 for good, before one more round."""
+    n_updates_again: Annotated[int | None, INTEGER, _option("n_updates_again", "INT")] = None
+    """Number of updates in each of these rounds."""
+    n_rounds: Annotated[int | None, INTEGER, _option("n_rounds", "INT")] = None
+    """Maximum number of repair rounds, each fixing what the certificate rejects."""
+    n_worst: Annotated[int | None, INTEGER, _option("n_worst", "INT")] = None
+    """Largest number of patches that a repair round adds for each signal and each kind of error."""
+    seed: Annotated[int | None, INTEGER, _option("seed", "INT")] = None
+    """Seed of all randomness, at least 0; the same seed gives the same weights."""
 
 
 @dataclass(frozen=True)
 class TrainHinted:
-    """Learn a task from hints: from all that an automaton holds at every tile at every step.
+    """Train a policy on hints: everything that an automaton holds at every tile at every step.
 
-    Half a minute on one core for the shortest path, one with --heals, some minutes for the diameter, so there is
-    nothing to resume. At the end a certificate tells whether the weights are proven to do the same, in float32, on
-    every maze; the exit code is 1 if not. The folder gets model.safetensors, which the other commands take for a
-    policy, metrics.jsonl and config.json, with the certificate.
+    It takes half a minute on one core for the shortest path, a minute with --heals, and some minutes for the diameter,
+    so there is nothing to resume. At the end, a certificate proves that the weights do the same as the automaton on
+    every maze, in float32; the exit code is 1 if it cannot. The folder receives model.safetensors, which the other
+    commands accept as a policy, metrics.jsonl, and config.json with the certificate.
     """
 
     task: Annotated[str, arg(metavar="{" + ",".join(USUAL) + "}")] = "shortest-path"
-    """What the automaton finds."""
+    """Task of the automaton."""
     heals: bool = False
-    """Learn from the automaton that checks itself and begins again when the maze changes (shortest path only)."""
+    """Learn from the automaton that checks itself and restarts when the maze changes (shortest path only)."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/train-hinted")
-    """Of the run."""
+    """Folder of the run."""
     threads: Annotated[int, INTEGER] = 1
-    """Of the CPU; other numbers of them can give other weights in the last digits."""
+    """Number of CPU threads; another number can give other weights in the last digits."""
     overwrite: bool = False
-    """Start anew if the folder has a run, which is lost."""
+    """Delete the run in the folder, if there is one, and start a new one."""
     learning: HintOptions = field(default_factory=HintOptions)
 
     def run(self) -> int:
-        """Learn, prove, save; returns the exit code.
+        """Learn, prove, save, and return the exit code.
 
         Raises:
             ValueError: a bad option, or a folder with a run.
