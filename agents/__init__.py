@@ -1,4 +1,4 @@
-"""Policies for the mazes: hand-coded neural cellular automata, and what runs them.
+"""Policies for the mazes, hand-coded and learned, and the work of the commands in one call each.
 
 Import this package as `maze_nca_gym.agents`. torch is imported when a policy is first used, not before.
 """
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .environments import make_env
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policy import Policy, rollout, trace
+    from .training.run import train
 
 __all__ = [
     "DepthFirstNCA",
@@ -30,6 +31,7 @@ __all__ = [
     "make_env",
     "rollout",
     "trace",
+    "train",
 ]
 
 _LAZY = {
@@ -40,6 +42,7 @@ _LAZY = {
     "DepthFirstNCA": ".handcoded",
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",
+    "train": ".training.run",
 }
 
 

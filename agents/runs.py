@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +35,34 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         job = progress.add_task(label, total=total)
         yield lambda n: progress.advance(job, n)
+
+
+def flag(name: str) -> str:
+    """Return an option's name as it is typed: --n-levels for n_levels."""
+    return "--" + name.replace("_", "-")
+
+
+def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
+    """Return a command with options, in the words of a shell; several values of an option follow each other."""
+    words = ["maze-nca-gym", *command]
+    for name, value in options.items():
+        words += [flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
+    return shlex.join(words)
+
+
+@contextmanager
+def naming_memory(batch_option: str, device: object) -> Iterator[None]:
+    """Name the option that makes batches smaller where a device has too little memory for the block.
+
+    Raises:
+        MemoryError: the device has too little memory.
+    """
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(f"{batch_option} is too much for {device}: {error}") from error
 
 
 def versions() -> dict[str, str]:

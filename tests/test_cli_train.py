@@ -17,10 +17,11 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, loop, pictures, preset
-from maze_nca_gym.cli import main, training
+from maze_nca_gym.agents.runs import command_line
+from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, TrainingState, loop, pictures, preset, run
+from maze_nca_gym.agents.training.run import changes
+from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
-from maze_nca_gym.cli.configured import command_line
 
 TINY = ["train", "--n-channels", "6", "--n-layers", "4", "--sizes", "6"]
 TINY += ["--n-updates", "20", "--batch-size", "8", "--threads", "1"]
@@ -199,8 +200,8 @@ class TestGoingOn:
         other = [*TINY, "--seed", "1", "--families", "rooms", "random"]
         assert main(other) == 2
         assert capsys.readouterr().err == (
-            "maze-nca-gym: error: runs/train/fast has a run of another configuration (families ('random',) there, "
-            "('rooms', 'random') here, seed 0 there, 1 here); choose another --out, or lose that run with --overwrite\n"
+            "maze-nca-gym: error: runs/train/fast has a run of another configuration (families ['random'] there, "
+            "['rooms', 'random'] here, seed 0 there, 1 here); choose another --out, or lose that run with --overwrite\n"
         )
         assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         assert main([*other, "--overwrite"]) == 0
@@ -238,7 +239,7 @@ def test_signals(number, capsys):
         code, err = process.wait(60), process.stderr.read()
     if number == signal.SIGINT:
         assert (code, err) == (130, f"maze-nca-gym: interrupted; the same command goes on from {CHECKPOINT}\n")
-    made = training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update
+    made = TrainingState.load(CHECKPOINT, torch.device("cpu")).update
     with pytest.MonkeyPatch.context() as patch:
         interrupt_at(patch, made + 10, KeyboardInterrupt())
         assert main(arguments) == 130
@@ -254,7 +255,7 @@ class TestTrouble:
             r"maze-nca-gym: error: training diverged: .*; runs/train/fast/checkpoint.safetensors is", message
         )
         assert "try a lower --learning-rate" in message
-        assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 0
+        assert TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 0
 
     def test_weights_that_are_no_numbers(self, monkeypatch, capsys):
         interrupt_at(monkeypatch, 7, Diverged("the weights were nan"))
@@ -281,7 +282,7 @@ class TestTrouble:
         monkeypatch.setattr("maze_nca_gym.files.os.replace", fail_later)
         assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
         assert "No space left on device" in capsys.readouterr().err
-        assert training.TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 10
+        assert TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 10
         assert not [name for name in files(FOLDER) if "/." in name or name.startswith(".")]
 
     def test_a_folder_that_cannot_be_written(self, monkeypatch, capsys):
@@ -289,7 +290,7 @@ class TestTrouble:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr("maze_nca_gym.files.tempfile.mkstemp", refuse)
-        monkeypatch.setattr(training, "_make_updates", lambda *_: pytest.fail("the work began"))
+        monkeypatch.setattr(run, "_make_updates", lambda *_: pytest.fail("the work began"))
         assert main(TINY) == 1
         assert "Permission denied" in capsys.readouterr().err
 
@@ -371,7 +372,7 @@ class TestOptions:
 
     def test_a_command_line_says_all_that_differs(self):
         config = replace(preset("extrapolate"), families=("caves",), pool_steps=(3, 5), cut_corners=None, compile=True)
-        words = shlex.split(command_line("extrapolate", config))
+        words = shlex.split(command_line(["train", "extrapolate"], changes("extrapolate", config)))
         assert words[:3] == ["maze-nca-gym", "train", "extrapolate"]
         assert len(words) == 12
         assert TrainingConfig(**vars(parse(words[1:]).configuration)) == config

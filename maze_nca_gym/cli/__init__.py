@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym import __version__
-from maze_nca_gym.cli.output import JobError, complain
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, WRONG_USAGE, JobError, complain
 
 __all__ = ["main"]
-
-FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -41,8 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except SystemExit as end:  # tyro's, after `--help` or wrong usage
         return end.code if isinstance(end.code, int) else 0
-    except KeyboardInterrupt:
-        complain("interrupted")
+    except KeyboardInterrupt as interruption:
+        complain(str(interruption) or "interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

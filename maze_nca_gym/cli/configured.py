@@ -6,7 +6,7 @@ Importing this loads torch, which the help of other commands does without.
 from __future__ import annotations
 
 import inspect
-import shlex
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
@@ -14,8 +14,15 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import FlagConversionOff
 
-from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, preset
-from maze_nca_gym.cli.options import flag
+from maze_nca_gym.agents import Policy
+from maze_nca_gym.agents.runs import flag
+from maze_nca_gym.agents.training import LEVELS, MODEL, PRESETS, Diverged, TrainingConfig, preset
+from maze_nca_gym.agents.training.metrics_file import read_metrics
+from maze_nca_gym.agents.training.pictures import CURVES, ROLLOUTS
+from maze_nca_gym.agents.training.progress_line import duration
+from maze_nca_gym.agents.training.run import changes, train
+from maze_nca_gym.agents.training.run_report import METRICS
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
 from maze_nca_gym.cli.train import Train
 
 
@@ -41,24 +48,40 @@ class ConfiguredTrain(Train):
             JobError: the job could not be done; the last checkpoint is intact.
         """
         self.check()
-        config = changed(preset(self.preset), **changes(self.preset, self.configuration))
-        from maze_nca_gym.cli.training import train
+        options = {f.name: getattr(self, f.name) for f in fields(Train)}
+        first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, one tells how it went
+        try:
+            policy = train(**options, **changes(self.preset, self.configuration))
+        except (KeyboardInterrupt, Diverged) as end:
+            if first:
+                complain(str(end) if isinstance(end, KeyboardInterrupt) else f"error: {end}")
+            return INTERRUPTED if isinstance(end, KeyboardInterrupt) else FAILED
+        except ImportError as error:
+            raise JobError(str(error)) from error
+        if first:
+            self._summarise(policy)
+        return 0
 
-        return train(self, config)
-
-
-def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
-    """The fields in which a configuration differs from a preset."""
-    values = ((f.name, getattr(config, f.name), getattr(preset(name), f.name)) for f in fields(TrainingConfig))
-    return {field_name: value for field_name, value, usual in values if value != usual}
-
-
-def command_line(name: str, config: TrainingConfig) -> str:
-    """The command that trains with a configuration, in the words of a shell."""
-    words = ["maze-nca-gym", "train", name]
-    for field_name, value in changes(name, config).items():
-        words += [flag(field_name), *map(str, value if isinstance(value, tuple) else [value])]
-    return shlex.join(words)
+    def _summarise(self, policy: Policy) -> None:
+        """Print what came out, and where it is."""
+        lines = read_metrics(self.folder / METRICS)
+        facts = {
+            "policy": f"{type(policy).__name__}, {policy.task}, {policy.n_weights:,} weights",
+            "training": f"{lines[-1]['update']:,} updates, {duration(lines[-1]['seconds'])}",
+        }
+        validated = next((line for line in reversed(lines) if "complete" in line), None)
+        if validated is not None:
+            size = self.configuration.to_json()["sizes"][0]
+            facts[f"validation, {size}x{size}"] = (
+                f"accuracy {validated['accuracy']:.4f}, complete {percent(validated['complete'])}, "
+                f"optimal {percent(validated['optimal'])}"
+            )
+        print_facts(facts)
+        written = {"metrics": [METRICS], "pictures": [CURVES, ROLLOUTS], "levels": [LEVELS], "model": [MODEL]}
+        for label, names in written.items():
+            paths = [str(self.folder / name) for name in names if (self.folder / name).exists()]
+            if paths:
+                print(f"{label}: {', '.join(paths)}")
 
 
 def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:

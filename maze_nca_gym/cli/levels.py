@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.cli.options import flag, options_of
+from maze_nca_gym.agents.runs import flag
+from maze_nca_gym.cli.options import options_of
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.generation import GENERATORS
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text

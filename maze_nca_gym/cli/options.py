@@ -13,6 +13,7 @@ from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
+from maze_nca_gym.agents.runs import flag
 from maze_nca_gym.generation import GENERATORS, find_generator, generate
 from maze_nca_gym.levels import LevelSet, load_levels
 
@@ -171,8 +172,3 @@ class LevelOptions(GeneratorOptions):
             return f"{self.levels}, {rows} x {cols} tiles"
         options = [f"{name.replace('_', ' ')} {value}" for name, value in self.generator_options().items()]
         return ", ".join([f"{self.generator} {rows - 2} x {cols - 2}", *options])
-
-
-def flag(name: str) -> str:
-    """Return an option's name as it is typed: --n-levels for n_levels."""
-    return "--" + name.replace("_", "-")

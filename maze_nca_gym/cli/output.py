@@ -11,6 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 _GLYPH_STYLES = {"#": "black on bright_black", "S": "bold white on blue", "T": "bold white on green", "*": "bold blue"}
+FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+"""Exit codes other than 0; 130 is what a shell reports after Ctrl-C."""
 
 
 class JobError(Exception):

@@ -15,15 +15,14 @@ from maze_nca_gym.agents.hinting.certificate import Certificate, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import learn
 from maze_nca_gym.agents.promises import Promises
-from maze_nca_gym.agents.runs import progress_bar, versions, write_json
+from maze_nca_gym.agents.runs import flag, progress_bar, versions, write_json
 from maze_nca_gym.agents.training.loop import MODEL
 from maze_nca_gym.agents.training.metrics_file import MetricsFile
 from maze_nca_gym.agents.training.progress_line import duration
+from maze_nca_gym.agents.training.run import DESCRIPTION
 from maze_nca_gym.agents.training.run_report import METRICS
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.cli.options import flag
 from maze_nca_gym.cli.output import complain, print_facts
-from maze_nca_gym.cli.training import DESCRIPTION
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.learned import NCA

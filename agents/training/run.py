@@ -1,0 +1,222 @@
+"""A whole training run in one call: its folder, what it goes on from, its report, and how it ends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from maze_nca_gym.files import remove_partial
+
+from ..policy import Policy
+from ..runs import check_folder, command_line, naming_memory, versions, write_json
+from . import loop
+from .config import TrainingConfig, changed
+from .config import preset as find_preset
+from .loop import CHECKPOINT, LEVELS, MODEL, Rhythm
+from .pictures import CURVES, ROLLOUTS
+from .progress_line import duration
+from .report import Report, Silence
+from .run_report import EVENTS, METRICS, RunReport
+from .state import TrainingState
+from .stopping import asked_to_stop
+from .tensorboard_events import find_tensorboard
+from .updates import Diverged
+from .workers import Workers, find_workers
+
+DESCRIPTION = "config.json"
+FOLDER = Path("runs/train")
+"""Where runs are by default, each in a folder with the name of its preset."""
+_WAYS_OUT = "choose another --out, or lose that run with --overwrite"
+
+
+def train(
+    preset: str | TrainingConfig = "fast",
+    *,
+    out: str | Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    log_every: int = 25,
+    validate_every: int = 250,
+    save_every: float = 60.0,
+    tensorboard: bool = False,
+    overwrite: bool = False,
+    **configuration: Any,
+) -> Policy:
+    """Train a policy on the exact solutions of mazes, or go on with a run that was stopped.
+
+    This is the command `maze-nca-gym train`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same call
+    goes on. Started by `torchrun`, the processes share the work.
+
+    >>> policy = train("fast", out="runs/mine", n_updates=1000)
+
+    Args:
+        preset: the name of a preset, or a configuration.
+        out: the run's folder, by default `runs/train/` and the preset's name, or `own` for a configuration.
+        device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+        threads: number of CPU threads, by default one a core.
+        log_every: updates from one line of metrics to the next.
+        validate_every: updates from validation to validation, a multiple of `log_every`.
+        save_every: seconds from checkpoint to checkpoint.
+        tensorboard: whether to write events for TensorBoard into the folder `tb`.
+        overwrite: whether to start anew if the folder has a run, which is lost.
+        configuration: fields of `TrainingConfig` that replace those of the preset.
+
+    Returns:
+        The trained policy, on the CPU.
+
+    Raises:
+        ValueError: a bad option or combination, or a folder with another run.
+        KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
+        Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
+        ImportError: TensorBoard or Lightning Fabric is needed and missing.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written; the last checkpoint is intact.
+    """
+    name = preset if isinstance(preset, str) else "fast"
+    start = find_preset(preset) if isinstance(preset, str) else preset
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in configuration.items()}
+    config, rhythm = changed(start, **values), Rhythm(log_every, validate_every, save_every)
+    folder = FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
+    check_folder("--out", folder)
+    with naming_memory(f"--batch-size {config.batch_size}", device):
+        workers = find_workers(device)
+        # asked_to_stop from here on, so that Ctrl-C does not make a checkpoint seem unreadable
+        with _threads(_cores() if threads is None else threads), asked_to_stop():
+            state = _begin(folder, name, config, workers, tensorboard, overwrite)
+            if state.update < config.n_updates:
+                _announce(folder, state, workers)
+                _make_updates(state, folder, workers, _report(folder, state, workers, tensorboard), rhythm)
+            elif not workers.rank:
+                print(f"{folder} is finished; --overwrite starts anew")
+    return state.best_model.eval().cpu()
+
+
+def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
+    """Return the fields in which a configuration differs from a preset, with its values."""
+    usual = find_preset(name).to_json()
+    return {key: value for key, value in config.to_json().items() if value != usual[key]}
+
+
+@contextmanager
+def _threads(n: int) -> Iterator[None]:
+    """Let torch compute on so many threads within the block.
+
+    Raises:
+        ValueError: fewer than 1.
+    """
+    if n < 1:
+        raise ValueError(f"threads must be at least 1, got {n}")
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use, shared with its siblings."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+
+def _begin(
+    folder: Path, name: str, config: TrainingConfig, workers: Workers, tensorboard: bool, overwrite: bool
+) -> TrainingState:
+    """Return the state from which the run goes on; nothing is touched before it is clear that there is one."""
+    fresh = TrainingState.start(config, workers.device)
+    if tensorboard:
+        find_tensorboard()  # before an older run is overwritten
+    if not workers.rank:
+        _make_folder(folder, overwrite)
+    workers.any(False)  # the others wait until the folder is ready
+    state = _find_checkpoint(folder, config, workers) or fresh
+    if not workers.rank:
+        write_json(folder / DESCRIPTION, _describe(name, config, workers))
+    return state
+
+
+def _make_folder(folder: Path, overwrite: bool) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = (CHECKPOINT, MODEL, LEVELS, METRICS, CURVES, ROLLOUTS, DESCRIPTION)
+        for name in names:
+            remove_partial(folder / name)
+        if overwrite:
+            for path in [*(folder / name for name in names), *(folder / EVENTS).glob("events.out.tfevents.*")]:
+                path.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(f"cannot write in {folder}: {error}") from error
+
+
+def _find_checkpoint(folder: Path, config: TrainingConfig, workers: Workers) -> TrainingState | None:
+    """Return what the folder has of a run of this configuration, or None if it has no run.
+
+    Raises:
+        ValueError: it has another run, or one that cannot be read.
+    """
+    if not (folder / CHECKPOINT).exists():
+        if (folder / MODEL).exists():
+            raise ValueError(f"{folder} has a model but no checkpoint to go on from; {_WAYS_OUT}")
+        return None
+    try:
+        state = TrainingState.load(folder / CHECKPOINT, workers.device)
+    except ValueError as error:
+        raise ValueError(f"{error}; {_WAYS_OUT}") from error
+    there, here = state.config.to_json(), config.to_json()
+    differences = ", ".join(f"{key} {there[key]} there, {here[key]} here" for key in here if there[key] != here[key])
+    if differences:
+        raise ValueError(f"{folder} has a run of another configuration ({differences}); {_WAYS_OUT}")
+    return state
+
+
+def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
+    return {
+        "command": command_line(["train", name], changes(name, config)),
+        "preset": name,
+        "configuration": config.to_json(),
+        "device": str(workers.device),
+        "processes": workers.size,
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+    }
+
+
+def _announce(folder: Path, state: TrainingState, workers: Workers) -> None:
+    if workers.rank:
+        return
+    config, n = state.config, state.config.n_updates
+    print(
+        f"{folder}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} updates of "
+        f"{config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
+    )
+    if state.update:
+        print(f"going on after update {state.update:,} and {duration(state.seconds)} of training")
+
+
+def _report(folder: Path, state: TrainingState, workers: Workers, tensorboard: bool) -> AbstractContextManager[Report]:
+    if workers.rank:
+        return nullcontext(Silence())
+    return RunReport(folder, state.config, state.update, tensorboard=tensorboard)
+
+
+def _make_updates(
+    state: TrainingState, folder: Path, workers: Workers, opening: AbstractContextManager[Report], rhythm: Rhythm
+) -> None:
+    """Make all updates that are left; what ends them early says how to go on."""
+    checkpoint = folder / CHECKPOINT
+    try:
+        with opening as report:
+            loop.train(state, folder, workers, report, rhythm)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
+    except Diverged as error:
+        advice = "try a lower --learning-rate, with another --out"
+        raise Diverged(f"training diverged: {error}; {checkpoint} is from before; {advice}") from error
+    except OSError as error:
+        raise OSError(f"{error}; {checkpoint} is intact, and the same command goes on from it") from error
