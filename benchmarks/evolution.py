@@ -19,7 +19,15 @@ import tyro
 from rich.console import Console
 
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
-from maze_nca_gym.agents.training import Rhythm, Silence, TrainingConfig, TrainingState, changed, find_workers, preset
+from maze_nca_gym.agents.training import (
+    Intervals,
+    NullReport,
+    TrainingConfig,
+    TrainingState,
+    changed,
+    find_workers,
+    preset,
+)
 from maze_nca_gym.agents.training import train as run_updates
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.report import Line
@@ -99,7 +107,7 @@ class Arguments:
 
 
 @dataclass
-class Lengths(Silence):
+class Lengths(NullReport):
     """The mean solution length of a population while it evolves, by update."""
 
     curve: list[tuple[int, float]] = field(default_factory=list)
@@ -135,7 +143,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
     config = configuration(model, levels, seed, n_updates)
     folder.mkdir(parents=True, exist_ok=True)
     state, lengths = TrainingState.start(config, torch.device("cpu")), Lengths()
-    run_updates(state, folder, find_workers("cpu"), lengths, Rhythm(validate=500))
+    run_updates(state, folder, find_workers("cpu"), lengths, Intervals(validate=500))
     stream = LevelStream(config)
     began_at = stream.fixed if config.evolve else stream.draw(draws(seed, "probe"), N_PROBED, config.sizes[0])
     result = {

@@ -20,7 +20,7 @@ import tyro
 from rich.console import Console
 
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
-from maze_nca_gym.agents.training import Rhythm, Silence, TrainingState, changed, find_workers, preset, train
+from maze_nca_gym.agents.training import Intervals, NullReport, TrainingState, changed, find_workers, preset, train
 from maze_nca_gym.agents.training.report import Line
 
 from . import machine
@@ -64,7 +64,7 @@ class Quality:
     complete: float
 
 
-class Watch(Silence):
+class Watch(NullReport):
     """Notes when a validation first reaches the paper's figure."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ def quality(seed: int, n_updates: int) -> Quality:
     state = TrainingState.start(changed(preset("fast"), seed=seed, n_updates=n_updates), torch.device("cpu"))
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
-        train(state, Path(folder), find_workers("cpu"), watch, Rhythm(validate=100))
+        train(state, Path(folder), find_workers("cpu"), watch, Intervals(validate=100))
     tested = evaluate(state.best_model, test_levels("random", 16, "shortest-path")).final
     return Quality(seed, watch.reached, state.seconds, tested.complete.value)
 

@@ -11,8 +11,17 @@ from pathlib import Path
 import torch
 
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
-from maze_nca_gym.agents.training import CHECKPOINT, MODEL, Rhythm, TrainingState, changed, find_workers, preset, train
-from maze_nca_gym.agents.training.run_report import RunReport
+from maze_nca_gym.agents.training import (
+    CHECKPOINT,
+    MODEL,
+    Intervals,
+    TrainingState,
+    changed,
+    find_workers,
+    preset,
+    train,
+)
+from maze_nca_gym.agents.training.reports import RunReport
 from maze_nca_gym.agents.weights import load_model
 
 PAPERS_GCN = 0.411
@@ -29,7 +38,7 @@ if (folder / CHECKPOINT).exists():
 else:
     state = TrainingState.start(config, torch.device("cpu"))
 with RunReport(folder, config, state.update) as report:
-    train(state, folder, workers, report, Rhythm(validate=100))
+    train(state, folder, workers, report, Intervals(validate=100))
 
 policy = load_model(folder / MODEL)
 complete = evaluate(policy, test_levels("random", 16, "shortest-path", 2048)).final.complete

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from maze_nca_gym.agents import Policy
-from maze_nca_gym.agents.training import Rhythm, Silence, TrainingConfig, TrainingState, find_workers, train
+from maze_nca_gym.agents.training import Intervals, NullReport, TrainingConfig, TrainingState, find_workers, train
 from maze_nca_gym.agents.training.data import validation_batch
-from maze_nca_gym.agents.training.validation import validate
+from maze_nca_gym.agents.training.loop import validate
 from maze_nca_gym.agents.weights import load_model, register_model
 
 
@@ -44,7 +44,7 @@ config = TrainingConfig(
 )
 folder = Path("runs/two-layer")
 folder.mkdir(parents=True, exist_ok=True)
-train(TrainingState.start(config, torch.device("cpu")), folder, find_workers("cpu"), Silence(), Rhythm())
+train(TrainingState.start(config, torch.device("cpu")), folder, find_workers("cpu"), NullReport(), Intervals())
 policy = load_model(folder / "model.safetensors")
 scores = validate(policy, validation_batch(config))
 print(f"{policy.n_weights:,} weights: accuracy {scores['accuracy']:.3f}, complete {scores['complete']:.1%}")

@@ -18,7 +18,7 @@ import torch
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.runs import command_line
-from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, TrainingState, loop, pictures, preset, run
+from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, TrainingState, loop, preset, reports, run
 from maze_nca_gym.agents.training.run import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
@@ -35,8 +35,8 @@ CHECKPOINT = FOLDER / "checkpoint.safetensors"
 def _folder_and_threads(tmp_path, monkeypatch):
     """Every run is in an empty folder, and leaves torch's threads as they were; pictures have tests of their own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pictures.Pictures, "look", lambda *_: None)
-    monkeypatch.setattr(pictures.Pictures, "draw_curves", lambda *_: None)
+    monkeypatch.setattr(reports.Pictures, "on_validation", lambda *_: None)
+    monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
     n_threads = torch.get_num_threads()
     yield
     torch.set_num_threads(n_threads)

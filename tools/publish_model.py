@@ -25,7 +25,7 @@ from maze_nca_gym.agents import pretrained
 from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.iterations import ITERATIONS, checkpoints, default_steps
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.training.metrics_file import read_metrics
+from maze_nca_gym.agents.training.reports import read_metrics
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.files import replacing

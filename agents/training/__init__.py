@@ -1,12 +1,12 @@
 """Training policies by supervised rollouts (paper, section "Experimental setup")."""
 
 from .config import PRESETS, TrainingConfig, changed, preset
-from .loop import CHECKPOINT, LEVELS, MODEL, Rhythm, train
-from .report import Line, Report, Silence
-from .run_report import RunReport
+from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, train
+from .processes import Workers, find_workers
+from .report import Line, NullReport, Report
+from .reports import RunReport
 from .state import TrainingState
 from .updates import Diverged
-from .workers import Workers, find_workers
 
 __all__ = [
     "CHECKPOINT",
@@ -14,11 +14,11 @@ __all__ = [
     "MODEL",
     "PRESETS",
     "Diverged",
+    "Intervals",
     "Line",
+    "NullReport",
     "Report",
-    "Rhythm",
     "RunReport",
-    "Silence",
     "TrainingConfig",
     "TrainingState",
     "Workers",

@@ -14,8 +14,7 @@ from ..policy import TASKS
 from ..weights import MODELS
 from .editing import EDITS
 from .losses import GUIDED, LOSSES
-from .optimisers import OPTIMISERS
-from .schedules import SCHEDULES
+from .optimisers import OPTIMISERS, SCHEDULES
 
 if TYPE_CHECKING:
     from .config import TrainingConfig

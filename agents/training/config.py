@@ -20,9 +20,8 @@ from ..policy import PATH, Policy
 from ..promises import Promises
 from ..weights import MODELS, model_class, without_memory
 from .checks import check, check_values
-from .guidance import STEPS
-from .losses import GUIDED
-from .start import begin_with
+from .losses import GUIDED, STEPS
+from .model import begin_with
 
 TILES_OF_TASK = {task: n_tiles for n_tiles, task in TASK_OF_TILES.items()}
 OPTIONS = (

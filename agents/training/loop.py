@@ -5,24 +5,34 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from maze_nca_gym.files import remove_partial
+from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.scoring import score
 
+from ..iterations import default_steps
+from ..learned.fused import unroll
+from ..policy import PATH, Policy
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
-from .report import Line, Report
+from .processes import Workers, asked_to_stop
+from .report import COLUMNS, Line, Report
 from .state import TrainingState
-from .stopping import asked_to_stop
 from .updates import update
-from .validation import validate
-from .workers import Workers
 
 CHECKPOINT, MODEL, LEVELS = "checkpoint.safetensors", "model.safetensors", "population.npz"
 """Files of a run: what it goes on from, what it is for, and the levels that it has ended with if they evolve."""
+BATCH = 256
+"""Levels of a validation that run at once."""
 
 
 @dataclass(frozen=True)
-class Rhythm:
+class Intervals:
     """How often a run stops to look around.
 
     Attributes:
@@ -45,7 +55,7 @@ class Rhythm:
             raise ValueError(f"save must be at least 0 seconds, got {self.save}")
 
 
-def train(state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Rhythm) -> None:
+def train(state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Intervals) -> None:
     """Make all updates that are left.
 
     Args:
@@ -82,7 +92,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
 class _Run:
     """The loop's body, with what it counts from line to line and from checkpoint to checkpoint."""
 
-    def __init__(self, state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Rhythm) -> None:
+    def __init__(self, state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Intervals) -> None:
         self.state, self.folder, self.workers, self.report, self.rhythm = state, folder, workers, report, rhythm
         self.stream = LevelStream(state.config)
         if state.update < state.config.n_updates:
@@ -108,7 +118,7 @@ class _Run:
         if not self.workers.rank:
             self.report.log(self.measure(with_validation))
             if with_validation:
-                self.report.look(self.state.best_model)
+                self.report.on_validation(self.state.best_model)
         self.state.losses, self.state.line_seconds = [], 0.0
 
     def measure(self, with_validation: bool) -> Line:
@@ -145,3 +155,20 @@ class _Run:
         self.state.save(self.folder / CHECKPOINT)
         save_model(self.state.best_model, self.folder / MODEL)
         self.saved_at = time.monotonic()
+
+
+@torch.no_grad()
+def validate(policy: Policy, batch: Batch) -> dict[str, float]:
+    """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations."""
+    n_steps = default_steps(policy, batch.target)
+    table = [
+        score(part.tiles, _paths(policy, part.tiles, n_steps), part.target).table
+        for part in (batch[start : start + BATCH] for start in range(0, len(batch), BATCH))
+    ]
+    return dict(zip(COLUMNS, np.concatenate(table).mean(axis=0).tolist(), strict=True))
+
+
+def _paths(policy: Policy, tiles: Tiles, n_steps: int) -> NDArray[np.float32]:
+    maze = torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
+    path = unroll(policy, maze, n_steps, [n_steps])[0][:, PATH]
+    return cast(NDArray[np.float32], path.float().cpu().numpy())

@@ -1,16 +1,32 @@
-"""What training minimises: losses of the path channel against the exact solution."""
+"""What training minimises: losses of the path channel against the exact solution, and of guidance.
+
+Guidance is where the solution from every tile begins. Were the source elsewhere, the level would have another solution,
+and its first step is one of four. These are answers to as many levels, and no trace of how an automaton finds them. But
+no rollout has to reach the end of a long path before it learns where it went wrong: a tile's answer can be known after
+as many iterations as it is moves away.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..policy import PATH
-from .guidance import N_STEPS
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.solvers import distances
 
+from ..policy import PATH
+
+STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
+"""Rows and columns to move; a canonical path takes the first of those that are as good."""
+N_STEPS = len(STEPS)
+GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
+"""The channels that are to show first steps."""
 STEEPNESS = 8.0
 """Of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
 
@@ -28,13 +44,10 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(STEEPNESS * (path - 0.5), target, reduction="none").mean(dim=(1, 2))
 
 
-GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
-"""The channels that are to show first steps."""
-
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
 
 
-def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:
+def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:
     """(K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
 
     Args:
@@ -49,9 +62,9 @@ def each(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, d
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
 
 
-def of_guidance(states: Sequence[Tensor], steps: Tensor, counted: Tensor) -> Tensor:
+def guidance_losses(states: Sequence[Tensor], steps: Tensor, counted: Tensor) -> Tensor:
     """(K,) losses of K states, each (B, C, H, W): squared errors of the channels after the path, summed over the four
-    steps and averaged over tiles, damped as those of `each`.
+    steps and averaged over tiles, damped as those of `path_losses`.
 
     Args:
         states: what a rollout came to.
@@ -67,7 +80,7 @@ def _damped(of_levels: Tensor) -> Tensor:
     return of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
 
 
-def in_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
+def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     """Whether levels have had a number of iterations for each tile of their solutions: (K, B) bool.
 
     No automaton can tell what it has had no time to find out, and to learn it all the same it guesses.
@@ -80,6 +93,34 @@ def in_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     return ages >= per_tile * target.sum(dim=(1, 2))
 
 
-def checkpoints(loss_at: Sequence[float], n_steps: int) -> list[int]:
+def loss_steps(loss_at: Sequence[float], n_steps: int) -> list[int]:
     """After which iterations the losses are taken: parts of `n_steps`, rounded, at least 1, ascending, each once."""
     return sorted({max(1, round(part * n_steps)) for part in loss_at})
+
+
+@dataclass(frozen=True, eq=False)
+class Guidance:
+    """First steps of canonical shortest paths to the target.
+
+    Attributes:
+        steps: (N, 4, H, W) bool, up, left, down, right: which one to take, none at the target and out of its reach.
+        distances: (N, H, W) int32, moves to the target; 0 at walls and out of its reach, where nothing is to be known.
+    """
+
+    steps: NDArray[np.bool_]
+    distances: NDArray[np.int32]
+
+
+def guidance(tiles: Tiles) -> Guidance:
+    """Of (N, H, W) levels with a target each."""
+    height, width = tiles.shape[1:]
+    targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
+    away = distances(tiles, targets)
+    framed = np.pad(away, ((0, 0), (1, 1), (1, 1)), constant_values=-1)
+    nearer = np.stack(
+        [framed[:, 1 + row : 1 + row + height, 1 + col : 1 + col + width] == away - 1 for row, col in STEPS.values()],
+        axis=1,
+    )
+    nearer &= (away > 0)[:, None]
+    first = nearer & (np.cumsum(nearer, axis=1) == 1)
+    return Guidance(first, np.maximum(away, 0))

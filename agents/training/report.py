@@ -13,6 +13,9 @@ Line: TypeAlias = Mapping[str, float]
 levels held out. Where levels evolve also what `LevelPopulation.statistics` gives, such as `mean_solution_length`, with
 `n_rounds` of offspring so far and `evolution_seconds`, their part of `seconds`."""
 
+COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
+"""What a validation measures."""
+
 
 class Report(Protocol):
     """Is told of everything, and changes nothing of the run."""
@@ -20,15 +23,15 @@ class Report(Protocol):
     def log(self, line: Line) -> None:
         """Take a line, in the order of updates."""
 
-    def look(self, policy: Policy) -> None:
+    def on_validation(self, policy: Policy) -> None:
         """Take a look at the policy as it is after a validation."""
 
 
-class Silence:
+class NullReport:
     """A report that nobody reads."""
 
     def log(self, line: Line) -> None:
         """Ignore it."""
 
-    def look(self, policy: Policy) -> None:
+    def on_validation(self, policy: Policy) -> None:
         """Ignore it."""

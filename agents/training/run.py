@@ -17,16 +17,12 @@ from ..runs import check_folder, command_line, naming_memory, versions, write_js
 from . import loop
 from .config import TrainingConfig, changed
 from .config import preset as find_preset
-from .loop import CHECKPOINT, LEVELS, MODEL, Rhythm
-from .pictures import CURVES, ROLLOUTS
-from .progress_line import duration
-from .report import Report, Silence
-from .run_report import EVENTS, METRICS, RunReport
+from .loop import CHECKPOINT, LEVELS, MODEL, Intervals
+from .processes import Workers, asked_to_stop, find_workers
+from .report import NullReport, Report
+from .reports import CURVES, EVENTS, METRICS, ROLLOUTS, RunReport, duration, find_tensorboard
 from .state import TrainingState
-from .stopping import asked_to_stop
-from .tensorboard_events import find_tensorboard
 from .updates import Diverged
-from .workers import Workers, find_workers
 
 DESCRIPTION = "config.json"
 FOLDER = Path("runs/train")
@@ -80,7 +76,7 @@ def train(
     name = preset if isinstance(preset, str) else "fast"
     start = find_preset(preset) if isinstance(preset, str) else preset
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in configuration.items()}
-    config, rhythm = changed(start, **values), Rhythm(log_every, validate_every, save_every)
+    config, rhythm = changed(start, **values), Intervals(log_every, validate_every, save_every)
     folder = FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
     check_folder("--out", folder)
     with naming_memory(f"--batch-size {config.batch_size}", device):
@@ -201,12 +197,12 @@ def _announce(folder: Path, state: TrainingState, workers: Workers) -> None:
 
 def _report(folder: Path, state: TrainingState, workers: Workers, tensorboard: bool) -> AbstractContextManager[Report]:
     if workers.rank:
-        return nullcontext(Silence())
+        return nullcontext(NullReport())
     return RunReport(folder, state.config, state.update, tensorboard=tensorboard)
 
 
 def _make_updates(
-    state: TrainingState, folder: Path, workers: Workers, opening: AbstractContextManager[Report], rhythm: Rhythm
+    state: TrainingState, folder: Path, workers: Workers, opening: AbstractContextManager[Report], rhythm: Intervals
 ) -> None:
     """Make all updates that are left; what ends them early says how to go on."""
     checkpoint = folder / CHECKPOINT

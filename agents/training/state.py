@@ -20,7 +20,7 @@ from ..policy import Policy
 from ..tensor_files import Layout, Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 from ..weights import check_n_layers, model_class, without_memory
 from .config import TrainingConfig
-from .evolution import Evolution
+from .evolving_levels import EvolvingLevels
 from .optimisers import OPTIMISERS
 from .pool import StatePool
 
@@ -51,7 +51,7 @@ class TrainingState:
     optimiser: Optimizer
     average: Policy | None
     pools: dict[int, StatePool] = field(default_factory=dict)
-    evolution: Evolution | None = None
+    evolution: EvolvingLevels | None = None
     update: int = 0
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
@@ -65,7 +65,7 @@ class TrainingState:
             ValueError: its levels are to evolve, and nearly all of their size are held out.
         """
         state = cls._without_levels(config, device)
-        state.evolution = Evolution.start(config) if config.evolve else None
+        state.evolution = EvolvingLevels.start(config) if config.evolve else None
         return state
 
     @classmethod
@@ -147,7 +147,7 @@ class TrainingState:
             state.pools[size] = StatePool.from_tensors(levels, state.config, state.update)
         if state.config.evolve:
             levels = _under(POPULATION, tensors)
-            state.evolution = Evolution.from_tensors(description["evolution"], levels, state.config, state.update)
+            state.evolution = EvolvingLevels.from_tensors(description["evolution"], levels, state.config, state.update)
         return state
 
     def _load_optimiser(self, tensors: dict[str, Tensor]) -> None:
@@ -209,6 +209,6 @@ def _check(description: Any, layouts: Layouts) -> None:
         expected[f"pool {size}.target"] = Layout((n, *sides), torch.bool)
         expected[f"pool {size}.states"] = Layout((n, config.n_channels, *sides), torch.float32)
         expected[f"pool {size}.ages"] = Layout((n,), torch.int64)
-    if config.evolve:  # `Evolution.from_tensors` checks them
+    if config.evolve:  # `EvolvingLevels.from_tensors` checks them
         expected |= {key: layout for key, layout in layouts.items() if key.startswith(f"{POPULATION}.")}
     check_layouts(layouts, expected)

@@ -16,12 +16,11 @@ from maze_nca_gym.solvers import best_path
 from ..learned.fused import unroll
 from ..policy import PATH
 from .data import Batch, LevelStream
-from .guidance import guidance
-from .losses import checkpoints, each, in_time, of_guidance
+from .losses import guidance, guidance_losses, had_time, loss_steps, path_losses
+from .optimisers import SCHEDULES
 from .pool import Patience, StatePool
-from .schedules import SCHEDULES
+from .processes import Workers
 from .state import TrainingState
-from .workers import Workers
 
 TINY = 1e-12
 """Keeps a gradient of zeros zero when it is divided by its norm."""
@@ -126,14 +125,14 @@ def _backward(
     maze = batch.one_hot(state.model.n_tiles, device)
     start = None if start is None else start.to(device)
     n_returned = None if config.pool_size else config.n_shown  # a pool keeps whole states
-    marks = checkpoints(config.loss_at, n_steps)
+    marks = loss_steps(config.loss_at, n_steps)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         growth = math.inf if config.gradient_growth is None else config.gradient_growth
         states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned, growth=growth)
         wanted = batch.target if not config.leniency else _nearest_optima(batch, states[-1], config.leniency)
         target = torch.from_numpy(wanted).to(device, torch.float32, non_blocking=True)
-        counted = in_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
-        losses = each(config.loss, states, target, counted, damped=config.pool_size > 0)
+        counted = had_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
+        losses = path_losses(config.loss, states, target, counted, damped=config.pool_size > 0)
         if config.guidance:
             losses = losses + config.guidance * _of_guidance(states, batch, ages, marks, device)
     losses.sum().backward()  # type: ignore[no-untyped-call]
@@ -153,7 +152,7 @@ def _of_guidance(
     of_batch = guidance(batch.tiles)
     steps, distances = (torch.from_numpy(array).to(device) for array in (of_batch.steps, of_batch.distances))
     reached = torch.stack([(ages + mark).to(device)[:, None, None] >= distances for mark in marks])
-    return of_guidance(states, steps.float(), reached)
+    return guidance_losses(states, steps.float(), reached)
 
 
 @torch.no_grad()

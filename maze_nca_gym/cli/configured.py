@@ -17,11 +17,8 @@ from tyro.conf import FlagConversionOff
 from maze_nca_gym.agents import Policy
 from maze_nca_gym.agents.runs import flag
 from maze_nca_gym.agents.training import LEVELS, MODEL, PRESETS, Diverged, TrainingConfig, preset
-from maze_nca_gym.agents.training.metrics_file import read_metrics
-from maze_nca_gym.agents.training.pictures import CURVES, ROLLOUTS
-from maze_nca_gym.agents.training.progress_line import duration
+from maze_nca_gym.agents.training.reports import CURVES, METRICS, ROLLOUTS, duration, read_metrics
 from maze_nca_gym.agents.training.run import changes, train
-from maze_nca_gym.agents.training.run_report import METRICS
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
 from maze_nca_gym.cli.train import Train
 

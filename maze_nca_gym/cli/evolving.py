@@ -23,7 +23,7 @@ from maze_nca_gym.agents.evolution.records import POPULATION, Records
 from maze_nca_gym.agents.iterations import check_steps
 from maze_nca_gym.agents.policy import common_task
 from maze_nca_gym.agents.runs import flag, progress_bar, versions, write_json
-from maze_nca_gym.agents.training.stopping import asked_to_stop
+from maze_nca_gym.agents.training.processes import asked_to_stop
 from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.files import reading

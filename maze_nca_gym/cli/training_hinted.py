@@ -17,10 +17,8 @@ from maze_nca_gym.agents.hinting.learning import learn
 from maze_nca_gym.agents.promises import Promises
 from maze_nca_gym.agents.runs import flag, progress_bar, versions, write_json
 from maze_nca_gym.agents.training.loop import MODEL
-from maze_nca_gym.agents.training.metrics_file import MetricsFile
-from maze_nca_gym.agents.training.progress_line import duration
+from maze_nca_gym.agents.training.reports import METRICS, MetricsFile, duration
 from maze_nca_gym.agents.training.run import DESCRIPTION
-from maze_nca_gym.agents.training.run_report import METRICS
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli.output import complain, print_facts
 

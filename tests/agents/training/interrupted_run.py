@@ -25,8 +25,8 @@ from training_runs import ACCEL, ALONE, CPU, POOL, tiny
 
 from maze_nca_gym._kernels.compiling import wait
 from maze_nca_gym.agents.learned.fused import compiling
-from maze_nca_gym.agents.training import CHECKPOINT, Rhythm, Silence, TrainingConfig, TrainingState, data, train
-from maze_nca_gym.agents.training.stopping import asked_to_stop
+from maze_nca_gym.agents.training import CHECKPOINT, Intervals, NullReport, TrainingConfig, TrainingState, data, train
+from maze_nca_gym.agents.training.processes import asked_to_stop
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {
@@ -40,7 +40,7 @@ MOMENT = 0.02
 INTERRUPTED, FAILED = 130, 1
 
 
-class Lines(Silence):
+class Lines(NullReport):
     """A line for every update."""
 
     def __init__(self, out: TextIO) -> None:
@@ -55,7 +55,7 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
     with asked_to_stop():
         print("ready", file=out, flush=True)
         state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
-        train(state, folder, ALONE, Lines(out), Rhythm(log=1, validate=150, save=save))
+        train(state, folder, ALONE, Lines(out), Intervals(log=1, validate=150, save=save))
 
 
 def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO]:

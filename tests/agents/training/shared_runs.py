@@ -15,7 +15,16 @@ from pathlib import Path
 import torch
 from training_runs import ACCEL, EVOLVING, POOL, content, tiny
 
-from maze_nca_gym.agents.training import CHECKPOINT, Diverged, Rhythm, Silence, TrainingState, find_workers, loop, train
+from maze_nca_gym.agents.training import (
+    CHECKPOINT,
+    Diverged,
+    Intervals,
+    NullReport,
+    TrainingState,
+    find_workers,
+    loop,
+    train,
+)
 
 CONFIGS = {
     "fresh": tiny(),
@@ -31,7 +40,7 @@ CONFIGS = {
 STOPPED_AT = 5
 
 
-class Lines(Silence):
+class Lines(NullReport):
     """The updates that it was told of."""
 
     def __init__(self) -> None:
@@ -62,7 +71,7 @@ def main(folder: Path) -> None:
         if name == "stopped" and workers.rank == 1:
             interrupt_at(STOPPED_AT)
         try:
-            train(state, here, workers, report, Rhythm(log=1, validate=100, save=0))
+            train(state, here, workers, report, Intervals(log=1, validate=100, save=0))
         except (Diverged, KeyboardInterrupt, ValueError) as error:
             end = f"{type(error).__name__} {error}"
         seen = {"end": end, "update": state.update, "lines": report.updates, "files": [p.name for p in here.iterdir()]}
@@ -72,7 +81,7 @@ def main(folder: Path) -> None:
         if name == "stopped":
             workers.any(False)  # the first process has written its checkpoint
             state = TrainingState.load(folder / name / "0" / CHECKPOINT, workers.device)
-            train(state, here, workers, Silence(), Rhythm(save=0))
+            train(state, here, workers, NullReport(), Intervals(save=0))
             state.seconds = 0.0
             content(state, here)
 

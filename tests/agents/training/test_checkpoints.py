@@ -16,7 +16,7 @@ from training_runs import ACCEL, ALONE, CPU, EVOLVING, POOL, content, make_updat
 import maze_nca_gym
 from maze_nca_gym.agents import policy
 from maze_nca_gym.agents.tensor_files import _digest
-from maze_nca_gym.agents.training import CHECKPOINT, MODEL, Rhythm, Silence, TrainingState, train
+from maze_nca_gym.agents.training import CHECKPOINT, MODEL, Intervals, NullReport, TrainingState, train
 from maze_nca_gym.agents.training.state import KIND
 from maze_nca_gym.agents.weights import load_model, save_model
 
@@ -84,7 +84,7 @@ def test_training_through_the_loop_is_training_by_hand(tmp_path):
     by_hand = started(**POOL, ema_decay=0.9)
     make_updates(by_hand, 12)
     state = started(**POOL, ema_decay=0.9)
-    train(state, tmp_path, ALONE, Silence(), Rhythm(log=5, validate=10))
+    train(state, tmp_path, ALONE, NullReport(), Intervals(log=5, validate=10))
     loaded = TrainingState.load(tmp_path / CHECKPOINT, CPU)
     assert loaded.seconds == state.seconds > 0
     loaded.seconds = 0.0
@@ -354,9 +354,9 @@ def test_a_full_disk_leaves_the_checkpoint_before(saved):
 def test_training_on_a_full_disk_ends_with_the_reason(tmp_path):
     state = started()
     with files_end_at(2000), pytest.raises(OSError, match="File too large"):
-        train(state, tmp_path, ALONE, Silence(), Rhythm())
+        train(state, tmp_path, ALONE, NullReport(), Intervals())
     with pytest.raises(FileNotFoundError):
-        train(started(), tmp_path / "nowhere", ALONE, Silence(), Rhythm())
+        train(started(), tmp_path / "nowhere", ALONE, NullReport(), Intervals())
     assert not list(tmp_path.iterdir())
 
 
@@ -388,8 +388,8 @@ def test_nothing_is_unpickled():
 def test_the_rhythm_is_checked():
     for values in ({"log": 0}, {"log": 10, "validate": 25}, {"validate": 0}):
         with pytest.raises(ValueError, match="validate must be a multiple of log, both at least 1, got"):
-            Rhythm(**values)
+            Intervals(**values)
     for save in (-1, float("nan")):
         with pytest.raises(ValueError, match="save must be at least 0 seconds, got"):
-            Rhythm(save=save)
+            Intervals(save=save)
     assert tiny().n_updates == 12

@@ -16,9 +16,18 @@ from training_runs import ACCEL, ALONE, CPU, EVOLVING, content, make_updates, st
 from maze_nca_gym import mutation
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.tensor_files import _digest
-from maze_nca_gym.agents.training import CHECKPOINT, LEVELS, Rhythm, Silence, TrainingState, data, evolution, train
+from maze_nca_gym.agents.training import (
+    CHECKPOINT,
+    LEVELS,
+    Intervals,
+    NullReport,
+    TrainingState,
+    data,
+    evolving_levels,
+    train,
+)
 from maze_nca_gym.agents.training.data import Batch, LevelStream
-from maze_nca_gym.agents.training.evolution import Evolution, measure, score_levels
+from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measure, score_levels
 from maze_nca_gym.agents.training.state import KIND
 from maze_nca_gym.levels import level_hashes, load_levels, one_hot
 from maze_nca_gym.population import LevelPopulation
@@ -34,7 +43,7 @@ def mean_length(state: TrainingState) -> float:
     return state.evolution.population.statistics()["mean_solution_length"]
 
 
-class Lines(Silence):
+class Lines(NullReport):
     """All lines that it was told."""
 
     def __init__(self) -> None:
@@ -60,7 +69,7 @@ def test_evolving_levels_get_longer_solutions_than_fixed_ones():
 @pytest.mark.parametrize(("n_levels", "n"), [(None, 24), (10, 10)])
 def test_a_population_begins_with_the_fixed_training_set(n_levels, n):
     config = tiny(**EVOLVING, n_levels=n_levels)
-    population = Evolution.start(config).population
+    population = EvolvingLevels.start(config).population
     fixed = LevelStream(tiny(n_levels=n)).fixed
     assert {one.tobytes() for one in population.tiles} == {one.tobytes() for one in fixed.tiles}
     np.testing.assert_allclose(population.members["fitness"], shortest_path(population.tiles).mean(axis=(1, 2)))
@@ -178,7 +187,7 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
 def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
     state, report = started(**EVOLVING, ema_decay=0.9), Lines()
     first = state.evolution.population.statistics()
-    train(state, tmp_path, ALONE, report, Rhythm(log=3, validate=6))
+    train(state, tmp_path, ALONE, report, Intervals(log=3, validate=6))
     assert [line["update"] for line in report.lines] == [3, 6, 9, 12]
     for line in report.lines:
         assert first.keys() <= line.keys()
@@ -195,9 +204,9 @@ def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
 
 
 def test_a_run_that_is_stopped_leaves_no_population_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(evolution.Evolution, "evolve", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(evolving_levels.EvolvingLevels, "evolve", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        train(started(**EVOLVING), tmp_path, ALONE, Silence(), Rhythm())
+        train(started(**EVOLVING), tmp_path, ALONE, NullReport(), Intervals())
     assert not (tmp_path / LEVELS).exists()
 
 

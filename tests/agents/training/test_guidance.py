@@ -12,8 +12,7 @@ from maze_nca_gym.agents.learned.fused import unroll
 from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.guidance import STEPS, guidance
-from maze_nca_gym.agents.training.losses import of_guidance
+from maze_nca_gym.agents.training.losses import STEPS, guidance, guidance_losses
 from maze_nca_gym.families import test_levels as policy_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles, one_hot
@@ -65,7 +64,7 @@ def test_the_loss_against_numpy():
     assert of_levels.max() > 100 > 1 > of_levels.min()
     expected = np.where(of_levels > 1, 1 + np.log(of_levels), of_levels).mean(axis=1)
     given = [torch.from_numpy(state) for state in states]
-    losses = of_guidance(given, torch.from_numpy(steps).float(), torch.from_numpy(counted))
+    losses = guidance_losses(given, torch.from_numpy(steps).float(), torch.from_numpy(counted))
     np.testing.assert_allclose(losses, expected, rtol=1e-5)
 
 

@@ -23,14 +23,14 @@ from maze_nca_gym.agents.training import (
     LEVELS,
     MODEL,
     Diverged,
-    Rhythm,
+    Intervals,
+    NullReport,
     RunReport,
-    Silence,
     TrainingState,
     loop,
     train,
 )
-from maze_nca_gym.agents.training.stopping import asked_to_stop
+from maze_nca_gym.agents.training.processes import asked_to_stop
 from maze_nca_gym.agents.weights import load_model
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]
@@ -125,12 +125,12 @@ def test_only_the_runs_own_leftovers_are_removed(tmp_path):
     }
     for name in names:
         (tmp_path / name).touch()
-    train(started(n_updates=1), tmp_path, ALONE, Silence(), Rhythm())
+    train(started(n_updates=1), tmp_path, ALONE, NullReport(), Intervals())
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {f".{MODEL}.backup.of.mine", ".other.safetensors.x", "model.safetensors.bak", CHECKPOINT, MODEL}
 
 
-class StopsAt(Silence):
+class StopsAt(NullReport):
     """Sends this process a signal at an update."""
 
     def __init__(self, update: int, number: int) -> None:
@@ -145,7 +145,7 @@ class StopsAt(Silence):
 def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
     state, handlers = started(), [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(KeyboardInterrupt):
-        train(state, tmp_path, ALONE, StopsAt(5, number), Rhythm(log=1, validate=100, save=3600))
+        train(state, tmp_path, ALONE, StopsAt(5, number), Intervals(log=1, validate=100, save=3600))
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert state.update == TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 5
     model = load_model(tmp_path / MODEL)
@@ -154,9 +154,9 @@ def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
 
 def test_asked_to_stop_after_the_last_update_a_run_is_finished(tmp_path):
     state = started()
-    train(state, tmp_path, ALONE, StopsAt(12, signal.SIGINT), Rhythm(log=1, validate=100))
+    train(state, tmp_path, ALONE, StopsAt(12, signal.SIGINT), Intervals(log=1, validate=100))
     assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 12
-    train(state, tmp_path, ALONE, Silence(), Rhythm())
+    train(state, tmp_path, ALONE, NullReport(), Intervals())
 
 
 def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
@@ -171,7 +171,7 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
 
 STORM = """
 import signal, sys
-from maze_nca_gym.agents.training.stopping import asked_to_stop
+from maze_nca_gym.agents.training.processes import asked_to_stop
 
 def again(frame, event, argument):
     signal.raise_signal(signal.SIGTERM)
@@ -194,7 +194,7 @@ def test_an_interrupted_run_draws_the_same_curves(tmp_path, monkeypatch):
     monkeypatch.setattr(
         loop, "time", SimpleNamespace(monotonic=time.monotonic, perf_counter=itertools.count().__next__)
     )
-    plain, rhythm = loop.update, Rhythm(log=5, validate=10, save=3600)
+    plain, rhythm = loop.update, Intervals(log=5, validate=10, save=3600)
 
     def interrupted(state: TrainingState, *arguments) -> float:
         if state.update == 7:
@@ -225,7 +225,7 @@ def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
         with asked_to_stop() as inner:
             assert inner is outer
         with pytest.raises(KeyboardInterrupt):
-            train(state, tmp_path, ALONE, Silence(), Rhythm())
+            train(state, tmp_path, ALONE, NullReport(), Intervals())
         assert signal.getsignal(signal.SIGINT) != before
     assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 1
     assert signal.getsignal(signal.SIGINT) == before
@@ -239,7 +239,7 @@ def test_training_in_another_thread(tmp_path):
 
     def work() -> None:
         try:
-            train(state, tmp_path, ALONE, Silence(), Rhythm())
+            train(state, tmp_path, ALONE, NullReport(), Intervals())
         except BaseException as error:
             errors.append(error)
 
@@ -254,11 +254,11 @@ def test_training_in_another_thread(tmp_path):
 def test_a_run_that_explodes_leaves_the_checkpoint_before(save, tmp_path):
     state = started(learning_rate=10.0, ema_decay=0.9)
     with pytest.raises(Diverged, match=r"before update [0-9]+ the loss was [0-9.e+]+, the norm of its gradient "):
-        train(state, tmp_path, ALONE, Silence(), Rhythm(log=1, validate=100, save=save))
+        train(state, tmp_path, ALONE, NullReport(), Intervals(log=1, validate=100, save=save))
     left = TrainingState.load(tmp_path / CHECKPOINT, CPU)
     assert left.update == (state.update if save == 0 else 0)
     assert 0 < state.update < 12
     load_model(tmp_path / MODEL)
     assert {path.name for path in tmp_path.iterdir()} == {CHECKPOINT, MODEL}
     with pytest.raises(Diverged):
-        train(left, tmp_path, ALONE, Silence(), Rhythm(log=1, validate=100, save=save))
+        train(left, tmp_path, ALONE, NullReport(), Intervals(log=1, validate=100, save=save))

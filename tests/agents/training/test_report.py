@@ -14,9 +14,8 @@ from PIL import Image
 
 from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import RunReport, TrainingConfig, pictures, progress_line
-from maze_nca_gym.agents.training.metrics_file import MetricsFile, read_metrics
-from maze_nca_gym.agents.training.progress_line import duration
+from maze_nca_gym.agents.training import RunReport, TrainingConfig, reports
+from maze_nca_gym.agents.training.reports import MetricsFile, duration, read_metrics
 from maze_nca_gym.rendering import draw_level
 
 CONFIG = TrainingConfig(n_channels=4, n_layers=8, sizes=(5,), n_updates=100)
@@ -105,7 +104,7 @@ class TestMetricsFile:
 class TestProgressLine:
     def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, monkeypatch, capsys):
         now = [0.0]
-        monkeypatch.setattr(progress_line.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
         with RunReport(tmp_path, CONFIG) as report:
             for update in range(10, 101, 10):
                 now[0] += 4
@@ -120,7 +119,7 @@ class TestProgressLine:
     def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, monkeypatch, capsys):
         (tmp_path / "metrics.jsonl").write_text(text_of(logged(50, **SCORES)))
         now = [1000.0]
-        monkeypatch.setattr(progress_line.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
         with RunReport(tmp_path, CONFIG, 50) as report:
             now[0] += 90
             report.log(logged(60))
@@ -148,12 +147,12 @@ class TestProgressLine:
 class TestPictures:
     def test_both_after_the_first_validation_and_then_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, policy):
         now, drawn = [0.0], []
-        monkeypatch.setattr(pictures.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
         with RunReport(tmp_path, CONFIG) as report:
             for update in (10, 20, 30, 40, 100):
                 now[0] += 25
                 report.log(logged(update, **SCORES))
-                report.look(policy)
+                report.on_validation(policy)
                 drawn += [update] if (tmp_path / "rollouts.png").exists() else []
                 for picture in tmp_path.glob("*.png"):
                     picture.unlink()
@@ -183,7 +182,7 @@ class TestPictures:
     def test_losses_over_few_and_many_powers_of_ten_have_ticks(self, lowest):
         from matplotlib.figure import Figure
 
-        from maze_nca_gym.agents.training.curves import _draw_loss
+        from maze_nca_gym.agents.training.figures import _draw_loss
 
         axes = Figure().subplots()
         _draw_loss(axes, [logged(update) | {"loss": lowest ** (update / 20)} for update in range(1, 21)])
@@ -193,7 +192,7 @@ class TestPictures:
     def test_ticks_of_time_do_not_touch_where_the_first_updates_take_long(self):
         from matplotlib.figure import Figure
 
-        from maze_nca_gym.agents.training.curves import _add_time
+        from maze_nca_gym.agents.training.figures import _add_time
 
         axes = Figure().subplots()
         axes.set_xlim(0, 100)
@@ -206,12 +205,12 @@ class TestPictures:
     def test_updates_have_whole_numbers_for_ticks(self, tmp_path, monkeypatch):
         from matplotlib.figure import Figure
 
-        from maze_nca_gym.agents.training import curves
+        from maze_nca_gym.agents.training import figures
 
-        figures = []
-        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-        curves.draw_curves([logged(1), logged(3)], "title", tmp_path / "curves.png")
-        ticks = figures[0].axes[-1].get_xticks()
+        drawn = []
+        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
+        figures.draw_curves([logged(1), logged(3)], "title", tmp_path / "curves.png")
+        ticks = drawn[0].axes[-1].get_xticks()
         assert len(ticks) >= 3
         assert (ticks == ticks.round()).all()
 
@@ -222,7 +221,7 @@ class TestPictures:
 
     @pytest.mark.parametrize("families", [("random",), ("random", "perfect", "loops"), ("rooms",) * 5])
     def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families):
-        from maze_nca_gym.agents.training.rollout_sheet import CAPTION, _rows, draw_rollouts, text_height
+        from maze_nca_gym.agents.training.figures import CAPTION, _rows, draw_rollouts, text_height
 
         config = replace(CONFIG, families=families)
         rows = _rows(config)
@@ -239,22 +238,22 @@ class TestPictures:
             np.testing.assert_array_equal(shown, draw_level(row.tiles, row.target, 34))
 
     def test_the_last_level_of_a_family_is_the_hardest_candidate(self):
-        from maze_nca_gym.agents.training.rollout_sheet import _rows
+        from maze_nca_gym.agents.training.figures import _rows
 
         lengths = [row.target.sum() for row in _rows(CONFIG)]
         assert lengths == sorted(lengths)
         assert lengths[0] < lengths[-1]
 
     def test_the_sheet_shows_enough_for_the_longest(self, tmp_path, monkeypatch):
-        from maze_nca_gym.agents.training import rollout_sheet
+        from maze_nca_gym.agents.training import figures
 
         shown = []
-        monkeypatch.setattr(rollout_sheet, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
+        monkeypatch.setattr(figures, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
         for n_layers, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = replace(CONFIG, n_layers=n_layers, pool_size=64, families=(family,), sizes=(size,))
             with pytest.raises(TypeError):  # there is nothing to draw
-                rollout_sheet.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
-        longest = max(row.target.sum() for row in rollout_sheet._rows(config))
+                figures.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
+        longest = max(row.target.sum() for row in figures._rows(config))
         assert shown == [8, 96, math.ceil(96 * longest / 48)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
@@ -304,11 +303,11 @@ class TestFullDisk:
         def filled_up():
             with RunReport(tmp_path, CONFIG) as report:
                 report.log(logged(10))
-                report.look(policy)
+                report.on_validation(policy)
                 before.append((tmp_path / "curves.png").read_bytes())
                 report.log(logged(100))
                 monkeypatch.setattr(files.tempfile, "mkstemp", fail)
-                report.look(policy)
+                report.on_validation(policy)
 
         before = []
         with pytest.raises(OSError, match="No space left"):

@@ -17,9 +17,9 @@ from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream, solutions
-from maze_nca_gym.agents.training.losses import LOSSES, checkpoints, each, in_time
+from maze_nca_gym.agents.training.losses import LOSSES, had_time, loss_steps, path_losses
+from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience, StatePool
-from maze_nca_gym.agents.training.schedules import RISE, SCHEDULES
 from maze_nca_gym.agents.training.updates import normalise, update
 from maze_nca_gym.levels import Tile, one_hot
 
@@ -49,7 +49,8 @@ def test_losses_against_numpy():
         loss = LOSSES[name](torch.from_numpy(path), torch.from_numpy(target).double())
         assert loss.shape == (3,)
         assert float(loss.mean()) == pytest.approx(value, rel=1e-6)
-        twice = each(name, [states, states], torch.from_numpy(target).float(), torch.ones(2, 3, dtype=torch.bool))
+        counted = torch.ones(2, 3, dtype=torch.bool)
+        twice = path_losses(name, [states, states], torch.from_numpy(target).float(), counted)
         assert twice.tolist() == pytest.approx([value, value], rel=1e-5)
 
 
@@ -65,7 +66,7 @@ def test_losses_against_numpy():
     ],
 )
 def test_where_losses_are_taken(loss_at, n_steps, expected):
-    assert checkpoints(loss_at, n_steps) == expected
+    assert loss_steps(loss_at, n_steps) == expected
 
 
 def test_the_loss_of_an_update_is_the_sum_over_plain_rollouts():
@@ -275,7 +276,7 @@ def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
     target, counted = torch.zeros(4, 8, 8), torch.ones(1, 4, dtype=torch.bool)
     state = torch.tensor([0.0, 0.5, 1.0, 1e6])[:, None, None, None].repeat(1, 1, 8, 8).requires_grad_()
     expected = [0, 0.25, 1, 1 + 2 * math.log(1e6)]
-    plain, damped = (each("mse", [state], target, counted, damped=damped) for damped in (False, True))
+    plain, damped = (path_losses("mse", [state], target, counted, damped=damped) for damped in (False, True))
     assert plain.tolist() == [pytest.approx((0 + 0.25 + 1 + 1e12) / 4)]
     assert damped.tolist() == [pytest.approx(sum(expected) / 4)]
     damped.sum().backward()
@@ -314,16 +315,16 @@ def test_levels_that_had_no_time_do_not_count():
     batch = LevelStream(tiny(batch_size=16)).batch(0)
     lengths = torch.from_numpy(batch.target.sum(axis=(1, 2)))
     target, ages = torch.from_numpy(batch.target).float(), torch.stack([torch.full((16,), n) for n in (1, 4, 200)])
-    counted = in_time(target, ages, 1.5)
+    counted = had_time(target, ages, 1.5)
     assert counted.tolist() == [(n >= 1.5 * lengths).tolist() for n in (1, 4, 200)]
     assert 0 < counted[1].sum() < 16
     states = [torch.rand(16, 1, *target.shape[1:], generator=torch.Generator().manual_seed(n)) for n in range(3)]
-    losses = each("mse", states, target, counted)
+    losses = path_losses("mse", states, target, counted)
     for loss, path, members in zip(losses, states, counted, strict=True):
         assert float(loss) == pytest.approx(
             float(((path[:, 0] - target)[members] ** 2).sum() / target.numel()), rel=1e-5
         )
-    assert in_time(target, ages, 0.0).all()
+    assert had_time(target, ages, 0.0).all()
 
 
 def test_what_does_not_count_yields_no_gradient():

@@ -27,7 +27,7 @@ from ..learned.fused import unroll
 from ..policy import PATH, Policy
 from .config import TrainingConfig
 from .data import Batch, LevelStream, concatenate, is_held_out
-from .workers import Workers
+from .processes import Workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Replay:
 
 
 @dataclass(eq=False)
-class Evolution:
+class EvolvingLevels:
     """A population of training levels, and when it evolves.
 
     Attributes:
@@ -62,7 +62,7 @@ class Evolution:
     seconds: float = 0.0
 
     @classmethod
-    def start(cls, config: TrainingConfig) -> Evolution:
+    def start(cls, config: TrainingConfig) -> EvolvingLevels:
         """The levels on which a run without evolution trains, or with fresh ones as many as there is room for.
 
         Their regret is that of an empty path, which is what a model without training leaves.
@@ -148,7 +148,7 @@ class Evolution:
     @classmethod
     def from_tensors(
         cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig, update: int
-    ) -> Evolution:
+    ) -> EvolvingLevels:
         """The evolution of a run of which `description` and `tensors` were taken after an update.
 
         Raises:

@@ -7,7 +7,11 @@ that one would make, but for rounding.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import torch
@@ -98,3 +102,60 @@ def find_workers(device: str = "auto") -> Workers:
     if n_workers > 1 and "LOCAL_WORLD_SIZE" not in os.environ:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
     return FabricWorkers(device) if n_workers > 1 else Workers(found)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Flag:
+    """Whether something was asked for.
+
+    Not a `threading.Event`, whose lock a handler would wait for without end that another signal has interrupted while
+    it held it: `timeout`, for one, sends two at once.
+    """
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """It was."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Whether it was."""
+        return self._set
+
+
+_asked: list[Flag] = []
+"""The flag that signals set, if there is one."""
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[Flag]:
+    """A flag that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
+
+    A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
+    gets signals, nothing sets the flag. Within another such block it is the other's: who prepares a run in one, as
+    by reading its checkpoint, need not fear for what a library makes of an exception out of nowhere.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield Flag()
+        return
+    if _asked:
+        yield _asked[0]
+        return
+    asked = Flag()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in SIGNALS}
+    _asked.append(asked)
+    try:
+        yield asked
+    finally:
+        _asked.clear()
+        for number, handler in before.items():
+            signal.signal(number, handler)
