@@ -1,7 +1,8 @@
-"""What an automaton is: booleans at every tile, and a rule for each that reads a tile and its four neighbours.
+"""An automaton: booleans at every tile, and a rule for each that reads a tile and its four neighbours.
 
-A rule is written with `&`, `|` and `~` alone, on what it sees. So the same lines run on maps, on patches of five tiles,
-and on 64 maps at a time, one in each bit of an integer; and what a rule reads need not be declared, it can be watched.
+A rule is written with `&`, `|` and `~` only, on the signals around it. So the same lines run on maps, on patches of
+five tiles, and on 64 maps at a time, one in each bit of an integer. The inputs of a rule need not be declared: a view
+can record them.
 """
 
 from __future__ import annotations
@@ -20,19 +21,20 @@ from ..handcoded.kernels import offsets
 from ..promises import StepBound
 
 Bits: TypeAlias = NDArray[Any]
-"""Booleans, or unsigned integers of which every bit is one."""
+"""Booleans, or unsigned integers each bit of which is one boolean."""
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
 
 
 class View(Protocol):
-    """What the tiles that a rule is for see, each array of one shape; nothing is on beyond the edge of the map."""
+    """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
+    edge."""
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """A signal of the tile itself, "C", or of the neighbour in a direction of `DIRECTIONS`."""
+        """Return a signal of the tile itself, "C", or of its neighbour in one of the `DIRECTIONS`."""
 
     def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        """Whether that tile is of a kind."""
+        """Return whether that tile is of a kind."""
 
 
 Rule: TypeAlias = Callable[[View], Bits]
@@ -40,30 +42,30 @@ Rule: TypeAlias = Callable[[View], Bits]
 
 @dataclass(frozen=True)
 class Component:
-    """Some signals of a tile, and which of them can be on together, whatever the other signals are."""
+    """Some signals of a tile, and the sets of them that can be on together, whatever the other signals are."""
 
     signals: tuple[IntEnum, ...]
     states: tuple[frozenset[IntEnum], ...]
 
 
 World: TypeAlias = Mapping[Tile, tuple[Component, ...]]
-"""What the tiles of a map can be at the same time: of each kind any combination of what its components can be."""
+"""Possible contents of a map's tiles at one time: for each kind of tile, any combination of its components' states."""
 
 
 @dataclass(frozen=True)
 class Automaton:
-    """A rule for each signal, and what is known of where they lead.
+    """A rule for each signal, and what is known about their results.
 
     Attributes:
         task: "shortest-path" or "diameter".
-        kinds: of tile, in the order of the maze's channels.
-        signals: an enumeration from 0 on, of which the first is the path, which is shown and not read.
-        rules: of each signal.
-        worlds: at each iteration, all tiles of a map are of one of them.
-        bound: the iterations within which it has finished on a maze that stays as it is.
-        pooled: the last signal, if that is on at every tile when its rule makes it so at any.
+        kinds: the kinds of tile, in the order of the maze's channels.
+        signals: an enumeration from 0; the first is the path, which is an output that no rule reads.
+        rules: the rule of each signal.
+        worlds: at each iteration, all tiles of a map belong to one of these.
+        bound: the iterations within which it finishes on a maze that stays as it is.
+        pooled: the last signal, if it is on at every tile whenever its rule switches it on at any.
         everywhere: signals that are the same at every tile.
-        heals: whether it begins again when the maze changes.
+        heals: whether it restarts when the maze changes.
     """
 
     task: str
@@ -78,21 +80,21 @@ class Automaton:
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
-        """The signals that a network holds as pairs of channels."""
+        """Signals that a network holds as pairs of channels."""
         return tuple(self.signals)[1 : None if self.pooled is None else -1]
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """Of a network that learns it: the path, two for each pair, and what the architecture pools."""
+        """Names of the channels of a network that learns it: the path, two for each pair, and the pooled ones."""
         pairs = (f"{signal.name.lower()}_{part}" for signal in self.paired for part in ("low", "high"))
         return "path", *pairs, *(() if self.pooled is None else (self.pooled.name.lower(), "channel_max"))
 
     def step(self, tiles: Tiles, signals: Signals) -> Signals:
-        """One iteration on (N, H, W) tiles."""
+        """Return the signals after one iteration on (N, H, W) tiles."""
         return self.advance(MapView({kind: tiles == kind for kind in self.kinds}, signals))
 
     def advance(self, view: MapView) -> Signals:
-        """The signals that follow those of a view."""
+        """Return the signals that follow those of a view."""
         after = [self.rules[signal](view) for signal in self.signals]
         if self.pooled is not None:
             anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
@@ -100,12 +102,12 @@ class Automaton:
         return np.stack(after, axis=1)
 
     def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
-        """All states on (N, H, W) tiles, from the first until they only repeat.
+        """Yield all states on (N, H, W) tiles, from the first until they only repeat.
 
-        They do when a state is that of one or two iterations before.
+        They repeat once a state equals the one of one or two iterations earlier.
 
         Args:
-            tiles: the mazes.
+            tiles: (N, H, W) uint8 mazes.
             signals: the first state; by default every signal is off.
         """
         if signals is None:
@@ -121,11 +123,11 @@ class Automaton:
 
 
 class MapView:
-    """What every tile of maps sees.
+    """The surroundings of every tile of some maps.
 
     Args:
-        kinds: (N, H, W) `Bits`, whether tiles are of a kind.
-        signals: of the maps.
+        kinds: for each kind of tile, (N, H, W) `Bits`: whether tiles are of that kind.
+        signals: (N, S, H, W) signals of the maps.
     """
 
     def __init__(self, kinds: Mapping[Tile, Bits], signals: Signals) -> None:
@@ -134,17 +136,17 @@ class MapView:
         self._framed = _framed(signals)
 
     def after(self, signals: Signals) -> MapView:
-        """The same maps with other signals."""
+        """Return a view of the same maps with other signals."""
         view = MapView({}, signals)
         view._kinds = self._kinds
         return view
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """(N, H, W) a signal there."""
+        """Return a signal of the tile itself or of a neighbour, (N, H, W) `Bits`."""
         return self._shifted(self._framed[:, signal], tap)
 
     def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        """(N, H, W) whether the tile there is of a kind."""
+        """Return whether that tile is of a kind, (N, H, W) `Bits`."""
         return self._shifted(self._kinds[kind], tap)
 
     def _shifted(self, framed: Bits, tap: str) -> Bits:

@@ -1,4 +1,4 @@
-"""What tiles can add to the sums of a network: extremes over all that are alike in what a rule reads of them.
+"""Bounds of what tiles add to the sums of a network, over all tiles that are alike in what a rule reads.
 
 One iteration is linear up to the ReLU, so extremes are found tile by tile, and component by component.
 """
@@ -21,38 +21,38 @@ from .patches import KIND_BITS, TAPS, Codes, PatchView, kinds_of, mask_of, signa
 
 Doubles: TypeAlias = NDArray[np.float64]
 TOLERANCE = 0.02
-"""How much a pair's difference may be off 1."""
+"""Largest error of a pair's difference, which should be 1."""
 POOLED_TOLERANCE = 0.05
-"""How much what is pooled may be off 1: a single channel passes on errors, and more."""
+"""Largest error of the pooled channel, which should be 1; a single channel passes on more errors than a pair."""
 PATH_TOLERANCE = 0.5
-"""How much the path may be off: rounding forgives it."""
+"""Largest error of the path; rounding removes smaller ones."""
 ROUNDING = 2.0**-24
-"""Relative, of one float32 operation."""
+"""Largest relative rounding error of one float32 operation."""
 
 
 class Bounds(NamedTuple):
-    """Of what is added to the sums of some rows of weights, (..., R) each."""
+    """Lower and upper bounds of what is added to the sums of some rows of weights, (..., R) each."""
 
     low: Doubles
     high: Doubles
 
 
 class Reads(NamedTuple):
-    """What a rule reads at a tap: bits of a tile's code."""
+    """The bits of a tile's code that a rule reads at a tap."""
 
     signals: int
     kind: bool
 
 
 class Kinds(NamedTuple):
-    """Kinds of patch: all that are alike in what a rule reads.
+    """Kinds of patch: the patches of a kind are alike in what a rule reads.
 
     Attributes:
-        reads: at each tap.
-        codes: (P, 5) what is read.
-        worlds: (P,) places of the worlds that they are of.
-        on: (P,) whether the signal of the rule must be on.
-        bounds: (P, R) of the sums.
+        reads: the bits read at each tap.
+        codes: (P, 5) int64, the values of these bits.
+        worlds: (P,) int64 indices of the worlds to which they belong.
+        on: (P,) bool, whether the signal of the rule must be on.
+        bounds: (P, R) float64 bounds of the sums.
     """
 
     reads: Sequence[Reads]
@@ -63,11 +63,11 @@ class Kinds(NamedTuple):
 
 
 _Cases: TypeAlias = dict[int, Bounds]
-"""Tiles that are alike, as a code with all else left out, and the bounds of all of them."""
+"""Bounds of all tiles that are alike, by their code with all other bits 0."""
 
 
 class _Watch:
-    """A view that remembers what was read."""
+    """A view that records what was read."""
 
     def __init__(self) -> None:
         self.signals: dict[str, int] = dict.fromkeys(TAPS, 0)
@@ -83,13 +83,13 @@ class _Watch:
 
 
 class Network:
-    """Weights, as what tiles can add to each sum. Its rows are the channels', then each pair's difference.
+    """The weights of a network, as what tiles add to each sum. Its rows are the channels', then each pair's difference.
 
     Args:
-        automaton: with the model's channels.
-        model: any weights.
-        largest: of a pair's second channel.
-        tolerance: by how much a pair's difference is off 1.
+        automaton: an automaton with the model's channels.
+        model: a network with any weights.
+        largest: the upper bound of a pair's second channel.
+        tolerance: the largest error of a pair's difference, which should be 1.
     """
 
     def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
@@ -104,7 +104,10 @@ class Network:
         self._states: dict[tuple[int, Component], Bounds] = {}
 
     def kinds(self, signal: IntEnum) -> Kinds:
-        """All patches, for a signal's rule, and its rows: of a pair its channels' and its difference's, else one."""
+        """Return all kinds of patch for a signal's rule, with bounds for its rows.
+
+        A pair has three rows, its two channels' and its difference's; any other signal has one.
+        """
         return self._kinds(self.automaton.rules[signal], self._rows(signal))
 
     def _rows(self, signal: IntEnum) -> list[int]:
@@ -114,19 +117,25 @@ class Network:
         return [2 * signal - 1, 2 * signal, n_channels + signal - 1] if signal in self.automaton.paired else [0]
 
     def highest_maximum(self) -> float:
-        """The largest sum of the channel that becomes the maximum over all channels."""
+        """Return the largest sum of the channel that becomes the maximum over all channels."""
         anything = self._kinds(lambda see: np.zeros(1, np.bool_), [len(self.automaton.channels) - 1])
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """The five tiles, of one kind of patch, with the largest sum of one of the signal's rows, or (-1) smallest."""
+        """Return the five tiles, of one kind of patch, for which one of the signal's rows has its largest sum.
+
+        With `sign` -1, return those with the smallest sum.
+        """
         row = self._rows(signal)[row]
         world, codes = self.automaton.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
         return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
 
     def worst_inputs(self, signal: IntEnum, codes: list[int], row: int, sign: int) -> Doubles:
-        """(F,) what can be read at five tiles, a 1 for the bias last, with the largest sum of one of the signal's rows,
-        or (-1) smallest."""
+        """Return the inputs at five tiles, (F,) float64 with a 1 for the bias last, for which a row has its largest
+        sum.
+
+        With `sign` -1, return those with the smallest sum.
+        """
         weight = sign * self._weight[self._rows(signal)[row]]
         of_channels, patch = weight[len(self.automaton.kinds) :], np.array(codes)
         on = signals_of(self.automaton, patch).T.astype(np.float64)
@@ -161,7 +170,7 @@ class Network:
         return np.concatenate([rows, rows[self._low] - rows[self._high]])
 
     def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
-        """(5, T, R) what kinds of tile can add at each tap, and (5, S, R) signals that are on."""
+        """Return what kinds of tile can add at each tap, (5, T, R), and what signals that are on can add, (5, S, R)."""
         weight = weight.transpose(2, 1, 0)
         n_kinds = len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
@@ -179,9 +188,10 @@ class Network:
         )
 
     def _rounded(self, weight: Doubles, bias: Doubles) -> Doubles:
-        """(R,) the most by which float32 sums are off: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1.
+        """Return the largest rounding errors of float32 sums, (R,): Higham, *Accuracy and Stability of Numerical
+        Algorithms*, 3.1.
 
-        To add what a weight of 0 makes is exact.
+        Adding a product with a weight of 0 is exact.
         """
         of_kinds, of_signals = self._parts(abs(weight))
         n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
@@ -196,14 +206,14 @@ class Network:
         return np.concatenate([off, off[self._low] + off[self._high]])
 
     def _of_states(self, tap: int, component: Component) -> Bounds:
-        """(N, R) what each state of a component can add at a tap."""
+        """Return what each state of a component can add at a tap, (N, R)."""
         if (tap, component) not in self._states:
             on = _on(component)
             self._states[tap, component] = Bounds(*(on @ values[tap] for values in self._of_signals))
         return self._states[tap, component]
 
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
-        """The tiles of a world at a tap, for a rule that makes some rows."""
+        """Return the bounds of a world's tiles at a tap, for a rule that determines some rows."""
         nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
         found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
         for place, kind in enumerate(self.automaton.kinds):
@@ -224,7 +234,7 @@ class Network:
         }
 
     def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
-        """Of the tiles of a case the one that adds most to a row, or (-1) least."""
+        """Return the tile of a case that adds most to a row, or with `sign` -1 least."""
         found = [(0.0, 0)] if TAPS[tap] != "C" and not code else []
         for place, kind in enumerate(self.automaton.kinds):
             if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
@@ -249,13 +259,13 @@ def _reads(rule: Rule) -> list[Reads]:
 
 
 def _on(component: Component) -> Doubles:
-    """(N, S) which signals are on in its states."""
+    """Return the signals that are on in a component's states, (N, S)."""
     n_signals = len(type(component.signals[0]))
     return np.array([[float(signal in state) for signal in range(n_signals)] for state in component.states])
 
 
 def _combine(some: _Cases, others: _Cases) -> _Cases:
-    """All tiles with one of each."""
+    """Return all tiles that combine one case of each."""
     return {
         code | other: Bounds(bounds.low + more.low, bounds.high + more.high)
         for (code, bounds), (other, more) in product(some.items(), others.items())

@@ -1,28 +1,31 @@
-"""Whether learned weights do what the automaton does, on every maze, of any size, at every iteration.
+"""A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
 
-That is all that a certificate proves, and for float32 arithmetic alone: sums in any order, each operation rounded once,
-without TF32, bfloat16 or fast convolutions (`learned.precision`). It takes two things for granted, which are argued in
-the automaton's module and tested, not proven:
+A certificate proves only that, and only for float32 arithmetic: sums in any order, each operation rounded once, without
+TF32, bfloat16 or fast convolutions (`learned.precision`). It takes two things for granted, which the automaton's module
+argues and the tests check, without a proof:
 
 - The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path: 287,852 with a source
   and a target, 9,418 of the diameter.
 - A tile can hold nothing but what `worlds` declares. On the same mazes nothing else occurs at any iteration. For the
   shortest path (75 states of a tile, and what is beyond the edge) all of the 75 occur on mazes of up to 3 x 5 tiles.
 
-The tests are in `tests/agents/test_hinting_exhaustive.py`. The proof goes by induction.
+The tests are in `tests/agents/test_hinting_exhaustive.py`. The proof is an induction over iterations.
 
-Suppose that at some iteration every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and
-|e| <= `tolerance`, every channel of a signal that is off is 0, and the path is off by less than 1/2 where it is on. If
-a signal is pooled, suppose also that its channel is off 1 by at most 1/20 at every tile if the signal is on, else 0,
-while the maximum over all channels is anything that this allows. At first all is off, so that it holds. If it then also
-holds one iteration later, whatever five tiles a patch is made of, it holds at every iteration, and the path, rounded,
-is that of the automaton at every iteration.
+Suppose that the following holds at some iteration:
 
-One iteration is linear up to the ReLU, so the extremes of its sums over such states are extremes tile by tile, and
-component by component (`bounds`). What a rule makes of a patch depends on what it reads alone, so of all tiles that are
-alike in this, at one of the five taps, the extremes suffice, and their combinations are few. The sums are bounded with
-the rounding errors that float32 makes in any order of summation; the bounds themselves are computed in float64, whose
-rounding is neglected.
+- Every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and |e| <= `tolerance`.
+- Every channel of a signal that is off is 0.
+- The path is off by less than 1/2 where it is on.
+- If a signal is pooled and on, its channel is off 1 by at most 1/20 at every tile; if it is off, its channel is 0.
+- The maximum over all channels is anything that this allows.
+
+At first all signals are off, so it holds. The certificate shows that it then holds one iteration later, whatever five
+tiles form a patch. So it holds at every iteration, and the rounded path is always the automaton's.
+
+One iteration is linear up to the ReLU. So the extremes of its sums over such states are found tile by tile, and
+component by component (`bounds`). The result of a rule depends only on what it reads. So of all tiles that are alike in
+this, at one of the five taps, only the extremes matter, and their combinations are few. The bounds include the rounding
+errors of float32 in any order of summation. They are themselves computed in float64, whose rounding is neglected.
 """
 
 from __future__ import annotations
@@ -47,19 +50,19 @@ Wrong: TypeAlias = tuple[int, int, Doubles]
 
 
 FACTORS = ((1, 0), (0, 1), (1, -1))
-"""Of a pair's two channels, what its rows are made of: these, and their difference."""
+"""Combinations of a pair's two channels, one for each of its rows: the first, the second, their difference."""
 SLACK = TOLERANCE / 10
-"""By how much sums may be off what is demanded."""
+"""Error of a sum that is still accepted where something is demanded of it."""
 
 
 class Demand(NamedTuple):
-    """That a sum be small.
+    """An upper bound on a sum, as an inequality for the weights.
 
     Attributes:
-        signal: whose pair.
-        factors: of its two rows of weights: what is multiplied with what is read.
+        signal: the signal of the pair.
+        factors: the factors of its two rows of weights, whose sum is multiplied by what is read.
         read: (F,) float64, patches as `learning.inputs` makes them.
-        most: what the sum may be.
+        most: the upper bound of the sum.
     """
 
     signal: IntEnum
@@ -70,18 +73,18 @@ class Demand(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """The extremes over all mazes and iterations, if `holds`.
+    """Extremes over all mazes and iterations, valid if `holds`.
 
     Attributes:
-        n_patches: kinds of patch that were bounded, each for one signal.
+        n_patches: the number of kinds of patch that were bounded, each for one signal.
         silent: the largest sum of a channel that must be 0.
-        least: the smallest of the second channel of a signal that is on.
-        most: the largest of those.
-        error: the largest by which a pair's difference is off 1.
-        path_error: the same of the path, which must be below 1/2.
-        pooled_error: the same of what is pooled, 0 if nothing is.
-        largest: what `most` may be.
-        tolerance: what `error` may be.
+        least: the smallest second channel of a signal that is on.
+        most: the largest second channel of a signal that is on.
+        error: the largest error of a pair's difference, which should be 1.
+        path_error: the largest error of the path, which must be below 1/2.
+        pooled_error: the largest error of the pooled channel, 0 if none is pooled.
+        largest: the upper bound that `most` must meet.
+        tolerance: the upper bound that `error` must meet.
     """
 
     n_patches: int
@@ -107,12 +110,12 @@ class Certificate:
 
 
 def certify(model: NCA, largest: float | None = None, tolerance: float = TOLERANCE) -> Certificate:
-    """Bound what a network with the channels of an automaton does.
+    """Bound the channels of a network that has the channels of an automaton.
 
     Args:
-        model: any weights.
-        largest: bound of a pair's second channel; by default that of `HintConfig` for the model's task.
-        tolerance: bound of what a pair's difference is off 1.
+        model: a network with any weights.
+        largest: the upper bound of a pair's second channel; by default that of `HintConfig` for the model's task.
+        tolerance: the largest error of a pair's difference, which should be 1.
 
     Raises:
         ValueError: a network of another shape.
@@ -152,24 +155,24 @@ def _check(model: NCA, automaton: Automaton) -> None:
 
 
 def _silent(kinds: Kinds, n_rows: int) -> float:
-    """The largest sum of the first rows where the signal is off."""
+    """Return the largest sum of the first rows where the signal is off."""
     return float(kinds.bounds.high[~kinds.on, :n_rows].max(initial=-np.inf))
 
 
 def _error(kinds: Kinds, row: int) -> float:
-    """The most by which a row is off 1 where the signal is on."""
+    """Return the largest error of a row where the signal is on, so that it should be 1."""
     low, high = (sums[kinds.on, row] for sums in kinds.bounds)
     return float(max((high - 1).max(), (1 - low).max()))
 
 
 def counterexamples(model: NCA, largest: float, most: int, margin: float = 0.0) -> Codes:
-    """(P, 5) patches that are the worst of their kind, where a sum is not what the certificate asks for.
+    """Return (P, 5) int64 patches, the worst of their kind, on which a sum is not what the certificate demands.
 
     Args:
-        model: any weights that `certify` takes.
-        largest: bound of a pair's second channel.
-        most: kinds for each signal and way to be wrong, the worst ones.
-        margin: less than half of it counts as wrong, and so does an error of more than half of `TOLERANCE`.
+        model: a network with any weights that `certify` accepts.
+        largest: the upper bound of a pair's second channel.
+        most: the largest number of kinds for each signal and kind of error; the worst ones are taken.
+        margin: sums closer to 0 than half of this count as errors, and so do differences off by half of `TOLERANCE`.
     """
     network = Network(automaton_of(model), model, largest, TOLERANCE)
     found = [worst.codes for signal in network.automaton.signals for worst in _wrong(network, signal, most, margin / 2)]
@@ -177,13 +180,13 @@ def counterexamples(model: NCA, largest: float, most: int, margin: float = 0.0) 
 
 
 def demands(model: NCA, largest: float, most: int, margin: float) -> Iterator[Demand]:
-    """What pairs do not meet, each on the worst inputs there are.
+    """Yield what the network's pairs must meet and do not, each on its worst inputs.
 
     Args:
-        model: any weights that `certify` takes.
-        largest: bound of a pair's second channel.
-        most: kinds of patch for each signal and way to be wrong, the worst ones.
-        margin: by how much sums are to be below or above 0; a pair's difference is to be off 1 by half of `TOLERANCE`.
+        model: a network with any weights that `certify` accepts.
+        largest: the upper bound of a pair's second channel.
+        most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
+        margin: the smallest distance of sums from 0; a pair's difference may be off by half of `TOLERANCE`.
     """
     network = Network(automaton_of(model), model, largest, TOLERANCE)
     for signal in network.automaton.paired:
@@ -194,7 +197,7 @@ def demands(model: NCA, largest: float, most: int, margin: float) -> Iterator[De
 
 
 class _Worst(NamedTuple):
-    """The worst patch of a kind: the sum of a row, times the sign, is larger than it may be by `excess`."""
+    """The worst patch of a kind: the sum of a row, times the sign, exceeds its bound by `excess`."""
 
     codes: list[int]
     row: int
@@ -215,7 +218,7 @@ def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Itera
 
 
 def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:
-    """Of a signal that is one channel."""
+    """Yield the possible errors of a signal that is one channel."""
     low, high = bounds.low[:, 0], bounds.high[:, 0]
     yield 0, 1, np.where(on, high - 1 - POOLED_TOLERANCE, high + margin)
     yield 0, -1, np.where(on, 1 - POOLED_TOLERANCE - low, -np.inf)

@@ -1,4 +1,4 @@
-"""What a run that learns from hints is."""
+"""The options of a run that learns from hints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USUAL: dict[str, dict[str, Any]] = {
         "n_updates": 3_000,
     },
 }
-"""What is not as in `HintConfig`, by task."""
+"""Defaults by task, where they differ from `HintConfig`."""
 USUAL_OF_HEALING: dict[str, Any] = {
     "sizes": (4, 6, 9),
     "n_levels": 16,
@@ -36,60 +36,61 @@ USUAL_OF_HEALING: dict[str, Any] = {
     "n_dense": 0,
     "n_updates": 3_000,
 }
-"""And of what heals."""
+"""Defaults for the automaton that heals, where they differ from `HintConfig`."""
 LEAST_SIZE = 4
-"""Smaller levels of some families do not exist."""
+"""Smallest inner size; some families have no smaller levels."""
 
 
 @dataclass(frozen=True)
 class HintConfig:
-    """Everything that decides the weights which a run ends with."""
+    """All options that determine the weights of a run."""
 
     task: str = "shortest-path"
-    """What the automaton finds."""
+    """Task of the automaton."""
     heals: bool = False
-    """Whether it begins again when the maze changes; there is one for the shortest path."""
+    """Learn from the automaton that restarts when the maze changes (shortest path only)."""
     families: tuple[str, ...] = tuple(FAMILIES)
-    """Kinds of level on which the automaton is watched."""
+    """Families of the levels on which the automaton is watched."""
     sizes: tuple[int, ...] = (4, 6, 9, 12)
-    """Their inner sizes."""
+    """Inner sizes of the levels, at least 4."""
     n_levels: int = 64
-    """Of each family, variant and size; half of them have no wall around."""
+    """Number of levels of each family, variant and size, at least 2; half of them have no border."""
     n_recombined: int = 50_000
-    """Patches put together from single tiles that were seen, besides the patches seen; 0 for none."""
+    """Number of patches put together from single tiles seen, in addition to the patches seen; 0 for none."""
 
     n_updates: int = 4_000
-    """Updates of the weights."""
+    """Number of updates of the weights."""
     batch_size: int = 2_048
-    """Patches of an update, each drawn with the same probability, however often it was seen."""
+    """Number of patches in an update; all have the same probability, however often they were seen."""
     learning_rate: float = 0.02
-    """Of Adam, at first; it falls to 0 as a cosine."""
+    """Initial learning rate of Adam; it falls to 0 as a cosine."""
     margin: float = 0.25
-    """By how much a sum must be below 0 where a channel has to be silent, and above it where not."""
+    """Smallest distance of a sum from 0: below 0 where a channel must be 0, above 0 elsewhere."""
     largest: float = 10.0
-    """Of a signal's second channel: the first is larger by 1."""
+    """Upper bound of a signal's second channel; the first is larger by 1."""
     extremes: bool = False
-    """Learn from second channels of 0 and of `largest` more than from others."""
+    """Draw second channels of 0 and of `largest` more often than other values."""
     jitter: float = 0.1
-    """By how much that 1 is missed in the states learned from, at first; it falls to 0."""
+    """Initial size of the errors added to signals in the states, 0 to 1; it falls to 0."""
     ridge: float = 1e-4
-    """Added to the inputs' second moments before they are made alike in all directions."""
+    """Number added to the inputs' second moments before they are whitened."""
     balanced: bool = False
-    """Draw half of each batch so that each signal comes on as often as any other."""
+    """Draw half of each batch so that all signals are switched on equally often."""
     sparsity: float = 0.0
-    """Cost of the sum of all weights' sizes, at first; it falls to 0 with the learning rate."""
+    """Initial cost of the sum of absolute weights; it falls to 0 with the learning rate. 0 also skips the rounds
+    below."""
     n_dense: int = 2
-    """Where weights cost something: rounds of learning with patches on which the certificate failed, before ..."""
+    """Number of rounds that learn from patches on which the certificate fails, with all weights."""
     least_weight: float = 0.1
-    """... weights below this are set to 0 for good; those that matter are above 1."""
+    """Threshold below which weights are then set to 0 for good; those that matter are above 1."""
     n_updates_again: int = 1_000
-    """Updates of each round, and of the one after that."""
+    """Number of updates in each of these rounds, and in the one after them."""
     n_rounds: int = 30
-    """Rounds of asking the certificate what is wrong and making that right (`Cuts`), at most."""
+    """Maximum number of repair rounds (`Cuts`), each fixing what the certificate rejects."""
     n_worst: int = 100
-    """What a round adds for each signal and each way to be wrong in it, at most."""
+    """Largest number of patches that a repair round adds for each signal and each kind of error."""
     seed: int = 0
-    """Of all that is drawn: initial weights, levels, patches."""
+    """Seed of all randomness: initial weights, levels and patches."""
 
     def __post_init__(self) -> None:
         if self.heals and self.task != "shortest-path":
@@ -106,7 +107,7 @@ class HintConfig:
 
     @classmethod
     def of(cls, task: str, **given: Any) -> HintConfig:
-        """The configuration of a task, as by default where nothing is given.
+        """Return the configuration of a task, with its defaults for all that is not given.
 
         Raises:
             ValueError: an unknown task, or a value of the wrong type or out of range.
@@ -118,21 +119,21 @@ class HintConfig:
 
     @property
     def n_updates_in_all(self) -> int:
-        """With those of rounds."""
+        """Number of updates of a run, those of its rounds included."""
         return self.n_updates + (self.n_updates_again * (self.n_dense + 1) if self.sparsity else 0)
 
     def again(self, dense: bool) -> HintConfig:
-        """That of a round which follows; there is nothing left to spare once small weights are 0."""
+        """Return the configuration of a later round; weights cost nothing once the small ones are 0."""
         sparsity = self.sparsity if dense else 0.0
         return replace(self, n_updates=self.n_updates_again, learning_rate=self.learning_rate / 2, sparsity=sparsity)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-serialisable."""
+        """Return the fields as a JSON-serialisable dict, which `from_json` reads back."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> HintConfig:
-        """Return the configuration of what `to_json` gave.
+        """Make a configuration from the values that `to_json` returned.
 
         Raises:
             ValueError: an unknown or missing field, or a bad value.
@@ -145,7 +146,7 @@ class HintConfig:
 
 
 def changes(config: HintConfig) -> dict[str, Any]:
-    """The fields that are not as by default for the task."""
+    """Return the fields that differ from the defaults of the task."""
     usual = HintConfig.of(config.task, heals=config.heals)
     pairs = ((field.name, getattr(config, field.name)) for field in fields(HintConfig))
     return {name: value for name, value in pairs if value != getattr(usual, name)}

@@ -1,9 +1,9 @@
-"""The last digits: what the certificate finds wrong becomes an inequality that the weights have to satisfy.
+"""The last errors: each that the certificate finds becomes an inequality that the weights have to satisfy.
 
-Once most weights are 0, those of a signal are a small problem, and all that is asked of them is linear: on the worst
-inputs that can occur, a sum has to be below a bound. There are too many such inputs to list, but few that matter. So
-each round adds those on which the present weights are wrong (cutting planes), and moves the weights, by Newton's method
-on the squares of what is missed, until all that was ever asked holds.
+Once most weights are 0, those of a signal form a small problem with linear constraints: on the worst possible inputs, a
+sum has to stay below a bound. There are too many such inputs to list, but few that matter. So each round adds those on
+which the present weights are wrong (cutting planes). Newton's method on the squares of the violations then moves the
+weights until all constraints so far hold.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .patches import TAPS
 
 MOST_STEPS = 60
 SMALLEST_STEP = 2.0**-12
-"""Part of a step; if not even that lowers the loss, the end is reached."""
+"""Smallest fraction of a Newton step that is tried before the method stops."""
 RIDGE = 1e-9
-"""Added to second derivatives, so that weights that make no difference stay as they are."""
+"""Number added to second derivatives, so that weights without effect stay as they are."""
 
 
 class Cuts:
-    """All that was asked of a network's pairs so far.
+    """All constraints on a network's pairs so far.
 
-    Their rows learn to read a pair's difference alone, not how large it is, which costs nothing.
+    The rows read only the differences of pairs, not their sizes, which loses nothing.
 
     Args:
-        automaton: with the network's channels.
-        kept: (C, F) as from `learning.prune`, which weights may change.
+        automaton: an automaton with the network's channels.
+        kept: (C, F) from `learning.prune`: 1 for weights that may change, otherwise 0.
     """
 
     def __init__(self, automaton: Automaton, kept: Tensor) -> None:
@@ -44,13 +44,13 @@ class Cuts:
         self._demands: defaultdict[IntEnum, list[Demand]] = defaultdict(list)
 
     def add(self, demands: Iterable[Demand]) -> None:
-        """Ask for more."""
+        """Add constraints."""
         for demand in demands:
             self._demands[demand.signal].append(demand)
 
     @torch.no_grad()
     def meet(self, model: NCA) -> None:
-        """Change the weights until they meet the demands, as far as they can."""
+        """Change the weights until they satisfy the constraints, as far as possible."""
         (weight,), (bias,) = model.weights, model.biases
         rows = torch.cat([weight.flatten(1), bias[:, None]], dim=1).double()
         lengths = (self._read_of**2).sum(dim=1)
@@ -65,7 +65,8 @@ class Cuts:
         bias.copy_(rows[:, -1])
 
     def _side_by_side(self, demands: list[Demand], kept: Tensor) -> tuple[Tensor, Tensor]:
-        """(D, V) what each demand reads with the values that are left of both rows, and (D,) what that may sum to."""
+        """Return what each constraint reads with the remaining values of both rows, (D, V), and the bounds of its sums,
+        (D,)."""
         read = torch.from_numpy(np.stack([demand.read for demand in demands])) @ self._read_of.T
         factors = torch.tensor([demand.factors for demand in demands], dtype=torch.float64)
         most = torch.tensor([demand.most for demand in demands], dtype=torch.float64)
@@ -73,7 +74,7 @@ class Cuts:
 
 
 def _differences(automaton: Automaton, n_inputs: int) -> Tensor:
-    """(V, F) the inputs themselves, but of each pair, at each tap, the difference."""
+    """Return the (V, F) matrix that maps inputs to themselves, but the pairs at each tap to their differences."""
     n_taps, n_pairs = len(TAPS), len(automaton.paired)
     first = n_taps * (len(automaton.kinds) + 1) + torch.arange(n_pairs).repeat_interleave(n_taps) * 2 * n_taps
     low = first + torch.arange(n_taps).repeat(n_pairs)
@@ -85,7 +86,7 @@ def _differences(automaton: Automaton, n_inputs: int) -> Tensor:
 
 
 def _minimise(read: Tensor, most: Tensor, values: Tensor) -> Tensor:
-    """Newton's method from (V,) values, with steps that are halved until the loss falls."""
+    """Minimise by Newton's method from (V,) values, with steps that are halved until the loss falls."""
     loss, slope, curvature = _quadratic(read, most, values)
     for _ in range(MOST_STEPS):
         if not loss:
@@ -101,7 +102,7 @@ def _minimise(read: Tensor, most: Tensor, values: Tensor) -> Tensor:
 
 
 def _quadratic(read: Tensor, most: Tensor, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Half the sum of squares of what sums are too large by, with its first and second derivatives."""
+    """Return half the sum of the squared violations, with its first and second derivatives."""
     missed = read @ values - most
     read, missed = read[missed > 0], missed[missed > 0]
     return missed @ missed / 2, read.T @ missed, read.T @ read

@@ -1,31 +1,33 @@
-"""An automaton of the canonical longest shortest path, 38 booleans a tile, of which one is seen by all.
+"""An automaton of the canonical longest shortest path: 38 booleans a tile, one of them pooled over the map.
 
 The free tiles launch waves one after another, row by row, as in `learned.handwritten.diameter`. But nothing is counted:
 a wave A races a replay B of the longest wave so far, and the one that moves longer has gone further.
 
-- **Race.** A starts at TOKEN, B at END, the tile whose wave was the longest. A wave is NEW at a tile, then MID, and
-  then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations, B at odd ones, A at
-  even ones, always B before A. MOVES, the pooled signal, tells each iteration's movement to all, and BEFORE what it
-  told an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance from their
-  origins: BETTER if only A moves, GROW if only B does, OVER if neither.
+- **Race.** A starts at TOKEN; B starts at END, the origin of the longest wave so far. A wave is NEW at a tile, then
+MID,
+  and then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations: B at odd ones, A at
+  even ones, always B before A. MOVES, the pooled signal, is on where a wave moved in this iteration, and BEFORE holds
+  the value of an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance from
+  their origins: BETTER if only A moves, GROW if only B does, OVER if neither.
 - **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the
-  path of the best wave so far and the flood that it follows, a FLOOD spreads from FAR, and END moves (MARK) to TOKEN.
+  path of the best wave so far and the flood that it follows. A FLOOD then spreads from FAR, and END moves (MARK) to
+  TOKEN.
 - **Path.** NEAR, ENTER and PATH lead from END against the flood, as in `shortest_path`.
-- **Skipping.** With e the eccentricity of A's origin and b the largest so far, no tile at most b - e away from the
-  origin has one above b. TOKEN grows once for each distance at which only B moves, so just over those tiles, and what
-  it has been on is SKIPped: most tiles never launch.
-- **Order.** A single walker goes from the first tile to the last. SCOUT passes walls and what is skipped, to the right;
-  after the last column it is TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT. When the
-  race is OVER it LAUNCHes, which MOVES tells as if it were B's move. The iteration after, TOKEN is there; all know
-  that they are CALLED, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
+- **Skipping.** Let e be the eccentricity of A's origin and b the largest so far. No tile within b - e of the origin has
+  an eccentricity above b. TOKEN grows once for each distance at which only B moves, so it covers just those tiles.
+  Where it has been is SKIPped: most tiles never launch.
+- **Order.** A single walker goes from the first tile to the last. SCOUT passes walls and skipped tiles, to the right.
+  After the last column it is TURN, goes BACK, and DROPs to the next row. On any other tile it has to WAIT. When the
+  race is OVER it LAUNCHes, which MOVES shows as if it were B's move. One iteration later TOKEN is there, CALLED is on
+  everywhere, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
 
-Only a wave that outlasts all before replaces them, so of tiles that tie the first is END, as it must be. A wave takes
-2 max(e, b) + 6 iterations, about. RESET, before each wave, wipes what is WET, and TOKEN.
+Only a wave that outlasts all before replaces them, so among tiles that tie the first is END, as it must be. A wave
+takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes WET and TOKEN.
 
 What can occur (`_worlds`): TICK is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of
-BETTER, GROW and OVER is on; at odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
-ended does not move again, so after BETTER MOVES is off, and nothing moves while OVER, RESET or CALLED are on but a B
-that starts. This, and that the path is right, is argued here and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
+BETTER, GROW and OVER is on. At odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
+ended does not move again, so after BETTER MOVES is off. While OVER, RESET or CALLED are on, nothing moves but a B that
+starts. All this, and that the path is right, is argued here and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
 tiles.
 """
 
@@ -45,7 +47,7 @@ from .automaton import Automaton, Bits, Component, Rule, View, World
 
 
 class Signal(IntEnum):
-    """What a tile knows; see the module's text."""
+    """Signals of a tile; the module's text says what each means."""
 
     PATH = 0
     A_NEW = 1
@@ -104,12 +106,12 @@ def _around(see: View, signal: Signal) -> Bits:
 
 
 def _inside(see: View, tap: str) -> Bits:
-    """Whether that tile is on the map."""
+    """Return whether that tile is on the map."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.WALL, tap)
 
 
 def _arrives(start: tuple[Signal, ...], mid: Signal, wet: Signal, see: View) -> Bits:
-    """A wave, where all signals of its start are on, or from a neighbour."""
+    """Return where a wave arrives: where all signals of its start are on, or from a neighbour."""
     starts = reduce(lambda all_on, signal: all_on & see(signal), start[1:], see(start[0]))
     return (starts | _around(see, mid)) & ~see(wet) & see.tile(Tile.EMPTY)
 
@@ -133,7 +135,7 @@ def _on_path(see: View, tap: str = "C") -> Bits:
 
 
 def _enter(place: int, see: View) -> Bits:
-    """From the tile before, if that points here."""
+    """Return where the path enters from the tile before, which must point here."""
     before = OPPOSITE[DIRECTIONS[place]]
     points = reduce(lambda kept, rival: kept & ~see(rival, before), NEAR[:place], see(NEAR[place], before))
     return _on_path(see, before) & points & ~see(S.BETTER)
@@ -149,12 +151,12 @@ def _passable(see: View, tap: str = "C") -> Bits:
 
 
 def _passes(see: View, tap: str = "C") -> Bits:
-    """Whether the walker goes on from that tile."""
+    """Return whether the walker moves on from that tile."""
     return ((see(S.SCOUT, tap) | see(S.DROP, tap)) & _passable(see, tap)) | see(S.LEAVE, tap)
 
 
 def _drop(see: View) -> Bits:
-    """In the first column, from the row above, or at the beginning in the first row."""
+    """Return where the walker enters the first column: from the row above, or at the beginning in the first row."""
     seeded = ~_inside(see, "U") & ~see(S.BOOT)
     return (see(S.BACK, "U") | see(S.TURN, "U") | seeded) & ~_inside(see, "L")
 
@@ -197,7 +199,7 @@ Some = set[Signal]
 
 
 def _worlds() -> Iterator[World]:
-    """What is on everywhere, and then what can be on at single tiles."""
+    """Yield the signals that are on everywhere, and the possible signals of single tiles."""
     yield _world(set())
     for seen in _subsets((S.BEFORE, S.MOVES)):
         yield _world({S.BOOT} | seen)
@@ -234,7 +236,7 @@ def _subsets(signals: tuple[Signal, ...]) -> Iterator[Some]:
 
 
 def _wave_a(on: Some) -> Iterator[Some]:
-    """A is NEW at even iterations, and MID when MOVES tells of it; a FAR tile has just been wet."""
+    """Yield the states of wave A: NEW at even iterations, MID when MOVES is about it; a FAR tile has just been wet."""
     yield from (set(), {S.A_WET})
     if {S.TICK, S.MOVES} <= on:
         yield from ({S.A_MID, S.A_WET}, {S.A_MID, S.A_WET, S.FAR_NEXT})
@@ -245,7 +247,7 @@ def _wave_a(on: Some) -> Iterator[Some]:
 
 
 def _wave_b(on: Some) -> Iterator[Some]:
-    """B is NEW at odd iterations, not at that of a LAUNCH, and MID when MOVES tells of it."""
+    """Yield the states of wave B: NEW at odd iterations except at a LAUNCH, MID when MOVES is about it."""
     yield from (set(), {S.B_WET})
     if S.MOVES in on and not on & {S.TICK, S.OVER}:
         yield {S.B_MID, S.B_WET}
@@ -254,9 +256,10 @@ def _wave_b(on: Some) -> Iterator[Some]:
 
 
 def _return(on: Some) -> Iterator[Some]:
-    """Nothing is nearer, and nothing enters, where the flood has not been; what is entered is nearer than what was.
+    """Yield the states of the flood and the path.
 
-    A MARK comes when all of this has been wiped, but a flood can have begun at the tile itself, if it is alone.
+    Where the flood has not been, nothing is nearer and nothing enters; the path enters only tiles nearer than the last.
+    A MARK comes when all of this has been wiped. But a flood can have begun at the tile itself, if it is alone.
     """
     yield from (set(), {S.END})
     if S.TICK in on:
@@ -269,7 +272,8 @@ def _return(on: Some) -> Iterator[Some]:
 
 
 def _walker(on: Some) -> Iterator[Some]:
-    """There is one walker, and it launches from where it waits, just after OVER, on a tile that was not visited."""
+    """Yield the states of the one walker, which launches from where it waits, just after OVER, on a tile not yet
+    visited."""
     for visited in _subsets(VISITED):
         yield from (visited, *(visited | {signal} for signal in WALKER if signal != S.LAUNCH))
     if S.RESET in on:
@@ -286,4 +290,4 @@ DIAMETER = Automaton(
     pooled=S.MOVES,
     everywhere=EVERYWHERE,
 )
-"""In the end nothing but TICK, OVER and RESET changes, every other iteration."""
+"""The automaton of the diameter; in the end only TICK, OVER and RESET change, every other iteration."""

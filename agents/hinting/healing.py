@@ -1,30 +1,29 @@
-"""An automaton of the canonical shortest path that begins again when the maze changes, 21 booleans a tile.
+"""An automaton of the canonical shortest path that restarts when the maze changes: 21 booleans a tile.
 
-It floods and returns as `shortest_path` does. But a flood that has come to rest cannot know what a new gap is worth,
-nor what another target is. So it checks itself: what the flood leaves can be verified by each tile, and whoever finds a
-contradiction gives an alarm, on which everything is wiped, everywhere at once, and the flood starts anew. (Local
-checking and global reset: Awerbuch, Patt-Shamir and Varghese, *Self-stabilization by local checking and correction*,
-1991.)
+It floods and returns as `shortest_path` does. But a flood at rest cannot use a new gap or another target. So it checks
+itself: each tile can verify what the flood leaves. A tile that finds a contradiction raises an alarm, which wipes
+everything everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch, Patt-Shamir and
+Varghese, *Self-stabilization by local checking and correction*, 1991.)
 
 - **Flood and path.** FLOOD spreads from the target, the ROOT, over free tiles. A neighbour that it reaches before the
   tile is NEAR, and stays so. The path is ON at the source and where it ENTERs, which it does by the first move to a
   nearer tile. PATH shows it an iteration later, where the flood is.
-- **Checks.** No two neighbours are equally far, for mazes are bipartite. So of two that the flood has reached one is
-  NEAR the other: MANY where that is said of a tile that the flood is not on, or by both, FEW where by neither; of a
-  tile and the one below it (V) or to the right (H). ORPHAN where the flood is, nothing is nearer, and no ROOT was. A
-  closed wall or another target is a contradiction of this kind, or makes no difference. A new gap is none, so what
-  WAS_WALL and is no more has OPENED.
-- **Reset.** Any of these gives the ALARM at a tile, and that a RESET at all tiles, which wipes all but WAS_WALL. Then,
-  six iterations after the maze changed at the latest, all goes as from a fresh start. Only a source moves without: the
-  path starts from there anyhow.
+- **Checks.** Mazes are bipartite, so no two neighbours are equally far. Of two flooded neighbours, exactly one is NEAR
+  the other. MANY: both are, or one that the flood has not reached is. FEW: neither is. Both are checked for a tile and
+  the one below it (V) or to the right (H). ORPHAN: a flooded tile that is no ROOT has nothing nearer. A closed wall or
+  another target leads to such a contradiction, or makes no difference. A new gap does not, so a free tile that WAS_WALL
+  has OPENED.
+- **Reset.** Each of these raises the ALARM at a tile, and that a RESET at all tiles, which wipes all but WAS_WALL. At
+  most six iterations after the maze changed, everything proceeds as from a fresh start. Only a moved source needs no
+  reset: the path starts from there anyway.
 
-What can occur is simple, since mazes may change at any time (`_world`): on any kind of tile anything but what nothing
-leads to, NEAR without FLOOD and two checks that exclude each other. On mazes that stay as they are nothing is ever
-found. Not every wrong state is: a corruption might turn all arrows of a loop, say.
+What can occur is simple, since mazes may change at any time (`_world`): on any kind of tile, anything except NEAR
+without FLOOD, and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not every
+wrong state is found: a corruption might turn all arrows of a loop, for example.
 
-All of this is argued here and tested. From a fresh start the path is right and nothing is found on all 287,852 mazes of
-up to 3 x 4 or 4 x 3 tiles. On 2 x 3 tiles it is right after any maze has become any other at any iteration, and on
-1 x 3 after any sequence of mazes, however fast they follow each other.
+All of this is argued here and tested. From a fresh start the path is right and no check fails on all 287,852 mazes of
+up to 3 x 4 or 4 x 3 tiles. On 2 x 3 tiles it is right after any maze has become any other at any iteration, and on 1 x
+3 tiles after any sequence of mazes, however fast they follow each other.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from .automaton import Automaton, Bits, Component, Rule, View, World
 
 
 class Signal(IntEnum):
-    """What a tile knows; see the module's text."""
+    """Signals of a tile; the module's text says what each means."""
 
     PATH = 0
     FLOOD = 1
@@ -88,14 +87,14 @@ def _on_path(see: View, tap: str = "C") -> Bits:
 
 
 def _enter(place: int, see: View) -> Bits:
-    """From the tile before, if that points here."""
+    """Return where the path enters from the tile before, which must point here."""
     before = OPPOSITE[DIRECTIONS[place]]
     points = reduce(lambda kept, rival: kept & ~see(rival, before), NEAR[:place], see(NEAR[place], before))
     return _on_path(see, before) & points
 
 
 def _many(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
-    """Whether a tile and that at a tap are more often said to be nearer than is possible."""
+    """Return whether a tile and the one at a tap are called nearer more often than is possible."""
     both = see(near) & see(is_near, tap)
     return both | ((see(near) | see(is_near, tap)) & ~(see(S.FLOOD) & see(S.FLOOD, tap)))
 
@@ -139,8 +138,11 @@ def _subsets(signals: tuple[Signal, ...]) -> tuple[frozenset[IntEnum], ...]:
 
 
 def _world(reset: frozenset[IntEnum]) -> World:
-    """Nothing is nearer where the flood has not been, and each two checks that exclude each other do. All else goes:
-    the path enters from several sides, say, while a source moves."""
+    """Return the world of a map.
+
+    Nothing is nearer where the flood has not been, and two checks that exclude each other are never both on. All else
+    is possible: the path enters from several sides, say, while a source moves.
+    """
     flooded = tuple(state | {S.FLOOD} for state in _subsets((*NEAR, S.ROOT)))
     checks = ((S.WAS_WALL, S.OPENED), (S.MANY_V, S.FEW_V), (S.MANY_H, S.FEW_H))
     alone = tuple(Component((signal,), _subsets((signal,))) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM))

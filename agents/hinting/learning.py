@@ -33,9 +33,9 @@ from .cuts import Cuts
 from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
 
 WHITENED = 80_000
-"""Patches of which the second moments are taken, about."""
+"""Approximate number of patches from which the second moments are estimated."""
 LOG_EVERY = 100
-"""Updates from one line of metrics to the next."""
+"""Number of updates between two lines of metrics."""
 Log = Callable[[Mapping[str, float]], None]
 
 
@@ -54,13 +54,13 @@ class Examples(NamedTuple):
 
     @classmethod
     def of(cls, automaton: Automaton, patches: Codes) -> Examples:
-        """Those of (P, 5) patches."""
+        """Make the examples of (P, 5) patches."""
         kinds, signals = (torch.from_numpy(read(automaton, patches)).float().mT for read in (kinds_of, signals_of))
         return cls(kinds.contiguous(), signals.contiguous(), torch.from_numpy(labels(automaton, patches)).float())
 
     @classmethod
     def join(cls, parts: Sequence[Examples]) -> Examples:
-        """All of them."""
+        """Join examples into one."""
         return cls(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
 
 
@@ -69,7 +69,7 @@ class Pool:
 
     Args:
         examples: all of them.
-        evenly: draw them so that each signal comes on as often as any other, else each with the same probability.
+        evenly: draw them so that all signals are switched on equally often; otherwise all are equally probable.
     """
 
     def __init__(self, examples: Examples, evenly: bool = False) -> None:
@@ -80,7 +80,7 @@ class Pool:
             self._edges = (on / on.sum(dim=0).clamp(min=1)).sum(dim=1).cumsum(dim=0)
 
     def draw(self, n: int, generator: torch.Generator) -> Examples:
-        """Any `n` of them."""
+        """Draw `n` examples."""
         n_examples = len(self._examples.labels)
         if self._edges is None:
             places = torch.randint(n_examples, (n,), generator=generator)
@@ -90,21 +90,21 @@ class Pool:
         return Examples(*(tensor[places] for tensor in self._examples))
 
     def sample(self, n: int, generator: torch.Generator) -> Examples:
-        """About `n` that stand for all."""
+        """Return about `n` examples that represent all of them."""
         if self._edges is not None:
             return self.draw(n, generator)
         return Examples(*(tensor[:: 1 + len(tensor) // n] for tensor in self._examples))
 
 
 def learn(config: HintConfig, log: Log) -> NCA:
-    """A network that does in each iteration what the automaton does.
+    """Learn a network that does in each iteration what the automaton does.
 
-    Where the certificate fails, the automaton is asked what happens there, and learning goes on with that as well.
+    Where the certificate fails, the automaton gives the right answers, and learning continues with them as well.
 
     Args:
-        config: of the run.
-        log: is told `update`, `seconds`, `loss` (of the last batch) and `learning_rate` now and then; of each round of
-            `Cuts`, `update`, `seconds`, `round` and what the certificate says before it.
+        config: the options of the run.
+        log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals; and
+            before each round of `Cuts`, `update`, `seconds`, `round` and the certificate.
     """
     automaton = AUTOMATA[config.task, config.heals]
     model = NCA(
@@ -130,7 +130,7 @@ def learn(config: HintConfig, log: Log) -> NCA:
 
 
 def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log) -> None:
-    """Learn on where the certificate fails: with all weights, then with those alone that matter."""
+    """Learn from patches on which the certificate fails: with all weights, then only with those that matter."""
     automaton, wrong = AUTOMATA[config.task, config.heals], np.empty((0, len(TAPS)), np.int64)
 
     def ask() -> Examples:
@@ -154,16 +154,19 @@ def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: to
 
 
 def _after(config: HintConfig, n_rounds: int, log: Log) -> Log:
-    """A log of updates that come after others."""
+    """Return a log of updates that come after others."""
     n_before = config.n_updates + n_rounds * config.n_updates_again
     return lambda line: log({**line, "update": n_before + line["update"]})
 
 
 @torch.no_grad()
 def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
-    """Set a network's small weights to 0, and tell which are left, (C, F) zeros and ones; the biases, last, all are.
+    """Set a network's small weights to 0.
 
-    The two channels of a pair are left together, as what reads and as what is read.
+    The two channels of a pair keep the same weights, both as outputs and as inputs.
+
+    Returns:
+        (C, F) float32: 1 for weights that remain, otherwise 0. The last column, the biases, is all 1.
     """
     (weight,) = model.weights
     large, n_kinds, n_pairs = weight.abs() >= least, len(automaton.kinds), len(automaton.paired)
@@ -177,7 +180,7 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
 
 
 def patches_to_learn(config: HintConfig) -> Codes:
-    """(P, 5) the patches of a run, each once: those that are seen, and those put together from their tiles."""
+    """Return the patches of a run, (P, 5) int64, each once: those seen, and those put together from their tiles."""
     automaton, rng = AUTOMATA[config.task, config.heals], draws(config.seed, "levels")
     seen = patches_seen(automaton, levels_to_watch(rng, config))
     return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
@@ -194,12 +197,12 @@ def fit(
     """Change the weights of a network with the automaton's channels until it agrees with the examples.
 
     Args:
-        model: of any weights.
-        pools: each batch has as many examples of each.
-        config: of the run.
-        generator: draws the examples, and how large signals are.
-        log: is told `update`, `loss` and `learning_rate`.
-        kept: as from `prune`, which weights may change; by default all.
+        model: a network with any weights.
+        pools: the examples; each batch has equally many of each pool.
+        config: the options of the run.
+        generator: draws the examples, and the sizes of signals.
+        log: receives `update`, `loss` and `learning_rate`.
+        kept: (C, F) from `prune`: 1 for weights that may change; by default all may.
     """
     automaton = AUTOMATA[config.task, config.heals]
     (weight,), (bias,) = model.weights, model.biases
@@ -233,7 +236,7 @@ def fit(
 
 
 def _schedule(config: HintConfig) -> Iterator[tuple[float, float]]:
-    """Of each update the learning rate, and the part of the jitter that is left: none in the last fifth."""
+    """Yield for each update the learning rate, and the fraction of the jitter that is left: none in the last fifth."""
     for update in range(config.n_updates):
         progress = update / config.n_updates
         rate = config.learning_rate * (1 + math.cos(math.pi * progress)) / 2
@@ -248,12 +251,12 @@ def inputs(
     generator: torch.Generator,
     extremes: bool = False,
 ) -> Tensor:
-    """(P, F) what a network could read there: kinds and channels at 5 taps, and a 1 for the bias.
+    """Return possible inputs of a network, (P, F): kinds and channels at 5 taps, and a 1 for the bias.
 
     Where a signal is on, its second channel is anything from 0 to `largest`, and the first larger by 1 +- jitter; the
-    path is anything from 1/2 to 3/2. Where it is off, they are 0. What is pooled is 1 +- jitter, and the maximum over
-    all channels anything that it can be. With `extremes`, second channels are 0 in a quarter of all cases, and
-    `largest` in another.
+    path is anything from 1/2 to 3/2. Where it is off, they are 0. The pooled channel is 1 +- jitter, and the maximum
+    over all channels anything that it can be. With `extremes`, second channels are 0 in a quarter of all cases, and
+    `largest` in another quarter.
     """
     n_pairs = len(automaton.paired)
     path, signals = examples.signals[:, :1], examples.signals[:, 1 : 1 + n_pairs]
@@ -271,11 +274,16 @@ def inputs(
 
 
 def losses(automaton: Automaton, sums: Tensor, labels: Tensor, margin: float, largest: float) -> Tensor:
-    """(P,) how wrong (P, C) sums are, of which the ReLU makes the channels, for (P, S) signals.
+    """Return the losses (P,) of (P, C) sums before the ReLU, for (P, S) signals.
 
-    Squares of: what a channel that must be silent is above -margin; what the path, or what is pooled, is off 1; what a
-    pair's difference is off 1, and its second channel below the margin or closer than that to `largest`. The channel
-    that becomes the maximum over all channels has to be silent itself.
+    A loss adds these squared errors:
+
+    - how far a channel that must be 0 is above -margin;
+    - how far the path, or the pooled channel, is off 1;
+    - how far a pair's difference is off 1;
+    - how far a pair's second channel is below the margin, or above `largest` - margin.
+
+    The channel that becomes the maximum over all channels must itself be 0.
     """
     n_pairs = len(automaton.paired)
     low, high, on = sums[:, 1 : 1 + 2 * n_pairs : 2], sums[:, 2 : 2 + 2 * n_pairs : 2], labels[:, 1 : 1 + n_pairs]
@@ -288,15 +296,12 @@ def losses(automaton: Automaton, sums: Tensor, labels: Tensor, margin: float, la
 
 
 def _single(sums: Tensor, on: Tensor, margin: float) -> Tensor:
-    """The same of a signal that is one channel."""
+    """Return the losses of a signal that is one channel."""
     return on * (sums - 1) ** 2 + (1 - on) * (sums + margin).relu() ** 2
 
 
 def _whitening(pools: Sequence[Tensor], ridge: float) -> tuple[Tensor, Tensor]:
-    """The symmetric matrix that makes the second moments of (P, F) inputs alike in all directions, and its inverse.
-
-    Pools of them count the same.
-    """
+    """Return the symmetric matrix that whitens (P, F) inputs, and its inverse; all pools have the same weight."""
     moments = torch.stack([(read.double().T @ read.double()) / len(read) for read in pools]).mean(dim=0)
     values, directions = torch.linalg.eigh(moments)
     scales = (values.clamp(min=0) + ridge).sqrt()

@@ -1,7 +1,7 @@
 """Patches: a tile with its four neighbours, which is all that one iteration reads.
 
-There are few different ones, so each is kept once: what decides is the rare ones, which a sample of mazes, in
-proportion to how often they occur, all but leaves out.
+There are few different ones, so each is kept once. The rare ones decide, and a sample in proportion to their frequency
+would leave most of them out.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from .automaton import Automaton, Bits, Signals
 from .config import HintConfig
 
 Codes: TypeAlias = NDArray[np.int64]
-"""Tiles, each a number: 0 beyond the edge, else its kind plus 1 in three bits, then one bit a signal. A patch is five
-of them in the order of `TAPS`."""
+"""Tiles as numbers: 0 beyond the edge, otherwise the kind plus 1 in three bits, then one bit for each signal.
+
+A patch is five of them, in the order of `TAPS`.
+"""
 
 TAPS = ("U", "L", "C", "R", "D")
-"""The order in which a kernel without corners has its weights: row by row."""
+"""Order in which a kernel without corners has its weights: row by row."""
 CENTRE = TAPS.index("C")
 KIND_BITS = 3
 MIXED = 0x9E3779B97F4A7C15
 """An odd number without a pattern."""
 WATCHED_EVERY = 32
-"""Iterations after which patches found are merged."""
+"""Number of iterations after which the patches found are merged."""
 N_CHANGES = 2
-"""Of the maze, while an automaton is watched that heals."""
+"""Number of times that the maze changes while an automaton that heals is watched."""
 
 
 def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
-    """(N, H, W) codes of tiles with their signals."""
+    """Return the codes of (N, H, W) tiles with their signals, (N, H, W) int64."""
     codes = tiles.astype(np.int64) + 1
     for signal in automaton.signals:
         codes |= signals[:, signal].astype(np.int64) << (KIND_BITS + signal)
@@ -48,53 +50,53 @@ def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
 
 
 def patches_of(codes: Codes) -> Codes:
-    """(N, H, W, 5) the patches around (N, H, W) tiles."""
+    """Return the patches around (N, H, W) tiles, (N, H, W, 5) int64."""
     padded = np.pad(codes, [(0, 0), (1, 1), (1, 1)])
     (height, width), ways = codes.shape[1:], [offsets(tap)[0] for tap in TAPS]
     return np.stack([padded[:, 1 + d : 1 + d + height, 1 + r : 1 + r + width] for d, r in ways], axis=-1)
 
 
 def mask_of(signals: Iterable[IntEnum]) -> int:
-    """The bits of some signals in a tile's code."""
+    """Return the bits of some signals in a tile's code."""
     return sum(1 << (KIND_BITS + signal) for signal in signals)
 
 
 def kinds_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
-    """(..., T) one-hot kinds of (...) tiles, all false beyond the edge."""
+    """Return the one-hot kinds of (...) tiles, (..., T) bool, all false beyond the edge."""
     return (tiles & ((1 << KIND_BITS) - 1))[..., None] == 1 + np.array(automaton.kinds)
 
 
 def signals_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
-    """(..., S) signals of (...) tiles."""
+    """Return the signals of (...) tiles, (..., S) bool."""
     return (tiles[..., None] >> (KIND_BITS + np.arange(len(automaton.signals)))) & 1 == 1
 
 
 class PatchView:
-    """What the centres of (P, 5) patches see, (P,) each."""
+    """The surroundings of the centres of (P, 5) patches, in arrays of shape (P,)."""
 
     def __init__(self, patches: Codes) -> None:
         self._patches = patches
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Whether a signal is on there."""
+        """Return whether a signal is on at the centre or a neighbour, (P,) bool."""
         return self._patches[:, TAPS.index(tap)] & mask_of([signal]) != 0
 
     def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        """Whether the tile there is of a kind."""
+        """Return whether the centre or a neighbour is of a kind, (P,) bool."""
         return self._patches[:, TAPS.index(tap)] & ((1 << KIND_BITS) - 1) == kind + 1
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
-    """(P, S) what the rules make of the centres of (P, 5) patches."""
+    """Return the next signals of the centres of (P, 5) patches by the rules, (P, S) bool."""
     view = PatchView(patches)
     return np.stack([automaton.rules[signal](view) for signal in automaton.signals], axis=1)
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
-    """(P, 5) each of some (..., 5) patches once, in an order that depends on nothing else.
+    """Return each of some (..., 5) patches once, (P, 5) int64, in an order that depends on nothing else.
 
-    They are told apart by numbers of 64 bits. Where a patch has more, two of a million are taken for the same with a
-    probability of 1e-7, so that one is missed.
+    Patches are compared by numbers of 64 bits. Longer patches are hashed: among a million, two coincide with a
+    probability of 1e-7, and one of them is then lost.
     """
     bits = KIND_BITS + len(automaton.signals)
     factor = 1 << bits if bits * len(TAPS) <= 64 else MIXED
@@ -105,9 +107,9 @@ def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
 
 
 def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
-    """(P, 5) all patches that occur while the automaton runs on batches of (N, H, W) levels, each once.
+    """Return all patches that occur while the automaton runs on batches of (N, H, W) levels, (P, 5) int64, each once.
 
-    If it heals, each level becomes the one before it in its batch, twice, under the states to which it had come.
+    If the automaton heals, each level turns into the one before it in its batch, twice, while its state stays.
     """
     found: list[Codes] = []
     for tiles in levels:
@@ -123,7 +125,7 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
 
 
 def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
-    """(N, H, W) codes at every iteration."""
+    """Yield the codes at every iteration, (N, H, W) int64."""
     last = None
     for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
         for signals in automaton.trace(tiles, last):
@@ -133,7 +135,7 @@ def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
 
 
 def levels_to_watch(rng: np.random.Generator, config: HintConfig) -> Iterator[Tiles]:
-    """The levels of a run in batches of one shape, with and without a wall around."""
+    """Yield the levels of a run in batches of one shape, (N, H, W) uint8, with and without a border."""
     endpoints = find_task(config.task).has_endpoints
     for size in config.sizes:
         batches = [
@@ -147,11 +149,11 @@ def levels_to_watch(rng: np.random.Generator, config: HintConfig) -> Iterator[Ti
 
 
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
-    """(P, 5) patches put together from what was seen anywhere in some (..., 5) patches: at most `n`, each once.
+    """Put together patches from the tiles of some (..., 5) patches: (P, 5) int64 with P at most `n`, each once.
 
-    Their tiles were seen in the same world, or for automata whose tiles have several components, the states of these
-    were, each with its own kind of tile. About half of them have no signal on. The rules say what happens there,
-    possible or not.
+    The tiles of a patch were seen in the same world. For automata whose tiles have several components, the states of
+    the components are recombined too, for each kind of tile. About half of the tiles have no signal on. The rules
+    determine what happens there, whether it can occur or not.
     """
     tiles, bits = np.unique(patches), mask_of(automaton.everywhere)
     worlds = np.unique(tiles[tiles > 0] & bits)
@@ -163,7 +165,7 @@ def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n:
 
 
 def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Codes, n: int) -> Codes:
-    """(n, 5) patches of (S,) tiles, 0 among them, that were seen in one world."""
+    """Return (n, 5) patches of (S,) tiles, 0 among them, that were seen in one world."""
     wet = tiles & mask_of(set(automaton.signals) - set(automaton.everywhere)) != 0
 
     def draw(inside: bool) -> Codes:
@@ -175,7 +177,8 @@ def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Code
 
 
 def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:
-    """The (n,) tiles drawn from (S,) tiles, with their components drawn anew, each by itself, where there are some."""
+    """Return the (n,) drawn tiles with each of their components drawn again, independently, from those of (S,)
+    tiles."""
     crossed = drawn.copy()
     for kind, components in automaton.worlds[0].items():
         masks = [mask_of(set(component.signals) - set(automaton.everywhere)) for component in components]
@@ -190,7 +193,7 @@ def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: 
 
 
 def _evenly(automaton: Automaton, states: Codes) -> NDArray[np.float64]:
-    """(N,) how likely states are if each of the signals that are on in some is, one after another, as likely."""
+    """Return probabilities of (N,) states that make each signal that is on in some of them equally likely."""
     on = signals_of(automaton, states)
     n_states = on.sum(axis=0)
     odds: NDArray[np.float64] = (on / np.maximum(n_states, 1)).sum(axis=1)

@@ -1,15 +1,15 @@
-"""The automaton of the canonical shortest path, nine booleans a tile.
+"""The automaton of the canonical shortest path: nine booleans a tile.
 
-It is that of `handcoded.canonical`, iteration by iteration, without its ages: a tile remembers which neighbours the
-flood had reached before it.
+It does the same as that of `handcoded.canonical`, iteration by iteration, without ages: a tile stores which neighbours
+the flood had reached before it.
 
 - **Flood.** It spreads from the target over free tiles. A neighbour that it reaches before the tile is nearer, and
   stays so.
 - **Path.** It is at the source and wherever it has entered. It goes on to the first neighbour that is nearer, in the
   order up, left, down, right, and is shown where the flood is.
 
-That it finds the canonical path, and that a tile holds nothing but `_states`, is argued here and tested on all mazes of
-up to 3 x 5 or 5 x 3 tiles (3,774,892), where all 75 states of a tile do occur.
+All this, and that a tile holds nothing but `_states`, is argued here and tested on all mazes of up to 3 x 5 or 5 x 3
+tiles (3,774,892), where all 75 states of a tile do occur.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .automaton import Automaton, Bits, Component, View
 
 
 class Signal(IntEnum):
-    """What a tile knows.
+    """Signals of a tile.
 
     `FLOOD` has reached it from the target; the neighbour `NEAR_*` had been reached before, so it is nearer; the path
     comes in by the move `ENTER_*`.
@@ -46,7 +46,7 @@ class Signal(IntEnum):
 
 
 NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
-"""If none of these neighbours is nearer, the one to the right is."""
+"""Signals of nearer neighbours; if none is on, the neighbour to the right is the nearer one."""
 ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
 
 
@@ -64,7 +64,7 @@ def _on_path(see: View, tap: str = "C") -> Bits:
 
 
 def _enter(place: int, see: View) -> Bits:
-    """From the tile before, if that points here."""
+    """Return where the path enters from the tile before, which must point here."""
     before = OPPOSITE[DIRECTIONS[place]]
     rivals = [see(near, before) for near in NEAR[:place]]
     right = see(Signal.FLOOD, before) & ~see.tile(Tile.TARGET, before)
@@ -73,9 +73,9 @@ def _enter(place: int, see: View) -> Bits:
 
 
 def _states(kind: Tile) -> Iterator[frozenset[Signal]]:
-    """What a free tile of this kind can know.
+    """Yield the possible states of a free tile of this kind.
 
-    Nothing is known where the flood has not been. The path enters from one side at most, which is not nearer, and is
+    No signal is on where the flood has not been. The path enters from one side at most, which is not nearer, and is
     shown only at the source and where it has entered. It never enters the source, and no neighbour of the target is
     nearer than the target.
     """
@@ -94,7 +94,7 @@ def _states(kind: Tile) -> Iterator[frozenset[Signal]]:
 
 
 def _can_enter(near: tuple[bool, ...], entered: Signal) -> bool:
-    """Whether the neighbour that the path came from can be one that is not nearer: by the move up, that below."""
+    """Return whether the neighbour from which the path came can be not nearer: for the move up, the tile below."""
     came_from = {Signal.ENTER_U: 2, Signal.ENTER_L: None, Signal.ENTER_D: 0, Signal.ENTER_R: 1}[entered]
     return any(near) if came_from is None else not near[came_from]
 
@@ -120,4 +120,4 @@ SHORTEST_PATH = Automaton(
         },
     ),
 )
-"""Nothing that a tile knows is ever forgotten, so it comes to rest."""
+"""The automaton of the shortest path; it never switches a signal off that it holds, so it comes to rest."""
