@@ -16,7 +16,8 @@ from .registry import PolicyInfo, find_policy, list_policies, load
 if TYPE_CHECKING:
     from .environments import make_env
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
-    from .policy import Policy, rollout, trace
+    from .policy import Policy
+    from .rollouts import rollout, trace
     from .training.run import train
 
 __all__ = [
@@ -37,8 +38,8 @@ __all__ = [
 _LAZY = {
     "make_env": ".environments",
     "Policy": ".policy",
-    "rollout": ".policy",
-    "trace": ".policy",
+    "rollout": ".rollouts",
+    "trace": ".rollouts",
     "DepthFirstNCA": ".handcoded",
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",

@@ -1,12 +1,11 @@
-"""What a policy is, and how it runs: the contract, rollouts, and Stable-Baselines3's `predict`.
+"""What a policy is: the contract, and Stable-Baselines3's `predict`.
 
 A policy maps a maze and a state to the next state. It keeps weights only: whoever runs it owns the state.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.names import unknown_name
 
 from .environments import environment_id, make_env
@@ -271,50 +269,6 @@ def _restarted_counters(
             raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
     counters[starts] = 0
     return counters
-
-
-def trace(
-    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0
-) -> Iterator[Tensor]:
-    """Every state of a rollout, one at a time: the first as given, then one after each iteration.
-
-    Arguments and errors are those of `rollout`; `torch.stack(list(trace(...)))` is (n_steps + 1, B, C, H, W).
-    """
-    if n_steps < 0:
-        raise ValueError(f"n_steps must be at least 0, got {n_steps}")
-    if maze.ndim != 4:
-        raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
-    if state is None:
-        state = maze.new_zeros(maze.shape[0], policy.n_channels, *maze.shape[2:])
-    return _iterate(policy, maze, n_steps, state, start_step)
-
-
-def _iterate(policy: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:
-    yield state
-    for step in range(start_step, start_step + n_steps):
-        state = policy(maze, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
-        yield state
-
-
-def rollout(policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0) -> Tensor:
-    """Iterate a policy under the environment's dynamics, which clip every state to +-2**24; differentiable.
-
-    Equal, bit for bit, to stepping the environments one by one with the policy's actions.
-
-    Args:
-        policy: what to iterate.
-        maze: (B, T, H, W) floats, the one-hot tiles, which stay as they are.
-        n_steps: iterations, at least 0.
-        state: (B, C, H, W), where to start; by default `policy.n_channels` channels of zeros.
-        start_step: iterations that `state` has already had.
-
-    Returns:
-        The last state, (B, C, H, W).
-
-    Raises:
-        ValueError: a negative `n_steps`, or as `Policy.forward`.
-    """
-    return deque(trace(policy, maze, n_steps, state, start_step=start_step), maxlen=1).pop()
 
 
 def common_task(policies: Mapping[str, Policy]) -> str:

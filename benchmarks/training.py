@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, mse_loss, relu
 
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path

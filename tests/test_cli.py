@@ -243,10 +243,10 @@ class TestSolve:
         assert re.search(r"up to \d+ iterations on 30 levels of 8 x 11 tiles: this takes long", capsys.readouterr().err)
 
     def test_a_failed_device(self, monkeypatch, capsys):
-        def fail(*_):
+        def fail(*_, **__):
             raise torch.OutOfMemoryError("no memory")
 
-        monkeypatch.setattr(solving, "run_policy", fail)
+        monkeypatch.setattr(solving, "run_until_solved", fail)
         assert main(["solve", *SMALL]) == 1
         assert capsys.readouterr().err == "maze-nca-gym: error: --batch 256 is too much for cpu: no memory\n"
         assert files() == []
@@ -297,10 +297,10 @@ class TestPicture:
             assert image.mode == "RGB"
 
     def test_interrupted_it_leaves_no_file(self, monkeypatch, capsys):
-        def interrupt(*_):
+        def interrupt(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(solving, "run_policy", interrupt)
+        monkeypatch.setattr(solving, "run_until_solved", interrupt)
         assert main(["solve", *SMALL]) == 130
         assert capsys.readouterr().err == "maze-nca-gym: interrupted\n"
         assert files() == []

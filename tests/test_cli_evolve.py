@@ -19,14 +19,13 @@ import torch
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 
-from maze_nca_gym.agents import load
+from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import is_reserved, reserved_hashes, test_levels
 from maze_nca_gym.agents.evolution import loop as evolution
 from maze_nca_gym.agents.evolution.figures import draw_curves
 from maze_nca_gym.agents.evolution.measure import Player, Regret
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.learned.sparse import SparseNCA, run_sparsely
-from maze_nca_gym.agents.policy import rollout
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import evolving, main
 from maze_nca_gym.cli.commands import parse

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from maze_nca_gym.levels import level_hashes
 
-from ..policy import Policy, trace
-from .rollouts import path_of
+from ..policy import Policy
+from ..rollouts import path_of, trace
 
 WINDOW = 64
 """Iterations that are looked at."""

@@ -16,9 +16,9 @@ from ..drawings import DRAWINGS
 from ..iterations import check_steps, checkpoints, default_steps
 from ..learned.sparse import run_sparsely
 from ..policy import Policy
+from ..rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
 from . import agreement
 from .intervals import Estimate, mean, proportion
-from .rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
 
 
 @dataclass(frozen=True)

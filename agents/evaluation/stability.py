@@ -19,11 +19,11 @@ from maze_nca_gym.tasks import Task
 from ..iterations import check_steps, checkpoints, default_steps
 from ..learned.sparse import run_sparsely
 from ..policy import Policy
+from ..rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit, wanted_of
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .intervals import Estimate, proportion
 from .metrics import Metrics, Point
-from .rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit, wanted_of
 
 LONGER = 10
 """Times the usual number of iterations."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.scoring import Scores
 
-from ..evaluation.rollouts import batches, encode, path_of, score_paths, visit, wanted_of
 from ..learned.sparse import run_sparsely
 from ..policy import Policy
+from ..rollouts import batches, encode, path_of, score_paths, visit, wanted_of
 
 EVERY = 64
 """Iterations between two moments at which a rollout may be found to rest, or be stopped."""

@@ -23,8 +23,8 @@ from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.storage import ARRAYS
 from maze_nca_gym.random_streams import draws
 
-from ..learned.fused import unroll
 from ..policy import PATH, Policy
+from ..rollouts import unroll
 from .config import TrainingConfig
 from .data import Batch, LevelStream, concatenate, is_held_out
 from .processes import Workers

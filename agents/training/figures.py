@@ -30,7 +30,8 @@ from maze_nca_gym.scoring import Scores, score
 from ..figure_style import BLUE, GREEN, GREY, STYLE, VERMILION
 from ..figure_style import INK as TEXT
 from ..iterations import default_steps
-from ..policy import PATH, Policy, trace
+from ..policy import PATH, Policy
+from ..rollouts import trace
 from .config import TrainingConfig
 from .data import solutions
 from .report import Line

@@ -16,8 +16,8 @@ from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.scoring import score
 
 from ..iterations import default_steps
-from ..learned.fused import unroll
 from ..policy import PATH, Policy
+from ..rollouts import unroll
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
 from .processes import Workers, asked_to_stop

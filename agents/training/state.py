@@ -15,8 +15,8 @@ from torch.optim import Optimizer
 
 from maze_nca_gym.files import reading
 
-from ..learned.fused.unrolling import Sharing
 from ..policy import Policy
+from ..rollouts.unrolling import Sharing
 from ..tensor_files import Layout, Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 from ..weights import check_n_layers, model_class, without_memory
 from .config import TrainingConfig

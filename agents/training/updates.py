@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from maze_nca_gym.random_streams import draws, torch_draws
 from maze_nca_gym.solvers import best_path
 
-from ..learned.fused import unroll
 from ..policy import PATH
+from ..rollouts import unroll
 from .data import Batch, LevelStream
 from .losses import guidance, guidance_losses, had_time, loss_steps, path_losses
 from .optimisers import SCHEDULES

@@ -24,13 +24,13 @@ from maze_nca_gym.agents.evaluation import (
     most_levels,
     test_levels,
 )
-from maze_nca_gym.agents.evaluation.rollouts import encode
 from maze_nca_gym.agents.evaluation.stability import effort
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.agents.iterations import check_steps
 from maze_nca_gym.agents.policy import common_task
+from maze_nca_gym.agents.rollouts import encode, one_thread
 from maze_nca_gym.agents.runs import progress_bar, versions, write_json
-from maze_nca_gym.cli.batches import one_thread, warn_without_border
+from maze_nca_gym.cli.batches import warn_without_border
 from maze_nca_gym.cli.evaluation_tables import print_results
 from maze_nca_gym.cli.output import JobError, complain
 from maze_nca_gym.envs.backend_torch import find_device

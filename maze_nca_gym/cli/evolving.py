@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, load, rollout
 from maze_nca_gym.agents.evaluation import default_steps, held_out_sets, reserved_hashes
-from maze_nca_gym.agents.evaluation.rollouts import encode
 from maze_nca_gym.agents.evolution.loop import evolve, fill, first_levels
 from maze_nca_gym.agents.evolution.measure import MEASURES, Player, Regret
 from maze_nca_gym.agents.evolution.records import POPULATION, Records
 from maze_nca_gym.agents.iterations import check_steps
 from maze_nca_gym.agents.policy import common_task
+from maze_nca_gym.agents.rollouts import encode
 from maze_nca_gym.agents.runs import flag, progress_bar, versions, write_json
 from maze_nca_gym.agents.training.processes import asked_to_stop
 from maze_nca_gym.cli.output import JobError, complain, percent, print_facts

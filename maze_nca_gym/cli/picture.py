@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, trace
-from maze_nca_gym.cli.batches import one_thread
+from maze_nca_gym.agents.rollouts import one_thread
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import draw_frame, save_gif, save_png
 from maze_nca_gym.scoring import score

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.drawings import DRAWINGS
-from maze_nca_gym.cli.batches import one_thread, step_limit
+from maze_nca_gym.agents.rollouts import one_thread, step_limit
 from maze_nca_gym.cli.output import JobError
 from maze_nca_gym.envs.maze import MazeEnv, Observation
-from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
     from maze_nca_gym.cli.play import Play
@@ -68,7 +67,7 @@ def _play(command: Play, policy: Policy, env: MazeEnv) -> None:
 def _play_episode(policy: Policy, env: MazeEnv, observation: Observation, target: NDArray[np.bool_]) -> str:
     """Play one level to the end of the episode, of the policy or of the window; returns how it went."""
     counters, ending = None, "stopped at the limit"
-    for step in range(1, step_limit(policy, find_task(policy.task), target[None]) + 1):
+    for step in range(1, step_limit(policy, target[None]) + 1):
         action, counters = policy.predict(observation, counters)
         observation, _, optimal, truncated, info = env.step(action)
         if optimal:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.agents.iterations import check_steps
+from maze_nca_gym.agents.rollouts import SolveResult, run_until_solved, step_limit
 from maze_nca_gym.agents.runs import progress_bar, versions, write_json
-from maze_nca_gym.cli.batches import Outcome, run_policy, step_limit, warn_without_border
+from maze_nca_gym.cli.batches import warn_without_border
 from maze_nca_gym.cli.output import JobError, complain, percent, print_facts
 from maze_nca_gym.cli.picture import draw_episode
 from maze_nca_gym.cli.solve import DEFAULT_N, PICTURES
@@ -57,7 +58,7 @@ def _prepare(command: Solve) -> _Job:
     levels = command.source.load_or_generate(command.n, DEFAULT_N, command.seed, task.has_endpoints)
     levels = LevelSet(task.prepare(levels.tiles), levels.config)
     targets = task.solve_all(levels.tiles)
-    n_steps = step_limit(policy, task, targets) if command.steps is None else command.steps
+    n_steps = step_limit(policy, targets) if command.steps is None else command.steps
     check_steps(policy, n_steps)
     warn_without_border(policy, command.policy, levels.tiles)
     return _Job(policy, task, levels, n_steps, _shown_level(command.picture_level, targets))
@@ -72,7 +73,7 @@ def _shown_level(index: int | None, targets: NDArray[np.bool_]) -> int:
     return index
 
 
-def _run(command: Solve, job: _Job) -> Outcome:
+def _run(command: Solve, job: _Job) -> SolveResult:
     """The policy's episodes, behind a progress bar; work of more than a minute or so is announced."""
     n_levels, height, width = job.levels.tiles.shape
     if job.n_steps * job.levels.tiles.size * job.policy.n_channels > LONG:
@@ -81,12 +82,12 @@ def _run(command: Solve, job: _Job) -> Outcome:
         )
     with progress_bar(command.policy, len(job.levels)) as advance:
         try:
-            return run_policy(job.policy, job.task, job.levels.tiles, command.batch, job.n_steps, advance)
+            return run_until_solved(job.policy, job.levels, job.n_steps, batch=command.batch, report=advance)
         except torch.OutOfMemoryError as error:
             raise JobError(f"--batch {command.batch} is too much for {command.device}: {error}") from error
 
 
-def _results(command: Solve, job: _Job, outcome: Outcome, seconds: float) -> dict[str, Any]:
+def _results(command: Solve, job: _Job, outcome: SolveResult, seconds: float) -> dict[str, Any]:
     """What results.json holds; only `timing` varies from run to run."""
     source = {} if command.source.levels is None else {"levels": command.source.levels}
     return {
@@ -103,7 +104,7 @@ def _results(command: Solve, job: _Job, outcome: Outcome, seconds: float) -> dic
     }
 
 
-def _metrics(outcome: Outcome) -> dict[str, Any]:
+def _metrics(outcome: SolveResult) -> dict[str, Any]:
     """What became of all levels; the steps are those of solved levels, None where there are none."""
     steps = outcome.steps[outcome.solved]
     return {
@@ -145,7 +146,7 @@ def _save(command: Solve, results: dict[str, Any]) -> None:
     print(f"results: {command.out / 'results.json'}")
 
 
-def _draw(command: Solve, job: _Job, outcome: Outcome) -> None:
+def _draw(command: Solve, job: _Job, outcome: SolveResult) -> None:
     if command.picture == "none":
         return
     path, title = command.out / f"episode.{command.picture}", f"{command.policy}, {command.source.describe(job.levels)}"
@@ -154,13 +155,13 @@ def _draw(command: Solve, job: _Job, outcome: Outcome) -> None:
     print(f"picture: {path}")
 
 
-def _verdict(command: Solve, job: _Job, outcome: Outcome) -> int:
+def _verdict(command: Solve, job: _Job, outcome: SolveResult) -> int:
     """1 if an exact policy finished without a solution, else 0."""
     if not job.policy.exact or outcome.solved.all():
         return 0
     n_levels = len(outcome.steps)
     if outcome.limited.any():
-        enough = step_limit(job.policy, job.task, job.task.solve_all(job.levels.tiles))
+        enough = step_limit(job.policy, job.task.solve_all(job.levels.tiles))
         complain(
             f"{outcome.limited.sum():,} of {n_levels:,} levels stopped at the limit of {job.n_steps:,} iterations "
             f"(--steps); {command.policy} solves all of them within {enough:,}"

@@ -18,8 +18,10 @@ from torch import Tensor
 
 from maze_nca_gym.agents import rollout, trace
 from maze_nca_gym.agents.learned import MLP, NCA, LeakyGradient
-from maze_nca_gym.agents.learned.fused import function, layout, supported, unroll, unrolling
 from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.rollouts import unroll, unrolling
+from maze_nca_gym.agents.rollouts.fused import function, layout
+from maze_nca_gym.agents.rollouts.unrolling import supported
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import one_hot
 
@@ -501,7 +503,7 @@ def test_empty_batches_run_in_pytorch():
 def test_where_the_compiler_fails_it_runs_in_pytorch(monkeypatch):
     nca, maze = network(6), mazes(3, 4, 5)
     expected = unroll(nca, maze, 5, [5])[0]
-    monkeypatch.setitem(sys.modules, "maze_nca_gym.agents.learned.fused.compiling", None)
+    monkeypatch.setitem(sys.modules, "maze_nca_gym.agents.rollouts.fused.compiling", None)
     unrolling._compiles.cache_clear()
     try:
         assert not supported(nca, maze)
@@ -543,7 +545,7 @@ def run_python(code: str) -> str:
 def test_the_next_process_finds_the_machine_code():
     supported(NCA(4, 6), mazes(1, 2, 2))
     code = """
-from maze_nca_gym.agents.learned.fused.compiling import compiled
+from maze_nca_gym.agents.rollouts.fused.compiling import compiled
 for kernel in vars(compiled()).values():
     print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
@@ -554,14 +556,14 @@ def test_without_a_place_for_the_cache_it_compiles_all_the_same():
     code = """
 from numba.core import caching
 caching.CacheImpl._locator_classes = []
-from maze_nca_gym.agents.learned.fused import kernels
+from maze_nca_gym.agents.rollouts.fused import kernels
 kernels.KERNELS = kernels.KERNELS[:1]
-from maze_nca_gym.agents.learned.fused.compiling import compiled
+from maze_nca_gym.agents.rollouts.fused.compiling import compiled
 print(len(compiled().forward.signatures))
 """
     assert run_python(code) == "1\n"
 
 
 def test_importing_it_does_not_import_the_compiler():
-    code = "import sys, maze_nca_gym.agents.learned.fused; print('numba' in sys.modules)"
+    code = "import sys, maze_nca_gym.agents.rollouts.fused; print('numba' in sys.modules)"
     assert run_python(code) == "False\n"

@@ -29,7 +29,7 @@ from maze_nca_gym.agents.hinting.patches import (
     tile_codes,
 )
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities

@@ -7,7 +7,7 @@ from torch import nn
 
 from maze_nca_gym.agents import Policy, rollout, trace
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.agents.rollouts import unroll
 
 
 class Counting(Policy):

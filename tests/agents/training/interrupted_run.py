@@ -24,7 +24,7 @@ import torch._dynamo  # what Adam imports at its first step
 from training_runs import ACCEL, ALONE, CPU, POOL, tiny
 
 from maze_nca_gym._kernels.compiling import wait
-from maze_nca_gym.agents.learned.fused import compiling
+from maze_nca_gym.agents.rollouts.fused import compiling
 from maze_nca_gym.agents.training import CHECKPOINT, Intervals, NullReport, TrainingConfig, TrainingState, data, train
 from maze_nca_gym.agents.training.processes import asked_to_stop
 

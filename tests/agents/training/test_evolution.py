@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from training_runs import ACCEL, ALONE, CPU, EVOLVING, content, make_updates, started, tiny
 
 from maze_nca_gym import mutation
-from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.tensor_files import _digest
 from maze_nca_gym.agents.training import (
     CHECKPOINT,

@@ -7,9 +7,8 @@ import pytest
 import torch
 from training_runs import POOL, content, make_updates, started, tiny
 
-from maze_nca_gym.agents import load
-from maze_nca_gym.agents.learned.fused import unroll
-from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import STEPS, guidance, guidance_losses

@@ -7,7 +7,7 @@ import pytest
 import torch
 from training_runs import EVOLVING, POOL, content, make_updates, started, tiny
 
-from maze_nca_gym.agents.learned.fused import unroll
+from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.updates import _nearest_optima

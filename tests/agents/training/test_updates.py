@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
 
-from maze_nca_gym.agents.policy import rollout
+from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-from ...policy import Policy
-from ..nca import NCA
-from .shrinking import Shrinking
+from ..learned.nca import NCA
+from ..policy import Policy
+from .fused.shrinking import Shrinking
 
 
 @runtime_checkable
@@ -103,7 +103,7 @@ def supported(model: Policy, maze: Tensor) -> bool:
 @cache
 def _compiles() -> bool:
     try:
-        from .compiling import compiled  # here, because importing the compiler takes a third of a second
+        from .fused.compiling import compiled  # here, because importing the compiler takes a third of a second
 
         compiled()
     except Exception:  # whatever keeps it from working here: everything works without it
@@ -120,8 +120,8 @@ def _fused(
     n_returned: int | None,
     growth: float,
 ) -> list[Tensor]:
-    from .function import Plan, Unroll  # here, because they import the compiler
-    from .layout import layout
+    from .fused.function import Plan, Unroll  # here, because they import the compiler
+    from .fused.layout import layout
 
     form = layout(model.n_tiles, model.n_channels, *maze.shape[2:], model.kernel_size, tuple(model._taps.tolist()))
     unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step

@@ -1,0 +1,1 @@
+"""Rollouts that run from the first step to the last in machine code, with gradients: several times faster on a CPU."""

@@ -1,0 +1,152 @@
+"""Run a policy on many levels, each until it is solved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.scoring import OPTIMAL
+
+from ..iterations import check_steps, default_steps
+from ..learned.sparse import run_sparsely
+from ..policy import Policy
+from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
+from .stepping import rollout
+
+_ASK_EVERY = 32
+"""Steps between two questions whether a policy has finished; each costs one or two iterations."""
+
+
+class SolveResult(NamedTuple):
+    """Where the episodes on N levels ended.
+
+    Attributes:
+        solved: (N,) bool, whether the path was optimal at some iteration; the episode ended at the first such.
+        limited: (N,) bool, whether the episode ended at the limit, unsolved, while the policy had not finished.
+        steps: (N,) int64, iterations until the episode ended.
+    """
+
+    solved: NDArray[np.bool_]
+    limited: NDArray[np.bool_]
+    steps: NDArray[np.int64]
+
+
+class _Episodes(NamedTuple):
+    """The episodes of a batch that still run.
+
+    Attributes:
+        rows: (B,) their places in the batch.
+        tiles: (B, H, W) uint8.
+        wanted: (B, H, W) bool, what the policy should draw.
+        maze: (B, T, H, W) float32, on the policy's device.
+        state: (B, C, H, W) float32, on the policy's device.
+    """
+
+    rows: NDArray[np.intp]
+    tiles: Tiles
+    wanted: NDArray[np.bool_]
+    maze: Tensor
+    state: Tensor
+
+    def keep(self, mask: NDArray[np.bool_]) -> _Episodes:
+        where = torch.from_numpy(mask).to(self.state.device)
+        return _Episodes(self.rows[mask], self.tiles[mask], self.wanted[mask], self.maze[where], self.state[where])
+
+
+def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
+    """Return the iterations after which waiting on levels with these (N, H, W) solutions is no use.
+
+    That is the policy's bound. Without one it is the environment's time limit, or what the policy usually gets if that
+    is more, but never more than it has weights for.
+    """
+    usual = default_steps(policy, targets)
+    if policy.most_iterations is not None or policy.max_steps(1, 1) is not None:
+        return usual
+    return max(usual, next(limit for name, limit in ENVIRONMENTS.values() if name == policy.task))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread, and then on as many as before.
+
+    More gain little on small maps, and wait for each other where the CPU is shared, which makes them many times slower.
+    """
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+@one_thread()
+@torch.no_grad()
+def run_until_solved(
+    policy: Policy,
+    levels: LevelSet | Tiles,
+    n_steps: int | None = None,
+    *,
+    batch: int | None = None,
+    report: Callable[[int], Any] = lambda _: None,
+) -> SolveResult:
+    """Run a policy on levels, each until it is solved or the policy has finished; batches shrink on the way.
+
+    Args:
+        policy: what to run, on any device.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them.
+        n_steps: the largest number of iterations; by default the `step_limit`.
+        batch: levels that run at once; by default as many as keep the state small.
+        report: receives the number of episodes that have ended since the last call.
+
+    Raises:
+        ValueError: levels of another task, an unsolvable level, one too large for the policy, more iterations than it
+            has weights for, or a bad number.
+    """
+    tiles = tiles_of(levels)
+    targets = task_of(policy, tiles).solve_all(tiles)
+    n_steps = step_limit(policy, targets) if n_steps is None else n_steps
+    check_steps(policy, n_steps)
+    wanted, runner = wanted_of(policy, tiles, targets), run_sparsely(policy)
+    parts = [_run_batch(runner, tiles[part], wanted[part], n_steps, report) for part in batches(tiles, batch)]
+    return SolveResult(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _run_batch(
+    policy: Policy, tiles: Tiles, wanted: NDArray[np.bool_], n_steps: int, report: Callable[[int], Any]
+) -> SolveResult:
+    n = len(tiles)
+    result = SolveResult(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
+    maze = encode(policy, tiles)
+    state = maze.new_zeros(n, policy.n_channels, *tiles.shape[1:])
+    episodes = _Episodes(np.arange(n), tiles, wanted, maze, state)
+    for step in range(1, n_steps + 1):
+        episodes = episodes._replace(state=rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1))
+        solved, finished = _ended(policy, episodes, step, last=step == n_steps)
+        ended = solved | finished
+        if not ended.any():
+            continue
+        rows = episodes.rows[ended]
+        result.solved[rows], result.limited[rows], result.steps[rows] = solved[ended], False, step
+        report(len(rows))
+        episodes = episodes.keep(~ended)
+        if not len(episodes.rows):
+            return result
+    report(len(episodes.rows))
+    return result
+
+
+def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which episodes are solved, and of which it is known now that they never will be, (B,) each."""
+    scores = score_paths(policy, episodes.tiles, path_of(episodes.state), episodes.wanted)
+    solved = scores[:, OPTIMAL] != 0
+    if step % _ASK_EVERY and not last:
+        return solved, np.zeros_like(solved)
+    return solved, policy.finished(episodes.maze, episodes.state, step).cpu().numpy()
