@@ -18,11 +18,11 @@ from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym import __version__, generation
-from maze_nca_gym.agents import list_policies, load
+from maze_nca_gym.agents import list_policies, load, rollouts
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.cli import batches, main, picture, playing, solving
+from maze_nca_gym.cli import main, picture, playing, solving
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.solvers import shortest_path
@@ -216,7 +216,7 @@ class TestSolve:
         assert f"solves all of them within {2 * max(lengths) + 2}" in err
 
     def test_an_exact_policy_that_finishes_wrongly_is_an_error(self, capsys, monkeypatch):
-        monkeypatch.setattr(batches, "score_paths", lambda policy, tiles, path, wanted: np.zeros((len(tiles), 6)))
+        monkeypatch.setattr(rollouts.solving, "score_paths", lambda policy, tiles, path, wanted: np.zeros((len(tiles), 6)))
         assert main(["solve", *SMALL, "--picture", "none"]) == 1
         assert "is exact, yet finished without a solution on 30 of 30 levels" in capsys.readouterr().err
 
