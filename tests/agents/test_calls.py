@@ -11,7 +11,7 @@ import torch
 
 from maze_nca_gym.agents import Policy, train
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import TrainingConfig, loop, pictures
+from maze_nca_gym.agents.training import TrainingConfig, loop, reports
 from maze_nca_gym.agents.weights import MODELS, load_model
 from maze_nca_gym.cli.train import Train
 
@@ -30,8 +30,8 @@ def defaults_of(function):
 class TestTrain:
     @pytest.fixture(autouse=True)
     def _without_pictures(self, monkeypatch):
-        monkeypatch.setattr(pictures.Pictures, "look", lambda *_: None)
-        monkeypatch.setattr(pictures.Pictures, "draw_curves", lambda *_: None)
+        monkeypatch.setattr(reports.Pictures, "on_validation", lambda *_: None)
+        monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
 
     def test_its_options_are_the_commands(self):
         assert defaults_of(train) == {field.name: field.default for field in fields(Train)}
