@@ -52,7 +52,7 @@ def find_periods(
     """The periods of the state and of its rounded path, (B,) each: 1 at rest, 0 where there is none.
 
     A state's period, of at most `WINDOW` iterations, is proven: an iteration is the same function of the state at
-    every step, so what is back to the bit comes back for ever. A path's, of at most half of `WINDOW`, is what all of
+    every step, so what is back to the bit comes back forever. A path's, of at most half of `WINDOW`, is what all of
     the window showed; it exists too where the state approaches a cycle, or counts on while the path is steady.
 
     Args:

@@ -26,9 +26,9 @@ from .rules import FirstUnvisited, Flow, Neighbours, PassedBy
 class Channel(IntEnum):
     """The state channels.
 
-    `PATH` is the paper's route, the nodes visited so far; `PEBBLE` is the node just entered; `STACK` marks the
-    nodes that wait, `STACK_PLACE` their place in the order of the neighbour from which the pebble passed by,
-    and `STACK_RANK` for how long they have waited, times one more than the largest degree.
+    `PATH` is the paper's route, the nodes visited so far; `PEBBLE` is the node just entered. `STACK` marks the waiting
+    nodes. `STACK_PLACE` is their place in the order of the neighbour from which the pebble passed by. `STACK_RANK`
+    counts how long they have waited, times one more than the largest degree.
     """
 
     PATH = 0
@@ -39,10 +39,10 @@ class Channel(IntEnum):
 
 
 class Visits(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        order: (n,) int64: 0 at the source, counting up by visits, -1 where the search never came.
+        order: (n,) int64: 0 at the source, then the number of the visit, -1 for nodes never visited.
         steps: (B,) int64, the iterations until nothing moved in each graph.
     """
 
@@ -65,7 +65,7 @@ class DepthFirstGraphNCA(GraphNCA):
         self.flow = Flow()
 
     def largest_count(self, graphs: Graphs) -> int:
-        """The rank that stands for a node off the stack."""
+        """Return the rank that stands for a node off the stack."""
         return int(_unstacked(graphs).max())
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
@@ -82,13 +82,13 @@ class DepthFirstGraphNCA(GraphNCA):
         return torch.stack([route, pebble, stack * kept, place * kept, rank * kept], dim=1)
 
     def _route(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """The route flows to the first unvisited neighbour, unless that waits on the stack."""
+        """Return the route, which flows to the first unvisited neighbour unless that waits on the stack."""
         route, stack = state[:, Channel.PATH], state[:, Channel.STACK]
         flow = self.flow(graphs, route, best=self.first_unvisited(graphs, route))
         return step(graphs.source + route - stack + step(flow))
 
     def _stack(self, graphs: Graphs, state: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Stack, places and ranks after the pebble has passed by; what it stacks again starts anew."""
+        """Return stack, places and ranks after the pebble has passed by; nodes stacked again start from rank 0."""
         route, pebble, stack, place, rank = state.unbind(dim=1)
         unit = (graphs.degrees + 1)[graphs.batch].to(state.dtype)
         passed = self.neighbours(graphs, pebble)
@@ -106,12 +106,12 @@ class DepthFirstGraphNCA(GraphNCA):
         """Search one graph or a batch.
 
         Args:
-            data: as in `Graphs.of`; a target is not needed.
-            dtype: of the state.
+            data: graphs as for `Graphs.of`; a target is not needed.
+            dtype: the dtype of the state.
 
         Raises:
-            ValueError: graphs that `Graphs.of` refuses, or too large for the dtype to count on: in float32,
-                (2 n + 1) (d + 1) > 2**24 for a graph of n nodes with d neighbours at most.
+            ValueError: graphs that `Graphs.of` rejects, or too large for the dtype to count on: in float32, (2 n + 1)
+                (d + 1) > 2**24 for a graph of n nodes with d neighbours at most.
         """
         graphs = self.prepare(data)
         order, visits = torch.full_like(graphs.batch, -1), torch.zeros_like(graphs.sizes)
@@ -125,5 +125,5 @@ class DepthFirstGraphNCA(GraphNCA):
 
 
 def _unstacked(graphs: Graphs) -> Tensor:
-    """(B,) the rank of a node off the stack: more than any that waits, since a search ends within 2 n steps."""
+    """Return the rank of a node off the stack, (B,): above any that waits, since a search ends within 2 n steps."""
     return (2 * graphs.sizes + 1) * (graphs.degrees + 1)

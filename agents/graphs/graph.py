@@ -17,14 +17,14 @@ class Graphs:
 
     Attributes:
         source: (n,) bool, the node where a path or a search starts, one in every graph that has nodes.
-        target: (n,) bool, the node where a path ends; `check_one_each` tells whether every graph has it.
-        edge_index: (2, E) int64. Every edge stands here once in each direction, without self-loops;
-            messages go from the nodes of row 0, the senders, to those of row 1, the receivers.
-        sender_preference: (E,) int64, how much the sender prefers the receiver: its degree for the first of
-            its neighbours, one less for each that follows, 1 for the last.
+        target: (n,) bool, the node where a path ends; `check_one_each` checks that every graph has one.
+        edge_index: (2, E) int64. Every edge appears here once in each direction, without self-loops; messages go from
+            the nodes of row 0, the senders, to those of row 1, the receivers.
+        sender_preference: (E,) int64, how much the sender prefers the receiver: its degree for its first neighbour, one
+            less for each that follows, 1 for the last.
         receiver_preference: (E,) int64, how much the receiver prefers the sender.
         batch: (n,) int64, the graph of each node.
-        sizes: (B,) int64, the nodes of each graph.
+        sizes: (B,) int64, the number of nodes of each graph.
         degrees: (B,) int64, the largest degree in each graph.
     """
 
@@ -41,17 +41,17 @@ class Graphs:
     def of(cls, data: Data) -> Graphs:
         """Check one graph, or a `Batch` of them, and order its neighbours.
 
-        Self-loops change no path and no search and are left out, and so are edges that are repeated.
+        Self-loops change no path and no search and are left out, and so are repeated edges.
 
         Args:
-            data: has `edge_index`, (2, E) int64, with every edge in both directions; `source_mask`, (n,) bool;
-                `target_mask`, (n,) bool, which a search may do without; and perhaps `edge_rank`, (E,) integers:
-                a node's neighbours are ordered by the rank of the edges that lead to them, least first, and by
-                index where ranks are equal or missing. Of repeated edges the least rank counts.
+            data: a graph with these attributes. `edge_index`, (2, E) int64: every edge in both directions.
+                `source_mask`, (n,) bool. `target_mask`, (n,) bool, which a search does not need. Optionally
+                `edge_rank`, (E,) integers: a node's neighbours are ordered by the rank of the edges to them, lowest
+                first, and by index where ranks are equal or missing. Of repeated edges the lowest rank counts.
 
         Raises:
-            ValueError: a missing attribute, a wrong shape or dtype, an edge that leaves its graph or that has
-                no opposite edge, or a graph with nodes and not exactly one source.
+            ValueError: a missing attribute, a wrong shape or dtype, an edge that leaves its graph or has no opposite
+                edge, or a graph with nodes and not exactly one source.
         """
         source = _mask(data, "source_mask")
         n_nodes = len(source)
@@ -85,7 +85,7 @@ class Graphs:
         """Check that (n,) bool `mask` marks one node in every graph that has nodes.
 
         Raises:
-            ValueError: it does not; the message calls the mark by its name.
+            ValueError: it does not; the message contains `name`.
         """
         counts = global_add_pool(mask.long(), self.batch, len(self.sizes))
         wrong = (counts != self.sizes.clamp(max=1)).nonzero().flatten()
@@ -94,11 +94,11 @@ class Graphs:
             raise ValueError(f"every graph needs exactly one {name}, but graph {graph} has {int(counts[graph])}")
 
     def max(self, x: Tensor) -> Tensor:
-        """The maximum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
+        """Return the maximum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
         return global_max_pool(x, self.batch, len(self.sizes))
 
     def min(self, x: Tensor) -> Tensor:
-        """The minimum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
+        """Return the minimum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
         return -self.max(-x)
 
 
@@ -124,7 +124,7 @@ def _check_length(found: int, n_nodes: int, name: str) -> None:
 
 
 def _batch(data: Data, n_nodes: int) -> tuple[Tensor, int]:
-    """The graph of each node, and the number of graphs."""
+    """Return the graph of each node, (n,) int64, and the number of graphs."""
     if data.batch is None:
         return data.source_mask.new_zeros(n_nodes, dtype=torch.int64), 1
     _check_length(len(data.batch), n_nodes, "batch")
@@ -151,12 +151,12 @@ def _edges(data: Data, batch: Tensor) -> Tensor:
 
 
 def _edge(edge_index: Tensor, places: Tensor) -> str:
-    """The first of some edges, for a message."""
+    """Return the first of some edges as text, for a message."""
     return " -> ".join(str(int(node)) for node in edge_index[:, places[0]])
 
 
 def _ranks(data: Data) -> Tensor:
-    """(E,) of the edges as given; all equal if there are none."""
+    """Return the ranks of the edges as given, (E,); all are equal if none are given."""
     n_edges = data.edge_index.shape[1]
     if "edge_rank" not in data:
         return data.edge_index.new_zeros(n_edges)
@@ -168,7 +168,7 @@ def _ranks(data: Data) -> Tensor:
 
 
 def _without_repetitions(edge_index: Tensor, rank: Tensor) -> tuple[Tensor, Tensor]:
-    """The edges by sender, then receiver, each once and with its least rank; no self-loops."""
+    """Return the edges by sender, then receiver, each once and with its lowest rank, without self-loops."""
     joining = edge_index[0] != edge_index[1]
     edge_index, rank = edge_index[:, joining], rank[joining]
     order = lexsort([rank, edge_index[1], edge_index[0]])
@@ -179,7 +179,7 @@ def _without_repetitions(edge_index: Tensor, rank: Tensor) -> tuple[Tensor, Tens
 
 
 def _preferences(sender: Tensor, rank: Tensor, n_nodes: int) -> Tensor:
-    """(E,) for edges by sender, then receiver: how many of the sender's edges come no earlier than each."""
+    """Return for edges by sender, then receiver, how many of the sender's edges come no earlier than each, (E,)."""
     order = lexsort([rank, sender])  # stable, so that equal ranks stay in the order of the receivers
     ends = torch.bincount(sender, minlength=n_nodes).cumsum(dim=0)
     preference = torch.empty_like(sender)
@@ -188,7 +188,7 @@ def _preferences(sender: Tensor, rank: Tensor, n_nodes: int) -> Tensor:
 
 
 def _opposites(edge_index: Tensor) -> Tensor:
-    """(E,) for edges by sender, then receiver: where the opposite edge stands."""
+    """Return the index of the opposite edge, (E,), for edges by sender, then receiver."""
     opposites = lexsort([edge_index[0], edge_index[1]])
     if not torch.equal(edge_index[:, opposites].flip(0), edge_index):
         span = int(edge_index.max()) + 1

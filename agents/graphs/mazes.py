@@ -19,7 +19,7 @@ DEPTH_FIRST_DIRECTIONS = ("D", "R", "U", "L")
 
 
 def maze_to_graph(tiles: ArrayLike, directions: Sequence[str] = DIRECTIONS) -> Data:
-    """The graph of a maze: its free tiles in row-major order, each joined to its free neighbours.
+    """Return the graph of a maze: its free tiles in row-major order, each joined to its free neighbours.
 
     Args:
         tiles: (H, W) uint8.
@@ -51,7 +51,7 @@ def maze_to_graph(tiles: ArrayLike, directions: Sequence[str] = DIRECTIONS) -> D
 
 
 def _joined(free: NDArray[np.bool_], directions: Sequence[str]) -> tuple[NDArray[np.int64], ...]:
-    """Three (E,) arrays: node, number of the direction, and the neighbour there."""
+    """Return three (E,) arrays: node, number of the direction, and the neighbour there."""
     height, width = free.shape
     nodes = np.full((height + 2, width + 2), -1, np.int64)
     nodes[1:-1, 1:-1][free] = np.arange(free.sum())

@@ -1,12 +1,11 @@
 """The shortest path on any graph (paper, sections "Dijkstra map generation" and "Shortest path extraction").
 
-A flood spreads from one end, and every node counts the steps since the flood came. Ages of neighbours differ
-by at most one, also on graphs with odd cycles, so the older of two neighbours is nearer to the flood's
-origin by one, and the path goes from the other end to older and older nodes. Every rule is local: a node
-reads its own state and its neighbours'.
+A flood spreads from one end, and every node counts the steps since the flood came. Ages of neighbours differ by at most
+one, also on graphs with odd cycles. So the older of two neighbours is nearer to the flood's origin by one, and the path
+goes from the other end to older and older nodes. Every rule is local: a node reads its own state and its neighbours'.
 
-The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle
-both floods reach all three nodes in the same step, and the path would contain the third.
+The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle both floods
+reach all three nodes in the same step, and the path would contain the third.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .rules import Extend, FirstOlder, Follow, Neighbours
 
 
 class ShortestPath(NamedTuple):
-    """What a shortest-path automaton found.
+    """The result of a shortest-path automaton.
 
     Attributes:
         path: (n,) bool, the nodes of the path; none in a graph whose target cannot be reached.
@@ -44,31 +43,32 @@ class _PathGraphNCA(GraphNCA):
     """
 
     def prepare(self, data: Data) -> Graphs:
-        """As `Graphs.of`; every graph with nodes must also have exactly one target."""
+        """Check graphs like `Graphs.of`, and that every graph with nodes has exactly one target."""
         graphs = super().prepare(data)
         graphs.check_one_each(graphs.target, "target")
         return graphs
 
     def largest_count(self, graphs: Graphs) -> int:
-        """An age, or an iteration."""
+        """Return the largest age, or iteration."""
         return self.max_steps(graphs)
 
     def is_settled(self, graphs: Graphs, state: Tensor, following: Tensor) -> Tensor:
-        """(B,) bool: the path is at the source and the target, or nothing moves because no path exists."""
+        """Return whether the path is at the source and the target, or nothing moves because no path exists, (B,)
+        bool."""
         apart = (graphs.source | graphs.target) & (state[:, 0] < 1)
         joined = graphs.max(apart.to(state.dtype)) == 0
         return joined | super().is_settled(graphs, state, following)
 
     def run(self, data: Data, dtype: torch.dtype = torch.float32) -> ShortestPath:
-        """The paths of one graph or of a batch.
+        """Find the paths of one graph or of a batch.
 
         Args:
-            data: as in `Graphs.of`, with a source and a target in every graph.
-            dtype: of the state.
+            data: graphs as for `Graphs.of`, with a source and a target each.
+            dtype: the dtype of the state.
 
         Raises:
-            ValueError: graphs that `prepare` refuses, or too large for the dtype to count on: more than
-                2**23 nodes in one graph in float32.
+            ValueError: graphs that `prepare` rejects, or too large for the dtype to count on: more than 2**23 nodes in
+                one graph in float32.
         """
         graphs = self.prepare(data)
         steps = torch.zeros_like(graphs.sizes)
@@ -95,7 +95,7 @@ class AllPathsGraphNCA(_PathGraphNCA):
         self.extend = Extend()
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """The flood from the source; the path from the target, once the flood is there."""
+        """Advance the flood from the source and, once it is there, the path from the target."""
         path, flood, age = state.unbind(dim=1)
         enters = self.extend(graphs, path, age)
         return torch.stack(
@@ -111,7 +111,7 @@ class AllPathsGraphNCA(_PathGraphNCA):
 class CanonicalPathChannel(IntEnum):
     """The state channels: those of a flood from the target, and `POINT`.
 
-    `POINT` is how much the node prefers the neighbour that is next on its canonical path, 0 if it knows none.
+    `POINT` is how much the node prefers the neighbour that is next on its canonical path, 0 if there is none yet.
     """
 
     PATH = 0
@@ -134,7 +134,7 @@ class CanonicalPathGraphNCA(_PathGraphNCA):
         self.follow = Follow()
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """The flood from the target; pointers; the path from the source, once the flood is there."""
+        """Advance the flood from the target, the pointers and, once the flood is there, the path from the source."""
         path, flood, age, point = state.unbind(dim=1)
         enters = self.follow(graphs, path, point)
         return torch.stack(

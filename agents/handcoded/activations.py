@@ -11,20 +11,20 @@ from torch import Tensor
 
 
 def step(x: Tensor) -> Tensor:
-    """relu(x) - relu(x - 1) in one pass: 0 up to 0, 1 from 1 on, linear between."""
+    """Return relu(x) - relu(x - 1) in one pass: 0 up to 0, 1 from 1 on, linear between; any shape."""
     return x.clamp(0, 1)
 
 
 def sawtooth(x: Tensor, peak: float) -> Tensor:
-    """relu(1 - relu(x - peak) - relu(peak - x)): 1 at the peak, 0 from a distance of 1 on, linear between."""
+    """Return relu(1 - relu(x - peak) - relu(peak - x)): 1 at the peak, 0 from a distance of 1 on, linear between."""
     return torch.relu(1 - (x - peak).abs())
 
 
 def global_max(x: Tensor) -> Tensor:
-    """The maximum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
+    """Return the maximum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
     return x.amax(dim=(2, 3), keepdim=True)
 
 
 def global_min(x: Tensor) -> Tensor:
-    """The minimum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
+    """Return the minimum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
     return x.amin(dim=(2, 3), keepdim=True)

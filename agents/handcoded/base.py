@@ -1,4 +1,4 @@
-"""What the hand-coded automata share: one convolution from a table of weights, then activations."""
+"""Base class of the hand-coded automata: one convolution from a table of weights, then activations."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ class HandcodedNCA(Policy):
         self._taps = sparse.taps(weight, bias)
 
     def static(self, maze: Tensor) -> Tensor:
-        """The (B, S, H, W) channels that never change, from the (B, T, H, W) maze: here the maze itself."""
+        """Return the channels that never change, (B, S, H, W), from the (B, T, H, W) maze: here the maze itself."""
         return maze
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """The next state, (B, C, H, W) like the convolution's output and the previous state."""
+        """Return the next state, (B, C, H, W) like the convolution's output and the previous state."""
         raise NotImplementedError
 
     def largest_count(self, height: int, width: int) -> int:
-        """The largest integer that any channel or intermediate result reaches on mazes of this size."""
+        """Return the largest integer that any channel or intermediate result reaches on mazes of this size."""
         raise NotImplementedError
 
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
-        """(B,) bool: where the automaton has finished, so that the path stays as it is for ever."""
+        """Return where the automaton has finished, so that the path stays as it is forever, (B,) bool."""
         raise NotImplementedError
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
@@ -67,11 +67,11 @@ class HandcodedNCA(Policy):
         return self.solved(maze, state)
 
     def weight_rows(self) -> list[Row]:
-        """The table of weights for printing, one row a weight."""
+        """Return the table of weights for printing, one row for each weight."""
         return list(self.table.rows())
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """One iteration, the same at every step.
+        """Return the state after one iteration, which is the same at every step.
 
         Raises:
             ValueError: the maze is so large that the state's dtype would not count exactly.
@@ -83,7 +83,8 @@ class HandcodedNCA(Policy):
         return self.activate(self.convolve(static, state), state, static)
 
     def _check_exact(self, state: Tensor) -> None:
-        """A dtype counts exactly up to 2 / eps: 2**24 in float32, 256 in bfloat16."""
+        """Check that the state's dtype counts far enough: it is exact up to 2 / eps, 2**24 in float32, 256 in
+        bfloat16."""
         largest = self.largest_count(*state.shape[2:])
         limit = min(2 / torch.finfo(state.dtype).eps, STATE_LIMIT)
         if largest > limit:
@@ -93,17 +94,17 @@ class HandcodedNCA(Policy):
             )
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
-        """The one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
+        """Return the one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
         channels = torch.cat([static, state], dim=1).double()
         padding = self.weight.shape[-1] // 2
         return F.conv2d(channels, self.weight.double(), self.bias.double(), padding=padding).to(state.dtype)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """The same step over the table's weights only, for float32 on a CPU without gradients."""
+        """Return the next state from the table's weights only, for float32 on a CPU without gradients."""
         return self.activate(sparse.convolve(static, state, self._taps), state, static)
 
     def _follows_table(self, static: Tensor, state: Tensor) -> bool:
-        """Whether `step_by_table` may stand for the convolution: a CPU, no gradients, the weights of the table."""
+        """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""
         weight, bias = self.weight, self.bias
         for tensor in (static, state, weight, bias):
             if not tensor.is_cpu or tensor.dtype != torch.float32:

@@ -1,9 +1,9 @@
-"""The canonical shortest path without counting: distances modulo 3 tell which neighbour is nearer.
+"""The canonical shortest path without counting: distances modulo 3 show which neighbour is nearer.
 
-Neighbours' distances to the target differ by exactly one on a grid, which has no odd cycles. So a tile that
-stores its distance modulo 3 knows which neighbours are one nearer and which one farther, and no channel ever
-holds anything but 0 and 1: the automaton is exact in bfloat16, and on mazes of any size. Otherwise it is the
-automaton of `canonical`, step by step.
+Neighbours' distances to the target differ by exactly one on a grid, which has no odd cycles. So a tile that stores its
+distance modulo 3 has enough to find the neighbours that are one nearer and the one farther. No channel ever holds
+anything but 0 and 1, so the automaton is exact in bfloat16, and on mazes of any size. Otherwise it is the automaton of
+`canonical`, step by step.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ _CODES = {Channel.PHASE_0: 4, Channel.PHASE_1: 5, Channel.PHASE_2: 6}
 
 
 def _phase_weights(phase: Channel) -> tuple[Weight, ...]:
-    """A free tile takes the phase after that of the neighbour from which the flood comes, and keeps it."""
+    """Return weights by which a free tile takes the phase after that of the neighbour the flood comes from, and keeps
+    it."""
     before, after = PHASES[phase - Channel.PHASE_0 - 1], PHASES[(phase - Channel.PHASE_0 + 1) % 3]
     return (
         Weight(phase, before, "N4"),
@@ -60,7 +61,7 @@ def _phase_weights(phase: Channel) -> tuple[Weight, ...]:
 
 
 def _point_weights(towards: str) -> tuple[Weight, ...]:
-    """The tile's code less that of the neighbour."""
+    """Return weights that subtract the code of the neighbour from that of the tile."""
     point = Channel[f"POINT_{towards}"]
     return tuple(
         Weight(point, phase, kernel, sign * code)
@@ -87,7 +88,7 @@ TABLE = WeightTable(
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """As in `canonical`, but a tile points where the code's difference is 1 or -2."""
+    """Activate like `canonical`, but a tile points where the code's difference is 1 or -2."""
     path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
     path, enter = follow(path, enter)
     nearer = sawtooth(point, 1) + sawtooth(point, -2)

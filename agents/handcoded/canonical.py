@@ -1,9 +1,9 @@
 """The canonical shortest path: one flood from the target, then a walk from the source.
 
-The paper's extraction finds all shortest paths at once and suggests to break ties "using a similar
-directional queuing mechanism" as its depth-first search (section "Shortest path extraction"). This is that
-mechanism: every tile points to the first of its neighbours up, left, down, right that the flood reached
-earlier, and the path follows the pointers. Every rule is local, so nothing is pooled.
+The paper's extraction finds all shortest paths at once. To break ties it suggests "a similar directional queuing
+mechanism" to its depth-first search's (section "Shortest path extraction"). This is that mechanism: every tile points
+to the first of its neighbours up, left, down, right that the flood reached earlier, and the path follows the pointers.
+Every rule is local, so nothing is pooled.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from .kernels import DIRECTIONS, OPPOSITE, Weight, WeightTable
 class Channel(IntEnum):
     """The state channels.
 
-    `FLOOD` has reached the tile from the target, `AGE` counts since when, `POINT_*` marks the neighbour that
-    is next on the tile's canonical path, and `ENTER_*` says that the path enters the tile by a move in that
-    direction.
+    `FLOOD` has reached the tile from the target, and `AGE` counts the iterations since then. `POINT_*` marks the next
+    neighbour on the tile's canonical path. `ENTER_*` marks that the path enters the tile by a move in that direction.
     """
 
     PATH = 0
@@ -42,7 +41,7 @@ class Channel(IntEnum):
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
-    """The weights between channels named as in `Channel`, whatever marks the ends and the walls."""
+    """Return the weights between channels named as in `Channel`, whatever marks the ends and the walls."""
     path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
     return (
         # the flood, as in the paper's Table "Dijkstra map generation"
@@ -60,7 +59,7 @@ def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall
 
 
 def _pointer_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
-    """A tile points at an older neighbour; the path enters where a tile of the path points."""
+    """Return weights by which a tile points at an older neighbour, and the path enters where a tile of it points."""
     point = channels[f"POINT_{towards}"]
     return (
         Weight(point, channels["AGE"], towards),
@@ -70,13 +69,13 @@ def _pointer_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...
 
 
 def follow_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
-    """The path enters a tile from the opposite neighbour, if that is on the path and points here."""
+    """Return weights by which the path enters a tile from the opposite neighbour, if that is on it and points here."""
     point, enter = channels[f"POINT_{towards}"], channels[f"ENTER_{towards}"]
     return tuple(Weight(enter, source, OPPOSITE[towards]) for source in (channels["PATH"], point))
 
 
 def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
-    """-1 where two channels must both be on."""
+    """Return biases: -1 where two channels must both be on."""
     return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
 
 
@@ -84,25 +83,25 @@ TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGE
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Steps and ReLUs; a pointer gives way to those before it in the order up, left, down, right."""
+    """Apply steps and ReLUs; a pointer gives way to those before it in the order up, left, down, right."""
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
     path, enter = follow(path, enter)
     return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
 
 
 def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
-    """The (B, 1, H, W) path with the tiles that it enters, and the (B, 4, H, W) moves that enter them."""
+    """Return the (B, 1, H, W) path with the tiles that it enters, and the (B, 4, H, W) moves that enter them."""
     enter = torch.relu(enter)
     return step(path + enter.sum(dim=1, keepdim=True)), enter
 
 
 def first(flags: Tensor) -> Tensor:
-    """Of the (B, K, H, W) flags at a tile, keep the first: relu(x_k - sum of x_j over j < k)."""
+    """Keep the first of the (B, K, H, W) flags at each tile: relu(x_k - sum of x_j over j < k)."""
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 
 
 def fused(maze: Tensor, state: Tensor) -> Tensor:
-    """The next state of (B, 4, H, W) mazes and (B, 11, H, W) states in one pass of machine code."""
+    """Return the next state of (B, 4, H, W) mazes and (B, 11, H, W) states in one pass of machine code."""
     from . import compiled  # here, because importing numba takes a third of a second
 
     out = torch.empty(state.shape)

@@ -1,7 +1,7 @@
 """Machine code for rollouts without gradients on a CPU; importing this imports numba.
 
-Mazes are flattened with zeros around them: behind each row of `width` tiles lie `reach` zeros, which are also those
-before the next row, so that a neighbour at any offset is one shift away and no loop tests for a border.
+Mazes are flattened with zeros around them. After each row of `width` tiles come `reach` zeros, which are also those
+before the next row. So a neighbour at any offset is one shift away, and no loop tests for a border.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
 
 @_compiled
 def _canonical_row(maze: Floats, flat: Floats, row: int, pointed: Floats, out: Floats) -> None:
-    """One row of (11, H, W) `out` for a (4, H, W) maze; slices of one row, so that the loops become vector code."""
+    """Write one row of (11, H, W) `out` for a (4, H, W) maze, with slices of one row, so that the loops become vector
+    code."""
     width = maze.shape[2]
     stride = width + 1
     begin = (row + 1) * stride + 1

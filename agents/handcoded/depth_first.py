@@ -26,10 +26,9 @@ from .kernels import Weight, WeightTable
 class Channel(IntEnum):
     """The state channels.
 
-    `PATH` is the paper's route, the tiles visited so far; `ROUTE_*` says that the route flows in from the
-    neighbour in that direction; `PEBBLE` is the tile just entered; `STACK` marks the tiles that wait,
-    `STACK_DIRECTION` by which move they would have been entered (1 to 4), and `STACK_RANK` for how long they
-    have waited, times 5.
+    `PATH` is the paper's route, the tiles visited so far; the route flows in from the neighbour of `ROUTE_*`. `PEBBLE`
+    is the tile just entered. `STACK` marks the waiting tiles. `STACK_DIRECTION` is the move that would have entered
+    them (1 to 4). `STACK_RANK` counts how long they have waited, times 5.
     """
 
     PATH = 0
@@ -48,14 +47,16 @@ RANK_UNIT = 5
 UNSTACKED = 16
 """Rank of a tile off the stack, times H W: more than any that waits, as a search ends within 2 H W steps."""
 FIRST_VISITED = {"U": (), "L": ("DL",), "D": ("DD", "DR"), "R": ("UR", "RR", "DR")}
-"""For the neighbour that the pebble comes from, its neighbours that it would visit before the tile itself:
-the paper's W_p,(i,j). A pebble that comes from above has moved down, which is always its first choice."""
+"""Neighbours that the pebble would visit before the tile itself, by the neighbour from which it comes.
+
+This is the paper's W_p,(i,j). A pebble that comes from above has moved down, which is always its first choice.
+"""
 
 
 def search_weights(
     channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
 ) -> tuple[Weight, ...]:
-    """Table "DFS" between channels named as in `Channel`, whatever marks starts, walls and free tiles."""
+    """Return table "DFS" between channels named as in `Channel`, whatever marks starts, walls and free tiles."""
     pebble, stack = channels["PEBBLE"], channels["STACK"]
     direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
     return (
@@ -81,7 +82,8 @@ def search_weights(
 
 
 def _flow_weights(channels: type[IntEnum], route: IntEnum, towards: str, free: Sequence[IntEnum]) -> tuple[Weight, ...]:
-    """The route flows in, unless its last tile has a free and unvisited neighbour to be visited before."""
+    """Return weights by which the route flows in, unless its last tile first visits another free, unvisited
+    neighbour."""
     flow = channels[f"ROUTE_{towards}"]
     return (
         Weight(flow, route, towards),
@@ -115,7 +117,7 @@ class Search(NamedTuple):
 
 
 def explore(convolved: Search, before: Search) -> Search:
-    """One move of the pebble, and the stack as it passes by (appendix "DFS", "Forward pass", to `pebble`)."""
+    """Move the pebble by one tile, and stack what it passes by (appendix "DFS", "Forward pass", to `pebble`)."""
     flow = step(convolved.flow)
     route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
     stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
@@ -131,7 +133,7 @@ def explore(convolved: Search, before: Search) -> Search:
 
 
 def is_stuck(search: Search) -> Tensor:
-    """(B, 1, 1, 1): 1 where there is no pebble."""
+    """Return 1 where there is no pebble, (B, 1, 1, 1)."""
     return 1 - step(global_max(search.pebble))
 
 
@@ -161,13 +163,14 @@ class DepthFirstNCA(HandcodedNCA):
 
     @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
-        """(B,) bool: nothing moves any more."""
+        """Return whether nothing moves any more, (B,) bool."""
         state = state[:, : self.n_channels]
         return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)
 
     @torch.no_grad()
     def visit_order(self, maze: Tensor) -> Tensor:
-        """Run to the end; (B, H, W) int64: 0 at the source, then up by visits, -1 where the pebble never was."""
+        """Run to the end and return the visits, (B, H, W) int64: 0 at the source, then counting up, -1 for tiles never
+        visited."""
         state = maze.new_zeros(maze.shape[0], self.n_channels, *maze.shape[2:])
         order = torch.full((maze.shape[0], *maze.shape[2:]), -1, device=maze.device)
         visits = torch.zeros(maze.shape[0], 1, 1, dtype=torch.int64, device=maze.device)

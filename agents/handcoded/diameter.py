@@ -28,8 +28,10 @@ from .kernels import DIRECTIONS, Weight, WeightTable
 
 
 class Static(IntEnum):
-    """What never changes: `POSITION` is H W less the row-major index, so it tells apart equal-looking
-    components."""
+    """The channels that never change.
+
+    `POSITION` is H W minus the row-major index, so that equal-looking components differ.
+    """
 
     FREE = 0
     WALL = 1
@@ -128,14 +130,14 @@ class DiameterNCA(HandcodedNCA):
         super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))
 
     def static(self, maze: Tensor) -> Tensor:
-        """Free, wall and position, from the one-hot maze."""
+        """Return free, wall and position, (B, 3, H, W), from the (B, T, H, W) one-hot maze."""
         height, width = maze.shape[2:]
         wall = maze[:, 1:2]
         position = torch.arange(height * width, 0, -1, dtype=maze.dtype, device=maze.device)
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Alg. 1: search, launch waves, register them, then draw the path between the first farthest pair."""
+        """Run Alg. 1: search, launch waves, register them, then draw the path between the first farthest pair."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
         waits = _pebble_to_launch(before)
@@ -170,25 +172,28 @@ class DiameterNCA(HandcodedNCA):
         )
 
     def largest_count(self, height: int, width: int) -> int:
-        """The rank of a tile that is neither stacked nor available, in `_search`."""
+        """Return the rank of a tile that is neither stacked nor available, in `_search`."""
         return (UNSTACKED + 1) * height * width + 1
 
     @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
-        """(B,) bool: the path has come to its last tile, or there is no free tile."""
+        """Return whether the path has come to its last tile, or there is no free tile, (B,) bool."""
         arrived = state[:, Channel.PATH] * state[:, Channel.FAR] >= 1
         return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)
 
 
 def _pebble_to_launch(before: Fields) -> Tensor:
-    """The pebble, where its wave has not been launched yet."""
+    """Return the pebble where its wave has not been launched yet."""
     return Search.split(before.search[:, :-1]).pebble * (1 - before.launched)
 
 
 def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
-    """One step of the search and its seeds, (B, 10, H, W), and (B, 1, 1, 1): 1 once every free tile is visited.
+    """Advance the search by one step.
 
     One minimum finds the tile to pop or, with an empty stack, the first free tile that has not been visited.
+
+    Returns:
+        The search and its seeds, (B, 10, H, W), and (B, 1, 1, 1): 1 once every free tile is visited.
     """
     n_tiles = free.shape[2] * free.shape[3]
     search = explore(Search.split(new.search[:, :-1]), Search.split(before.search[:, :-1]))
@@ -203,17 +208,17 @@ def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tupl
 
 
 def _wave_has_passed(before: Fields) -> Tensor:
-    """1 where the latest wave has been, and on seeds, which the waves of other components never reach."""
+    """Return 1 where the latest wave has been, and on seeds, which the waves of other components never reach."""
     return step(sawtooth(global_max(before.wave) - before.wave, 0) + before.search[:, -1:])
 
 
 def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:
-    """1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
+    """Return 1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
     farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
     return sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))
 
 
 def _is_last_tile(before: Fields, start: Tensor, distance: Tensor) -> Tensor:
-    """1 at a diameter's distance, once the wave from the path's first tile is on its way."""
+    """Return 1 at a diameter's distance, once the wave from the path's first tile is on its way."""
     last_wave = step(global_max(before.end) + global_max(start))
     return sawtooth(distance - global_max(before.eccentricity), 0) * last_wave

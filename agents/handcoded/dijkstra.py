@@ -1,11 +1,12 @@
 """All shortest paths at once: the paper's Dijkstra map generation and path extraction, with two variants.
 
-Paper: sections "Dijkstra map generation" and "Shortest path extraction", Tables "Dijkstra map generation" and
-"path extraction". As printed the two tables solve no maze: the ages go on growing while the path is
-extracted, and the floods' news of having met cannot travel faster than the floods themselves. Either the
-maze's floods and ages freeze together when they first meet (`BIDIRECTIONAL`, which needs a global maximum),
-or the extraction follows another quantity, so that every rule is local and twice as many steps are needed
-(`EQUAL_AGES`, `ONE_FLOOD`).
+Paper: sections "Dijkstra map generation" and "Shortest path extraction", Tables "Dijkstra map generation" and "path
+extraction". As printed, the two tables solve no maze. The ages keep growing while the path is extracted, and the news
+that the floods have met cannot travel faster than the floods themselves.
+
+There are two remedies. The maze's floods and ages freeze together when they first meet (`BIDIRECTIONAL`, which needs a
+global maximum). Or the extraction follows another quantity, so that every rule is local and twice as many steps are
+needed (`EQUAL_AGES`, `ONE_FLOOD`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from .kernels import DIRECTIONS, Weight, WeightTable
 class Channel(IntEnum):
     """The state channels with two floods.
 
-    `FLOOD_S` and `FLOOD_T` have reached the tile from source and target, `AGE` counts the steps of both since
-    they came, and `PATH_*` says that the path enters the tile from the neighbour in that direction.
+    `FLOOD_S` and `FLOOD_T` have reached the tile from source and target, and `AGE` counts the steps of both since then.
+    `PATH_*` marks that the path enters the tile from the neighbour in that direction.
     """
 
     PATH = 0
@@ -54,7 +55,7 @@ class OneFloodChannel(IntEnum):
 
 
 def _flood(flood: IntEnum, origin: Tile, age: IntEnum) -> tuple[Weight, ...]:
-    """Table "Dijkstra map generation", for one of the floods."""
+    """Return table "Dijkstra map generation" for one of the floods."""
     return (
         Weight(flood, origin, "C"),
         Weight(flood, flood, "N5"),
@@ -64,7 +65,7 @@ def _flood(flood: IntEnum, origin: Tile, age: IntEnum) -> tuple[Weight, ...]:
 
 
 def _extract(channels: type[IntEnum]) -> tuple[Weight, ...]:
-    """Table "path extraction" without the path's seed: path + 2 (age of the neighbour - age of the tile)."""
+    """Return table "path extraction" without the path's seed: path + 2 (age of the neighbour - age of the tile)."""
     path, age = channels["PATH"], channels["AGE"]
     return tuple(
         weight
@@ -127,14 +128,14 @@ EQUAL_AGE: Final = 1
 
 
 def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
-    """The path and its (B, 4, H, W) directions; the printed formula forgets the path's own weights."""
+    """Return the path and its (B, 4, H, W) directions; the printed formula omits the path's own weights."""
     directional = sawtooth(directional, peak)
     path = step(step(path) + directional.sum(dim=1, keepdim=True))
     return torch.cat([path, directional], dim=1)
 
 
 def _activate_bidirectional(convolved: Tensor, state: Tensor) -> Tensor:
-    """Floods and ages stand still, all over the maze, from the step after their first overlap."""
+    """Activate floods and ages that stop, all over the maze, from the step after their first overlap."""
     path, floods, age, directional = torch.split(convolved, [1, 2, 1, 4], dim=1)
     before = state[:, Channel.FLOOD_S : Channel.AGE + 1]
     met = global_max(torch.relu(before[:, :1] + before[:, 1:2] - 1))
@@ -144,7 +145,7 @@ def _activate_bidirectional(convolved: Tensor, state: Tensor) -> Tensor:
 
 
 def _activate_local(convolved: Tensor, state: Tensor, peak: int) -> Tensor:
-    """One flood or two, and ages that never stand still."""
+    """Activate one flood or two, and ages that never stop."""
     path, floods, age, directional = torch.split(convolved, [1, convolved.shape[1] - 6, 1, 4], dim=1)
     extracted = extract_path(path, directional, peak)
     return torch.cat([extracted[:, :1], step(floods), torch.relu(age), extracted[:, 1:]], dim=1)

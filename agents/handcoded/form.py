@@ -22,9 +22,9 @@ class Form:
     Attributes:
         table: the weights.
         activate: the activations.
-        steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a
-            shortest path of `length` edges.
-        counters: channels that count for ever, so that they never come to rest.
+        steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
+            of `length` edges.
+        counters: channels that count forever, so that they never come to rest.
         fused: the same step in one pass, from (maze, state), float32 on a CPU and without gradients; for speed.
     """
 

@@ -1,8 +1,8 @@
 """Hand-coded weights as data: tiny named kernels, and tables of them that build one convolution.
 
-A kernel is named after the neighbours that it reads: `C` the tile itself, `U`, `L`, `D`, `R` the neighbour
-above, left, below, right, and a word of those letters the tile at the end of that walk (`DD` two below, `UR`
-above and to the right). `N4` reads the four neighbours, `N5` those and the tile itself, `3x3` all nine tiles.
+A kernel is named after the neighbours that it reads. `C` is the tile itself; `U`, `L`, `D`, `R` are the neighbours
+above, left, below and right. A word of those letters is the tile at the end of that walk (`DD` two below, `UR` above
+and to the right). `N4` reads the four neighbours, `N5` those and the tile itself, `3x3` all nine tiles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SETS: dict[str, tuple[Offset, ...]] = {
 
 
 def offsets(kernel: str) -> tuple[Offset, ...]:
-    """The tiles that a named kernel reads.
+    """Return the tiles that a named kernel reads.
 
     Raises:
         ValueError: unknown name.
@@ -66,13 +66,13 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightTable:
-    """The weights and biases of one convolution over [inputs, state], everything unnamed being zero.
+    """The weights and biases of one convolution over [inputs, state]; all others are 0.
 
     Attributes:
         inputs: the static channels, such as the one-hot maze.
         channels: the state channels.
-        weights: in any order; several weights on one tap add up.
-        biases: of state channels.
+        weights: the weights in any order; several on one tap add up.
+        biases: the biases of state channels.
     """
 
     inputs: type[IntEnum]
@@ -87,7 +87,7 @@ class WeightTable:
         return 2 * reach + 1
 
     def convolution(self) -> tuple[Tensor, Tensor]:
-        """The float32 weight, (C, inputs + C, k, k), and bias, (C,), of the convolution."""
+        """Return the float32 weight, (C, inputs + C, k, k), and bias, (C,), of the convolution."""
         n_channels, size = len(self.channels), self.kernel_size
         weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size)
         for row in self.weights:
@@ -100,7 +100,7 @@ class WeightTable:
         return int(source) if isinstance(source, self.inputs) else len(self.inputs) + int(source)
 
     def rows(self) -> Iterator[Row]:
-        """The table for printing, one row a weight, names in lower case."""
+        """Yield the table for printing, one row for each weight, names in lower case."""
         for out, source, kernel, value in self.weights:
             bias = float(self.biases.get(out, 0))
             yield Row(out.name.lower(), source.name.lower(), kernel, float(value), bias)

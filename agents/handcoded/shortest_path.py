@@ -21,7 +21,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "one-flood": dijkstra.ONE_FLOOD,
     },
 }
-"""For each treatment of ties, the automata that know it; the first is the default."""
+"""Automata for each treatment of ties; the first is the default."""
 
 
 class ShortestPathNCA(HandcodedNCA):
@@ -54,7 +54,7 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """One pass, where the form knows how."""
+        """Return the next state in one pass, if the form has a fused step."""
         if self.form.fused is None:
             return super().step_by_table(static, state)
         return self.form.fused(static, state)
@@ -67,7 +67,8 @@ class ShortestPathNCA(HandcodedNCA):
 
     @torch.no_grad()
     def solved(self, maze: Tensor, state: Tensor) -> Tensor:
-        """(B,) bool: the path is at the source and the target, or nothing moves because no path exists."""
+        """Return whether the path is at the source and the target, or nothing moves because no path exists, (B,)
+        bool."""
         state = state[:, : self.n_channels]
         ends = maze[:, [Tile.SOURCE, Tile.TARGET]] > 0
         joined = (ends & (state[:, :1] >= 1)).sum(dim=(1, 2, 3)) == 2

@@ -35,7 +35,7 @@ class Taps(NamedTuple):
 
 
 def taps(weight: Tensor, bias: Tensor) -> Taps:
-    """The non-zero weights of a (C, inputs, k, k) convolution with padding k // 2."""
+    """Return the non-zero weights of a (C, inputs, k, k) convolution with padding k // 2."""
     places = weight.nonzero()
     reach = weight.shape[-1] // 2
     centred = places - torch.tensor([0, 0, reach, reach])
@@ -43,7 +43,8 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
 
 
 def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
-    """The convolution over the channels of (B, T, H, W) `inputs`, then those of (B, C, H, W) `state`."""
+    """Return the convolution, (B, C, H, W), over the channels of (B, T, H, W) `inputs`, then those of (B, C, H, W)
+    `state`."""
     from . import compiled  # here, because importing numba takes a third of a second
 
     out = torch.empty(state.shape)

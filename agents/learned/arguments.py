@@ -13,11 +13,11 @@ MOST = 2**16
 
 
 def check_shape(n_tiles: Any, n_channels: Any, shared_weights: Any, n_layers: Any, *, least_channels: int = 1) -> None:
-    """Check what every model has.
+    """Check the arguments that every model has.
 
     Raises:
-        ValueError: tiles of no task, too few or too many channels or layers, or layers without a number whose weights
-            differ.
+        ValueError: tiles of no task, a number of channels or layers out of range, or unshared weights without a number
+            of layers.
     """
     check_count("n_tiles", n_tiles, 2)
     check_count("n_channels", n_channels, least_channels)
@@ -31,20 +31,20 @@ def check_shape(n_tiles: Any, n_channels: Any, shared_weights: Any, n_layers: An
 
 
 def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
-    """Check an integer.
+    """Check that a value is an integer from `least` to `most`.
 
     Raises:
-        ValueError: it is none, or out of range.
+        ValueError: it is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
 
 
 def check_ceiling(value: Any) -> float:
-    """A bound of states as a float.
+    """Return a bound of states as a float.
 
     Raises:
-        ValueError: it is no number, or not one that leaves room for a path, whose tiles are above 1/2.
+        ValueError: it is not a number, or leaves no room for a path, whose tiles are above 1/2.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0.5 < value <= STATE_LIMIT:
         raise ValueError(f"ceiling must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {value!r}")
@@ -63,10 +63,10 @@ def check_flags(**flags: Any) -> None:
 
 
 def names_of_channels(names: Sequence[str] | None, n_channels: int, pooled: Sequence[str] = ()) -> list[str]:
-    """The given names, checked, or path, hidden_1, hidden_2, ..., and what is pooled.
+    """Return the given names, checked, or else path, hidden_1, hidden_2, ..., and the pooled ones.
 
     Raises:
-        ValueError: another number of names than channels, or one twice.
+        ValueError: another number of names than channels, or a name that occurs twice.
     """
     if names is None:
         return ["path", *(f"hidden_{i}" for i in range(1, n_channels - len(pooled))), *pooled]

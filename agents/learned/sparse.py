@@ -35,17 +35,18 @@ class SparseNCA(Policy):
         self._taps = taps(model.kernel().detach(), model.biases[0].detach())
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """One iteration.
+        """Return the state after one iteration.
 
         Raises:
-            ValueError: as `NCA.update`.
+            ValueError: the same errors as from `NCA.update`.
         """
         self._model.check_precision(state)
         return self._model.bounded(convolve(maze, state.clamp(min=0), self._taps))
 
 
 def run_sparsely(policy: Policy) -> Policy:
-    """What to run in place of a policy without gradients: a `SparseNCA` where that is faster, else the policy."""
+    """Return what to run in place of a policy without gradients: a `SparseNCA` where that is faster, else the
+    policy."""
     if type(policy) is not NCA or policy.device.type != "cpu" or policy.n_layers is not None:
         return policy
     (kernel,) = policy.weights

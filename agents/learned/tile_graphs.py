@@ -36,7 +36,7 @@ class TileGraphs(NamedTuple):
 
     @classmethod
     def of(cls, maze: Tensor, traversable_only: bool) -> TileGraphs:
-        """The graphs of (B, T, H, W) one-hot mazes: of all tiles, or of those that are no walls."""
+        """Make the graphs of (B, T, H, W) one-hot mazes: of all tiles, or of those that are no walls."""
         wall = maze[:, Tile.WALL] != 0
         is_node = ~wall if traversable_only else torch.ones_like(wall)
         nodes = is_node.flatten().nonzero()[:, 0]
@@ -49,23 +49,23 @@ class TileGraphs(NamedTuple):
         )
 
     def gather(self, grid: Tensor) -> Tensor:
-        """What stands at the nodes, (n, C), of (B, C, H, W)."""
+        """Return the values of a (B, C, H, W) grid at the nodes, (n, C)."""
         return _rows(grid).index_select(0, self.nodes)
 
     def scatter(self, rows: Tensor, like: Tensor) -> Tensor:
-        """The inverse: (n, C) at the nodes as (B, C, H, W) with the shape and dtype of `like`, 0 at all other tiles."""
+        """Return values at the nodes, (n, C), as a grid with the shape and dtype of `like`, 0 at all other tiles."""
         batch, channels, height, width = like.shape
         grid = like.new_zeros(batch * height * width, channels).index_copy(0, self.nodes, rows.to(like.dtype))
         return grid.view(batch, height, width, channels).permute(0, 3, 1, 2)
 
 
 def _rows(grid: Tensor) -> Tensor:
-    """(B, C, H, W) as (B H W, C)."""
+    """Reshape (B, C, H, W) to (B H W, C)."""
     return grid.permute(0, 2, 3, 1).flatten(0, 2)
 
 
 def _edges(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Three (E,) int64 tensors for (B, H, W) bool: the node read, its reader, the place in `NEIGHBOURHOOD`."""
+    """Return three (E,) int64 tensors for (B, H, W) bool: the node read, its reader, the place in `NEIGHBOURHOOD`."""
     height, width = is_node.shape[1:]
     numbers = (is_node.flatten().cumsum(0) - 1).view_as(is_node).masked_fill(~is_node, -1)
     padded = F.pad(numbers, (1, 1, 1, 1), value=-1)

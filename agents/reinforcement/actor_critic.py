@@ -17,7 +17,7 @@ from maze_nca_gym.levels import Tile
 from ..learned.arguments import check_count
 
 LARGEST_MEAN = 1.5
-"""Of an action. Beyond 1, which already means a path, so that noise seldom changes what the policy is sure of."""
+"""Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
 FIRST_BIAS = -0.3
 """Most tiles are no path."""
 N_HIDDEN = 64
@@ -52,7 +52,7 @@ class NCAFeatures(BaseFeaturesExtractor):
         self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False)
 
     def forward(self, observation: dict[str, Tensor]) -> Tensor:
-        """Features of `maze`, (B, T, H, W), and `state`, (B, 1, H, W)."""
+        """Return the features of `maze`, (B, T, H, W), and `state`, (B, 1, H, W)."""
         maze, path = observation["maze"], observation["state"]
         seen = torch.cat([maze, 2 * path - 1], dim=1)
         read = self.read(seen.contiguous(memory_format=torch.channels_last))  # faster on the CPU
@@ -66,24 +66,24 @@ class Undivided(nn.Module):
     """The place of Stable-Baselines3's separate networks: actor and critic read the same features."""
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """For the actor, and for the critic."""
+        """Return the features for the actor and for the critic, both unchanged."""
         return features, features
 
     def forward_actor(self, features: Tensor) -> Tensor:
-        """For the actor."""
+        """Return the features for the actor, unchanged."""
         return features
 
     def forward_critic(self, features: Tensor) -> Tensor:
-        """For the critic."""
+        """Return the features for the critic, unchanged."""
         return features
 
 
 class Actor(nn.Module):
-    """(B, C + 1, H, W) features -> (B, H W) means of the actions, 1.5 tanh(w x(p) + b), and -1.5 at walls.
+    """A layer from (B, C + 1, H, W) features to (B, H W) means of the actions: 1.5 tanh(w x(p) + b), and -1.5 at walls.
 
-    A path never leads over a wall. Saying so here, and not by rewards, keeps the noise at walls, which are most tiles,
-    out of the gradient, as the hyperbolic tangent does at tiles of which the policy is sure. All tiles but walls have
-    the same mean at first.
+    A path never leads over a wall. The layer fixes this, not the rewards: so the noise at walls, which are most tiles,
+    stays out of the gradient. The hyperbolic tangent does the same at tiles of which the policy is certain. All other
+    tiles have the same mean at first.
     """
 
     def __init__(self, n_features: int) -> None:
@@ -93,7 +93,7 @@ class Actor(nn.Module):
         nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
 
     def forward(self, features: Tensor) -> Tensor:
-        """The means, row by row."""
+        """Return the means row by row, (B, H W)."""
         mean, wall = LARGEST_MEAN * torch.tanh(self.linear(features[:, :-1])), features[:, -1:]
         return mean.masked_fill(wall > 0.5, -LARGEST_MEAN).flatten(1)
 
@@ -106,7 +106,7 @@ class Critic(nn.Module):
         self.value = nn.Sequential(nn.Linear(2 * n_features, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, 1))
 
     def forward(self, features: Tensor) -> Tensor:
-        """The values."""
+        """Return the values, (B, 1)."""
         return self.value(torch.cat([features.mean(dim=(2, 3)), features.amax(dim=(2, 3))], dim=1))
 
 
@@ -114,20 +114,20 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
     """A cellular automaton that draws the path, for `PPO(NCAActorCriticPolicy, env, policy_kwargs=...)` and `A2C`.
 
     It reads the observations and gives the actions of `PathAction` and `PathVecEnv`. The action is Gaussian and
-    independent at every tile: its mean is what the automaton says there, and its standard deviation is one learned
+    independent at every tile. Its mean is the automaton's output there, and its standard deviation is one learned
     number for all tiles. No weight depends on the size of the maze: see `resized`.
 
-    An environment's only memory is the path, so what a plain automaton does over many steps in hidden channels this
-    one does within one step, in `n_iterations` iterations; a tile then sees as far.
+    An environment's only memory is the path. So this automaton runs `n_iterations` iterations within one step, where a
+    plain one would keep hidden channels over many steps; each tile sees equally far.
 
     Args:
         observation_space: Dict(maze (T, H, W), state (1, H, W)).
         action_space: Box (1, H, W).
-        lr_schedule: learning rate as a function of the part of the training that remains.
+        lr_schedule: learning rate as a function of the remaining fraction of the training.
         n_channels: C, hidden channels.
         n_iterations: iterations within a step.
-        log_std_init: logarithm of the standard deviation at first, of actions in [-1, 1].
-        optimizer_class, optimizer_kwargs: as of `ActorCriticPolicy`.
+        log_std_init: initial logarithm of the standard deviation, of actions in [-1, 1].
+        optimizer_class, optimizer_kwargs: the same as for `ActorCriticPolicy`.
         use_sde: accepted since the algorithms pass it; must be False.
 
     Raises:
@@ -165,7 +165,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         )
 
     def _build(self, lr_schedule: Schedule) -> None:
-        """The parts that `ActorCriticPolicy` puts together, and their optimiser."""
+        """Build the parts that `ActorCriticPolicy` puts together, and their optimiser."""
         self.mlp_extractor = Undivided()  # type: ignore[assignment] # declared as an MlpExtractor
         self.action_net = Actor(self.features_dim)
         self.value_net = Critic(self.features_dim)  # type: ignore[assignment] # declared as Linear
@@ -173,7 +173,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        """What `save` stores beside the weights, so that `load` finds this class's own arguments."""
+        """Return what `save` stores beside the weights, so that `load` finds this class's own arguments."""
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
@@ -186,16 +186,16 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         }
 
     def resized(self: Self, env: HasSpaces) -> Self:
-        """A copy with the same weights for the mazes of an environment of another size.
+        """Return a copy with the same weights for the mazes of an environment of another size.
 
-        To go on training there, give the weights to a new algorithm:
-        `PPO(NCAActorCriticPolicy, env, ...).policy.load_state_dict(policy.state_dict())`.
+        To continue training there, give the weights to a new algorithm: `PPO(NCAActorCriticPolicy, env,
+        ...).policy.load_state_dict(policy.state_dict())`.
 
         Args:
-            env: an environment or a `VecEnv`, of which only the spaces are read.
+            env: an environment or a `VecEnv`; only its spaces are read.
 
         Raises:
-            ValueError: other spaces than a maze's, or of another task.
+            ValueError: spaces of no maze, or of another task.
         """
         old, new = self.observation_space, env.observation_space
         _check_spaces(new, env.action_space)

@@ -39,16 +39,16 @@ class Point(NamedTuple):
 
 
 class LearningCurve(BaseCallback):
-    """For `learn(..., callback=...)`: evaluates the deterministic policy on the same held-out mazes again and again.
+    """A callback for `learn(..., callback=...)` that evaluates the deterministic policy at intervals on the same mazes.
 
     The mean return is that of the final accuracy: 1 is perfect. A line of progress is printed each time.
 
     Args:
         envs: kind -> held-out mazes, with records of episodes, as `make_path_vec` makes them; not the training's. They
             may be of another size than the training's if the policy is an `NCAActorCriticPolicy`.
-        seed: of these mazes, for environment i seed + i.
-        every: steps of environments between evaluations.
-        n_episodes: in each, of every kind.
+        seed: the seed of these mazes; environment i gets seed + i.
+        every: environment steps between two evaluations.
+        n_episodes: the number of episodes on each kind.
 
     Attributes:
         points: the curve so far.
@@ -71,7 +71,7 @@ class LearningCurve(BaseCallback):
         self._began = time.process_time()
 
     def evaluate(self) -> dict[str, float]:
-        """Mean returns of the policy as it is now on the held-out mazes of each kind."""
+        """Return mean returns of the policy as it is now on the held-out mazes of each kind."""
         return {kind: self._evaluate(env) for kind, env in self._envs.items()}
 
     def _evaluate(self, env: VecEnv) -> float:
@@ -111,12 +111,12 @@ class LearningCurve(BaseCallback):
 def draw_learning_curves(
     runs: Mapping[str, Sequence[Point]], path: Path, title: str, reference: float | None = None
 ) -> Path:
-    """Write mean returns against steps of environments as a PNG file, a panel a kind of mazes; returns its path.
+    """Write mean returns against environment steps as a PNG file, one panel for each kind of mazes; return its path.
 
     Args:
         runs: name -> the `points` of a `LearningCurve`, all of them of the same kinds.
         path: the file.
-        title: above the panels.
+        title: the title above the panels.
         reference: a mean return to compare with, drawn as a line.
     """
     kinds = list(next(iter(runs.values()))[0].held_out)
@@ -135,7 +135,7 @@ def draw_learning_curves(
 
 
 def _draw_panel(axes: Axes, runs: Mapping[str, Sequence[Point]], kind: str, reference: float | None) -> None:
-    """The curves of all runs on one kind of held-out mazes."""
+    """Draw the curves of all runs on one kind of held-out mazes."""
     if reference is not None:
         axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
     for (name, points), colour in zip(runs.items(), cycle(COLOURS)):

@@ -20,15 +20,15 @@ Infos: TypeAlias = list[dict[str, Any]]
 
 
 def make_path_vec(id: str, num_envs: int, **options: Any) -> VecMonitor:
-    """N mazes for Stable-Baselines3, with its records of episodes: `info["episode"]` at their ends.
+    """Make N mazes for Stable-Baselines3, with its records of episodes: `info["episode"]` at their ends.
 
     Args:
         id: "MazeShortestPath-v0" or "MazeDiameter-v0".
         num_envs: N.
-        options: others of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.
+        options: other options of `gym.make_vec`, such as `size`, `generator`, `levels` and `max_episode_steps`.
 
     Raises:
-        ValueError: as `MazeVectorEnv`.
+        ValueError: the same errors as from `MazeVectorEnv`.
     """
     env = gym.make_vec(id, num_envs=num_envs, n_channels=1, autoreset_mode="SameStep", **options)
     return VecMonitor(PathVecEnv(env))
@@ -37,16 +37,16 @@ def make_path_vec(id: str, num_envs: int, **options: Any) -> VecMonitor:
 class PathVecEnv(VecEnv):
     """The batched environment as N of `PathAction`: one state channel, the path, written by actions in [-1, 1].
 
-    Equal, bit for bit, to `DummyVecEnv` over N single ones, without its loop over them. As in all of
-    Stable-Baselines3, seeds given by `seed(s)`, s + i for environment i, take effect at the next `reset`, an episode
-    that has ended begins anew at once, and its last observation is `info["terminal_observation"]`.
+    It equals `DummyVecEnv` over N single ones bit for bit, without its loop over them. Seeds follow Stable-Baselines3:
+    those given by `seed(s)`, s + i for environment i, take effect at the next `reset`. An episode that has ended
+    restarts at once, and its last observation is `info["terminal_observation"]`.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        """Wrap what `gym.make_vec` made, or a wrapper around it.
+        """Wrap an environment made by `gym.make_vec`, or a wrapper around it.
 
         Args:
-            env: made with `n_channels=1, autoreset_mode="SameStep"`, and NumPy output.
+            env: an environment made with `n_channels=1, autoreset_mode="SameStep"`, and NumPy output.
 
         Raises:
             ValueError: it was made otherwise, or is no maze.
@@ -90,7 +90,7 @@ class PathVecEnv(VecEnv):
         self._actions = np.asarray(actions)
 
     def step_wait(self) -> tuple[Observation, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """One step with the paths that the actions mean.
+        """Step with the paths that the actions mean.
 
         Returns:
             observations, (N,) float32 rewards, (N,) bool whether the episodes have ended, N infos.
@@ -113,16 +113,16 @@ class PathVecEnv(VecEnv):
         self.env.close()
 
     def get_images(self) -> list[NDArray[np.uint8] | None]:
-        """The (h, w, 3) pictures, of environments made with `render_mode="rgb_array"`."""
+        """Return the (h, w, 3) uint8 pictures of environments made with `render_mode="rgb_array"`."""
         pictures: Any = self.env.render()
         return list(pictures)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of the batched environment, which all have in common, once for each."""
+        """Return an attribute of the batched environment once for each environment; all have it in common."""
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Not offered: the environments have no attributes of their own.
+        """Raise an error: the environments have no attributes of their own.
 
         Raises:
             NotImplementedError: always.
@@ -130,7 +130,7 @@ class PathVecEnv(VecEnv):
         raise NotImplementedError("environments in a batch have no attributes of their own")
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
-        """Not offered: the environments have no methods of their own.
+        """Raise an error: the environments have no methods of their own.
 
         Raises:
             NotImplementedError: always.
@@ -140,18 +140,18 @@ class PathVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Whether each behaves as if in this wrapper: they do as in `PathAction`."""
+        """Return whether each environment behaves as if in this wrapper; all behave as in `PathAction`."""
         return [wrapper_class is PathAction] * len(list(self._get_indices(indices)))
 
 
 def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """Environment i's part of infos as Gymnasium batches them, without what is kept of ended episodes."""
+    """Return environment i's part of infos as Gymnasium batches them, without the records of ended episodes."""
     kept = {"final_obs", "final_info"}
     names = [name for name in infos if not name.startswith("_") and name not in kept and infos[f"_{name}"][i]]
     return {name: infos[name][i] for name in names}
 
 
 def _paths(actions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[-1, 1] to [0, 1], as `PathAction` does it; what is not finite stays so, for the environment to refuse."""
+    """Map [-1, 1] to [0, 1] as `PathAction` does; values that are not finite stay so, for the environment to reject."""
     paths = (np.clip(actions, -1.0, 1.0) + 1.0) / 2.0
     return np.where(np.isfinite(actions), paths, actions).astype(np.float32)

@@ -56,7 +56,7 @@ class StatePool:
         states: (P, C, H, W) float32.
         ages: (P,) int64, the iterations that the states have had since the level came or started anew, or since it was
             edited, less some grace.
-        patience: how long until a level is due; None for ever.
+        patience: how long until a level is due; None forever.
     """
 
     tiles: NDArray[np.uint8]

@@ -59,7 +59,7 @@ def _start_compiler() -> None:
 
 
 def _let_forks_wait(compiler: threading.Thread) -> None:
-    """A child forked while the compiler runs would wait for its locks for ever: let a fork wait for the compiler.
+    """A child forked while the compiler runs would wait for its locks forever: let a fork wait for the compiler.
 
     What runs before a fork runs in the reverse order of registration, and two modules that the compiler needs lock
     themselves there. They register when they are imported, which has to be earlier.

@@ -89,7 +89,7 @@ def _has_finished(policy: Policy, observation: Observation, step: int) -> bool:
 
 
 def _check_screen() -> None:
-    """Where there is no screen, SDL draws into memory for ever, unless it was told so.
+    """Where there is no screen, SDL draws into memory forever, unless it was told so.
 
     Raises:
         JobError: that is so.

@@ -36,7 +36,7 @@ PARENTS = ("random", "fittest", "replay")
 class LevelPopulation:
     """Levels of one size, how hard each was for the agent, and where it comes from.
 
-    Members lie at indices 0 .. len - 1. A level keeps its index while it lives, and its `id` for ever: what must
+    Members lie at indices 0 .. len - 1. A level keeps its index while it lives, and its `id` forever: what must
     outlast an `insert` is kept as ids.
 
     Attributes:

@@ -28,7 +28,7 @@ def save_png(path: str | Path, frame: Frame) -> Path:
 
 
 def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Path:
-    """Write frames as a GIF file that repeats for ever, with one palette for all of them; returns its path.
+    """Write frames as a GIF file that repeats forever, with one palette for all of them; returns its path.
 
     Args:
         path: the file.

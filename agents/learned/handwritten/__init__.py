@@ -19,13 +19,16 @@ _TABLES = {
     "shortest-path": (shortest_path.TABLE, False, StepBound(constant=2, per_move=2)),
     "diameter": (diameter.TABLE, True, StepBound(constant=5, per_move=2, per_tile=9, per_move_and_tile=1)),
 }
-"""Name -> weights, whether they need the maximum over the map, and the iterations within which they have finished: for
-the diameter, L + 5 for each tile at most, 2 H (W + 1) <= 4 A where the scout is late, and 2 L + 5 for the last path."""
+"""Weights by name, whether they need the maximum over the map, and a bound of their iterations.
+
+For the diameter: at most L + 5 for each tile, 2 H (W + 1) <= 4 A where the scout is late, and 2 L + 5 for the last
+path.
+"""
 NETWORKS = tuple(_TABLES)
 
 
 def network(name: str) -> NCA:
-    """A network of `NETWORKS` by name, whose episodes have no last iteration."""
+    """Return a network of `NETWORKS` by name, whose episodes have no last iteration."""
     table, max_pool, bound = _TABLES[name]
     nca = NCA(
         n_tiles=len(table.inputs),
@@ -42,7 +45,7 @@ def network(name: str) -> NCA:
 
 
 def stays_exact(model: NCA, dtype: torch.dtype, n_tiles: int) -> bool:
-    """Return whether a network has the weights of one of `NETWORKS`, and counts exactly in a dtype on so many tiles.
+    """Return whether a network has the weights of one of `NETWORKS`, and counts exactly in a dtype on `n_tiles` tiles.
 
     The shortest path holds multiples of 1/2 whose sums stay below 128: 8 significant bits are enough, as bfloat16 has.
     The diameter counts to the number of free tiles at most.

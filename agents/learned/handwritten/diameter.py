@@ -1,15 +1,15 @@
 """The canonical longest shortest path: 33 channels over a 3x3 kernel without corners, and one maximum over the map.
 
-The free tiles launch waves one after another, row by row, and the first whose wave lasts longer than all before is the
-best start so far; where its wave arrives last is where the path ends. So every eccentricity is measured, and ties are
-broken as they must be.
+The free tiles launch waves one after another, row by row. The first tile whose wave lasts longer than all before is the
+best start so far; the path ends where that wave arrives last. So every eccentricity is measured, and ties are broken as
+they must be.
 
 - **Wave.** f, the pair WET and EXCESS, floods from where LAUNCH is. ARRIVED <- relu(f - OLD), OLD being f an iteration
   before: the tiles that the wave has just reached. MOVING, the pooled channel, is their maximum over the map: 1 at
   every tile while the wave moves. ENDED is 1 for one iteration after that, and wipes f.
-- **Score.** Every tile counts the same: COUNT, for how long MOVING has been 1, which is the eccentricity plus 1 in the
-  end; and BEST + BETTER, the largest count so far. BETTER <- relu(MOVING + COUNT - BEST - BETTER) is 1 in every
-  iteration in which the wave outlasts all waves before, since COUNT never exceeds the largest count.
+- **Score.** Every tile counts the same. COUNT is for how long MOVING has been 1, in the end the eccentricity plus 1.
+  BEST + BETTER is the largest count so far. BETTER <- relu(MOVING + COUNT - BEST - BETTER) is 1 in every iteration in
+  which the wave outlasts all waves before, since COUNT never exceeds the largest count.
 - **Ends.** Each time BETTER is 1, so is FAR where the wave has just arrived, and END moves to the TOKEN, the tile that
   launched (MARK is TOKEN and BETTER). The last time is when the longest wave reaches its last tiles.
 - **Path.** A second flood spreads from FAR, and NEAR, ENTER and PATH lead from END against it, as in `shortest_path`.
@@ -18,20 +18,20 @@ broken as they must be.
   becomes TURN, which goes BACK to the first column and down. SEED starts it in the first row, before BOOT is 1. The
   tile that it finds is NEXT, and becomes LAUNCH once nothing moves.
 
-Let a wave be at its origin after a iterations, and e be the origin's eccentricity. Tiles at distance d are reached at
-a + d, MOVING is 1 from a + 1 to a + e + 1, and ENDED is 1 at a + e + 3, when a tile that is NEXT sees that nothing
+Let a wave be at its origin after a iterations, and e be the origin's eccentricity. Tiles at distance d are reached at a
++ d, and MOVING is 1 from a + 1 to a + e + 1. ENDED is 1 at a + e + 3, when a tile that is NEXT finds that nothing
 moves. At a + e + 4 the flood is wiped and LAUNCH is 1, and at a + e + 5 the next wave is at its origin. Before MOVING
 rises nothing can launch, since the scout takes two iterations to the next tile. So the scan takes the sum of e + 5 over
 all free tiles, and at most 2 H (W + 1) more where the scout is late. The path is complete at most 2 D + 5 iterations
-after the decisive wave, D being the diameter, and then stays for ever: usually long before the scan ends.
+after the decisive wave, D being the diameter, and then stays forever: usually long before the scan ends.
 
-The hand-coded automaton needs time in proportion to the tiles, not to their eccentricities, but cannot be written with
-this architecture step by step: its step takes eight maxima or minima over the map, some of results of others, and
+The hand-coded automaton needs time in proportion to the tiles, not to their eccentricities. But it cannot be written
+with this architecture step by step. Its step takes eight maxima or minima over the map, some of results of others, and
 products of gates with unbounded counters. With one maximum a step they would have to take turns, under a clock that
 holds everything else meanwhile.
 
-Nothing but the counts, at most D + 1, grows: exact in float32 up to diameters of 2**20 - 2, in TF32 up to 2,047, and in
-bfloat16 up to 255.
+Only the counts grow, to D + 1 at most. So it is exact in float32 up to diameters of 2**20 - 2, in TF32 up to 2,047, and
+in bfloat16 up to 255.
 """
 
 from __future__ import annotations
@@ -103,12 +103,12 @@ EXCEEDS: tuple[Term, ...] = (
 
 
 def _inside(kernel: str, weight: float) -> tuple[Term, Term]:
-    """1 if that neighbour is on the map."""
+    """Return terms that are 1 if that neighbour is on the map."""
     return (Tile.EMPTY, kernel, weight), (Tile.WALL, kernel, weight)
 
 
 def _copy(out: Channel, *terms: Term) -> tuple[Weight, ...]:
-    """A channel that keeps its value, and adds terms to it."""
+    """Return weights by which a channel keeps its value, and adds terms to it."""
     return add(out, [(out, "C", 1), *terms])
 
 
@@ -163,7 +163,7 @@ _ORDER_WEIGHTS = (
 
 
 def _direction_weights(place: int) -> tuple[Weight, ...]:
-    """NEAR and ENTER of the direction at that place in the order of `DIRECTIONS`; BETTER wipes both."""
+    """Return weights of NEAR and ENTER for a direction by its place in `DIRECTIONS`; BETTER wipes both."""
     near, enter, towards = NEAR[place], ENTER[place], DIRECTIONS[place]
     wipe = (Channel.BETTER, "C", -3)
     return (

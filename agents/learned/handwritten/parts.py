@@ -1,4 +1,4 @@
-"""What the networks have in common: floods, and the walk against a flood."""
+"""Parts that the networks share: floods, and the walk against a flood."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Term: TypeAlias = tuple[IntEnum, str, float]
 
 
 def add(out: IntEnum, terms: Iterable[Term]) -> tuple[Weight, ...]:
-    """`out` adds up the terms."""
+    """Return weights by which `out` adds up the terms."""
     return tuple(Weight(out, *term) for term in terms)
 
 
@@ -28,26 +28,26 @@ class Clipped(NamedTuple):
     high: IntEnum
 
     def __call__(self, kernel: str, weight: float = 1) -> tuple[Term, Term]:
-        """The terms that read it."""
+        """Return the terms that read it."""
         return (self.low, kernel, weight), (self.high, kernel, -weight)
 
     def weights(self, terms: Iterable[Term]) -> tuple[Weight, ...]:
-        """Make it the clipped sum S of the terms."""
+        """Return the weights that make it the clipped sum S of the terms."""
         doubled = [(source, kernel, 2 * weight) for source, kernel, weight in terms]
         return *add(self.low, doubled), *add(self.high, doubled)
 
     @property
     def biases(self) -> Mapping[IntEnum, float]:
-        """Those of the two ReLUs."""
+        """Biases of the two ReLUs."""
         return {self.low: -0.5, self.high: -1.5}
 
 
 def nearer(near: IntEnum, flood: Clipped, towards: str, wall: IntEnum) -> tuple[Term, ...]:
-    """relu(near + flood(towards) - flood(C) - wall(C)): remember that the flood was at that neighbour before.
+    """Return relu(near + flood(towards) - flood(C) - wall(C)): whether the flood was at that neighbour before.
 
-    When the flood arrives at a tile, it has been at the neighbours that are nearer to its origin, and at all of them,
-    for on a grid the distances of neighbours differ by exactly one. Later on flood(towards) - flood(C) is 0 wherever
-    `near` is 1, and at most 0 where it is 0, so nothing changes any more.
+    When the flood arrives at a tile, it has been at exactly the neighbours that are nearer to its origin, since
+    distances of neighbours on a grid differ by exactly one. Later, flood(towards) - flood(C) is 0 wherever `near` is 1,
+    and at most 0 where it is 0, so nothing changes any more.
     """
     return (near, "C", 1), *flood(towards), *flood("C", -1), (wall, "C", -1)
 
@@ -55,7 +55,8 @@ def nearer(near: IntEnum, flood: Clipped, towards: str, wall: IntEnum) -> tuple[
 def entered(
     start: IntEnum, enter: Iterable[IntEnum], points: Iterable[Term], rivals: Iterable[IntEnum], towards: str
 ) -> tuple[Term, ...]:
-    """With a bias of -2, relu(P(B) - 2 [B does not point here]): the path comes from B, by a move `towards` the tile.
+    """Return relu(P(B) - 2 [B does not point here]), with a bias of -2: the path comes from B, by a move `towards` the
+    tile.
 
     P is 1 at the start and where the path has entered by any move. B points here if the terms `points` add up to 1 and
     no rival, the neighbours that come first, is nearer. A tile on the path points to one neighbour, and distances fall

@@ -1,7 +1,7 @@
 """The canonical shortest path: ten channels over a 3x3 kernel without corners.
 
 After every iteration the path is the same as that of the automaton `handcoded.canonical`, so that it is complete after
-exactly 2 L + 2 iterations for a path of L edges, and stays for ever. All sums are over the tile C or its neighbours U,
+exactly 2 L + 2 iterations for a path of L edges, and stays forever. All sums are over the tile C or its neighbours U,
 L, D, R; f is the `Clipped` pair WET and EXCESS.
 
 - f <- clip(f(C) + f(U) + f(L) + f(D) + f(R) + target(C) - 6 wall(C)): the flood from the target.
@@ -47,12 +47,12 @@ class Channel(IntEnum):
 
 FLOOD = Clipped(Channel.WET, Channel.EXCESS)
 NEAR = (Channel.NEAR_U, Channel.NEAR_L, Channel.NEAR_D)
-"""If none of these neighbours is nearer, the one to the right is."""
+"""Channels of nearer neighbours; if none is 1, the neighbour to the right is the nearer one."""
 ENTER = (Channel.ENTER_U, Channel.ENTER_L, Channel.ENTER_D, Channel.ENTER_R)
 
 
 def _enter_weights(place: int) -> tuple[Weight, ...]:
-    """Of the direction at that place in the order of `DIRECTIONS`."""
+    """Return the weights of ENTER for a direction by its place in `DIRECTIONS`."""
     points = [(NEAR[place], "C", 1.0)] if place < len(NEAR) else [*FLOOD("C"), (Tile.TARGET, "C", -1.0)]
     return add(ENTER[place], entered(Tile.SOURCE, ENTER, points, NEAR[:place], DIRECTIONS[place]))
 
