@@ -44,7 +44,7 @@ class State(NamedTuple):
 
 
 def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> State:
-    """Episodes on the given levels, all channels zero.
+    """Return episodes on the given levels, all channels zero.
 
     Args:
         tiles: (N, H, W) uint8, solvable.
@@ -67,7 +67,7 @@ def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: i
 
 
 def transition(state: State, action: NDArray[np.float32]) -> State:
-    """One iteration: the action, clipped, becomes the channels.
+    """Return one iteration: the action, clipped, becomes the channels.
 
     Args:
         action: (N, C, H, W) float32, C-contiguous.
@@ -99,7 +99,7 @@ class Outcome(NamedTuple):
 
 
 def transition_of_one(tiles: Tiles, target: NDArray[np.bool_], action: NDArray[np.float32]) -> Outcome:
-    """`transition` of a single episode, the same bits in half the time.
+    """Return `transition` of a single episode, the same bits in half the time.
 
     Args:
         tiles: (H, W) uint8.
@@ -120,7 +120,7 @@ def transition_of_one(tiles: Tiles, target: NDArray[np.bool_], action: NDArray[n
 
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
-    """The episodes with those at `rows` replaced by the fresh ones, in order."""
+    """Return the episodes with those at `rows` replaced by the fresh ones, in order."""
     return State(
         assign(state.tiles, rows, fresh.tiles),
         assign(state.maze, rows, fresh.maze),
@@ -132,7 +132,7 @@ def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
 
 
 def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
-    """A copy of the array with other values at `rows`."""
+    """Return A copy of the array with other values at `rows`."""
     array = array.copy()
     array[rows] = values
     return array

@@ -67,7 +67,7 @@ def transition(state: TensorState, action: torch.Tensor) -> TensorState:
 
 
 def _settle(state: TensorState, path: torch.Tensor, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The scores of the few paths that may be another optimum than the target, decided on the CPU."""
+    """Return the scores of the few paths that may be another optimum than the target, decided on the CPU."""
     table = np.empty((len(rows), 4))
     paths = path[torch.from_numpy(rows).to(path.device)].cpu().contiguous().numpy()
     kernels(paths.size).score_paths(state.tiles[rows], state.target[rows], paths, table)
@@ -75,7 +75,7 @@ def _settle(state: TensorState, path: torch.Tensor, rows: NDArray[np.intp]) -> N
 
 
 def replace(state: TensorState, rows: NDArray[np.intp], fresh: TensorState) -> TensorState:
-    """The episodes with those at `rows` replaced by the fresh ones, in order."""
+    """Return the episodes with those at `rows` replaced by the fresh ones, in order."""
     where = torch.from_numpy(rows).to(state.maze.device)
     arrays = [dynamics.assign(getattr(state, n), rows, getattr(fresh, n)) for n in ("tiles", "target", "length")]
     tensors = [getattr(state, n).index_copy(0, where, getattr(fresh, n)) for n in ("maze", "channels", "wanted")]

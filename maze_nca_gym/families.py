@@ -63,7 +63,7 @@ FAMILIES = {
 
 
 def test_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:  # noqa: PT028 - no test
-    """The first `n` levels of the test set "<family>-<size>", all of it by default: see `most_levels`.
+    """Return the first `n` levels of the test set "<family>-<size>", all of it by default: see `most_levels`.
 
     Args:
         family: one of `FAMILIES`.
@@ -92,7 +92,7 @@ def most_levels(size: int, kind: str = "test") -> int:
 
 
 def _chunk_length(size: int) -> int:
-    """Levels a chunk; a multiple of four."""
+    """Return levels a chunk; a multiple of four."""
     rows, cols = check_size(size)
     return max(4, min(CHUNK, CHUNK_TILES // (rows * cols)) // 4 * 4)
 
@@ -109,7 +109,7 @@ def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> L
 
 
 def _check_name(family: str, size: int) -> str:
-    """The set's name.
+    """Return the set's name.
 
     Raises:
         ValueError: unknown family, or no single size.
@@ -122,7 +122,7 @@ def _check_name(family: str, size: int) -> str:
 
 
 def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
-    """Whole chunks of each variant are drawn from seeds of their own, and interleaved."""
+    """Return whole chunks of each variant are drawn from seeds of their own, and interleaved."""
     family, size = name.rsplit("-", 1)
     length, variants = _chunk_length(int(size)), FAMILIES[family].variants
     parts = [
@@ -140,12 +140,12 @@ def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
-    """A seed of text: a number of over a hundred bits, to which no training seed ever comes near."""
+    """Return A seed of text: a number of over a hundred bits, to which no training seed ever comes near."""
     return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 
 def held_out_sets(sizes: Iterable[int], task: str) -> list[LevelSet]:
-    """The whole test and validation sets of every family at these sizes: what training must not see.
+    """Return the whole test and validation sets of every family at these sizes: what training must not see.
 
     Raises:
         ValueError: an unknown task, or a size that some generator cannot fill.
@@ -159,7 +159,7 @@ def held_out_sets(sizes: Iterable[int], task: str) -> list[LevelSet]:
 
 
 def reserved_hashes(sets: Iterable[LevelSet]) -> NDArray[np.uint64]:
-    """The sorted, distinct hashes of all levels in the sets, (K,) uint64, for `is_reserved`."""
+    """Return the sorted, distinct hashes of all levels in the sets, (K,) uint64, for `is_reserved`."""
     hashes = [level_hashes(levels.tiles) for levels in sets]
     return np.unique(np.concatenate(hashes)) if hashes else np.empty(0, np.uint64)
 

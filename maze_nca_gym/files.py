@@ -29,7 +29,7 @@ _SUFFIX = ".npy"
 
 
 def npz_path(path: str | Path) -> Path:
-    """The path with the suffix `.npz`, which is added if it is missing."""
+    """Return the path with the suffix `.npz`, which is added if it is missing."""
     path = Path(path)
     return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
 

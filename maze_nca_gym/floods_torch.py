@@ -22,18 +22,18 @@ WORD_BITS = 64
 
 
 def lay_out(mask: Tensor) -> Tensor:
-    """(N, H, W) bool with its padding, (N, H + 1, W + 1); flattened, it is the map."""
+    """Return (N, H, W) bool with its padding, (N, H + 1, W + 1); flattened, it is the map."""
     return pad(mask, (0, 1, 0, 1))
 
 
 def distance_map(free: Tensor, seeds: Tensor) -> Tensor:
-    """(N, H + 1, W + 1) int32, moves from the nearest of the seeds, -1 out of reach."""
+    """Return (N, H + 1, W + 1) int32, moves from the nearest of the seeds, -1 out of reach."""
     last, reached = _flood(seeds.reshape(1, -1), free.flatten(), free.shape[2])
     return torch.where(reached[0], last, -1).view_as(free)
 
 
 def eccentricity_map(free: Tensor) -> Tensor:
-    """(N, H + 1, W + 1) int32, -1 at walls.
+    """Return (N, H + 1, W + 1) int32, -1 at walls.
 
     Every free tile of a level has a bit, 64 to the word, and distances are symmetric: the farthest tile that a tile
     reaches is the one whose bit comes to it last.
@@ -51,7 +51,7 @@ def eccentricity_map(free: Tensor) -> Tensor:
 
 
 def walk(distances: Tensor, starts: Tensor) -> Tensor:
-    """(N, H + 1, W + 1) bool, the ways from the starts, (N,) places in the map, down to distance 0.
+    """Return (N, H + 1, W + 1) bool, the ways from the starts, (N,) places in the map, down to distance 0.
 
     Each doubling of the way appends the tiles that lie as many steps ahead as it is long.
     """
@@ -96,7 +96,8 @@ def _flood(seeds: Tensor, free: Tensor, stride: int) -> tuple[Tensor, Tensor]:
 
 
 def _first_steps(distances: Tensor) -> Tensor:
-    """(N, size) int64, the first of the places up, left, down, right that is nearer; the place itself if none is."""
+    """Return (N, size) int64, the first of the places up, left, down, right that is nearer; the place itself if none
+    is."""
     n, height, stride = distances.shape
     flat = distances.flatten()
     nearer = torch.where(flat > 0, flat - 1, -2)  # -2 is nowhere

@@ -43,7 +43,7 @@ def random(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """The paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
+    """Return the paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
 
     Walls are independent of each other; the paper does not say how likely they are. Source and target lie on two
     distinct inner tiles, whatever was there.
@@ -94,7 +94,7 @@ def random(
 
 
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Perfect mazes (one path between any two tiles) carved by a depth-first walk: long winding corridors.
+    """Return perfect mazes (one path between any two tiles) carved by a depth-first walk: long winding corridors.
 
     Arguments as of `random`. Raises ValueError for a bad one.
     """
@@ -102,7 +102,7 @@ def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
 
 
 def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
-    """(N, H, W) perfect mazes without border or endpoints."""
+    """Return (N, H, W) perfect mazes without border or endpoints."""
     height, width = _check(n, size)
     levels = _solid(n, height, width)
     uniforms = rng.random((n, ((height + 1) // 2) * ((width + 1) // 2)))
@@ -111,7 +111,8 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
 
 
 def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Perfect mazes from Kruskal's algorithm on walls in random order: many short dead ends, no preferred direction.
+    """Return perfect mazes from Kruskal's algorithm on walls in random order: many short dead ends, no preferred
+    direction.
 
     Arguments as of `random`. Raises ValueError for a bad one.
     """
@@ -133,7 +134,7 @@ def loops(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Perfect mazes with each wall between two cells removed with probability `loop_fraction`, in [0, 1].
+    """Return perfect mazes with each wall between two cells removed with probability `loop_fraction`, in [0, 1].
 
     Other arguments as of `random`. Raises ValueError for a bad one.
     """
@@ -156,7 +157,7 @@ def rooms(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Rooms with one door in each dividing wall, from recursive division.
+    """Return rooms with one door in each dividing wall, from recursive division.
 
     Args:
         largest_room: a longer side is divided again, >= 1 tile.
@@ -183,7 +184,7 @@ def caves(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Caves grown by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
+    """Return caves grown by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
 
     Args:
         wall_probability: of the noise, in [0, 1].
@@ -218,7 +219,7 @@ def caves(
 
 
 def _majority(levels: Tiles) -> Tiles:
-    """Wall where at least 5 of the 3 x 3 neighbourhood are, everything outside being wall."""
+    """Return wall where at least 5 of the 3 x 3 neighbourhood are, everything outside being wall."""
     padded = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
     columns = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
     return (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
@@ -236,7 +237,7 @@ GENERATORS: dict[str, Callable[..., Tiles]] = {
 
 
 def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any) -> Tiles:
-    """`n` levels of the generator of that name, with that generator's `options`.
+    """Return `n` levels of the generator of that name, with that generator's `options`.
 
     Returns:
         (N, H, W) uint8 tiles.
@@ -271,7 +272,7 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
 
 
 def check_size(size: Any) -> tuple[int, int]:
-    """(rows, cols) from one number or a pair.
+    """Return (rows, cols) from one number or a pair.
 
     Raises:
         ValueError: not one or two integers >= 1.

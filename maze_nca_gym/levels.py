@@ -134,7 +134,8 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
 
 
 def behaved(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
-    """The array as compiled kernels take it: C-contiguous, aligned and writeable; a copy only where it is not."""
+    """Return the array as compiled kernels take it: C-contiguous, aligned and writeable; a copy only where it is
+    not."""
     return np.require(array, dtype, ["C", "A", "W"])
 
 
@@ -164,7 +165,7 @@ def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def clear_endpoints(tiles: Tiles) -> Tiles:
-    """A copy of the tiles in which source and target are empty: a level of the diameter task."""
+    """Return A copy of the tiles in which source and target are empty: a level of the diameter task."""
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 
@@ -173,7 +174,7 @@ _WORD = np.dtype("<u8")
 
 
 def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
-    """A number for each level by which it is recognised: that of any other tiles, or of another shape, differs.
+    """Return A number for each level by which it is recognised: that of any other tiles, or of another shape, differs.
 
     All that counts is content: the same maze without its source and target, turned or mirrored, is another level.
     Every eight tiles, added to a key of their place and the shape, go through the finaliser of SplitMix64, and the
@@ -200,7 +201,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
 
 @cache
 def _place_keys(height: int, width: int) -> NDArray[np.uint64]:
-    """A key for every eight tiles of levels of this shape."""
+    """Return A key for every eight tiles of levels of this shape."""
     n_words = -(-height * width // _WORD.itemsize)
     shape = scramble(np.array([height << 32 | width], np.uint64))
     return scramble(np.arange(n_words, dtype=np.uint64) * GAMMA + shape)
@@ -256,19 +257,19 @@ class LevelSet:
 
 @cache
 def _prefabs() -> dict[str, Tiles]:
-    """Name -> tiles of every hold-out maze drawn in prefabs.txt."""
+    """Return name -> tiles of every hold-out maze drawn in prefabs.txt."""
     text = resources.files("maze_nca_gym").joinpath("prefabs.txt").read_text(encoding="utf-8")
     drawings = [block.split("\n", 1) for block in text.split("\n= ")[1:]]
     return {name.strip(): parse(drawing) for name, drawing in drawings}
 
 
 def list_prefabs() -> list[str]:
-    """Names of the hold-out mazes drawn in the package, in the order in which they are drawn."""
+    """Return names of the hold-out mazes drawn in the package, in the order in which they are drawn."""
     return list(_prefabs())
 
 
 def prefab(name: str) -> Tiles:
-    """The (H, W) tiles of a named hold-out maze, border included.
+    """Return the (H, W) tiles of a named hold-out maze, border included.
 
     Raises:
         ValueError: unknown name; the message lists the known ones.

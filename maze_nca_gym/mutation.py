@@ -45,7 +45,7 @@ class Parents(NamedTuple):
     has_endpoints: bool
 
     def take(self, which: NDArray[np.int64]) -> Parents:
-        """Some of them."""
+        """Return some of them."""
         return Parents(self.tiles[which], self.margins[which], self.has_endpoints)
 
 
@@ -60,7 +60,8 @@ class Mutation(Protocol):
         """How many random numbers it takes to change a level of that many tiles."""
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """(N, H, W) offspring, solvable or not, with exactly one source and at most one target if parents have both."""
+        """Return (N, H, W) offspring, solvable or not, with exactly one source and at most one target if parents have
+        both."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,11 @@ class Flip:
             raise ValueError("tile_rate and source_rate are both 0: no offspring would differ from its parent")
 
     def n_words(self, area: int) -> int:
-        """Two for the source, and one for every four tiles."""
+        """Return two for the source, and one for every four tiles."""
         return 2 + -(-area // 4)
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Offspring, the target not yet moved."""
+        """Return offspring, the target not yet moved."""
         levels = parents.tiles.copy()
         run = kernels(levels.size)
         per_tile = behaved(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
@@ -133,7 +134,7 @@ class Edits:
         return 2 * self.n_edits
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Offspring, whose target may be out of reach."""
+        """Return offspring, whose target may be out of reach."""
         levels = parents.tiles.copy()
         what, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
         kinds = (what * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
@@ -146,7 +147,7 @@ MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits}
 
 
 def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
-    """The mutation of that name with these options.
+    """Return the mutation of that name with these options.
 
     Raises:
         ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
@@ -161,7 +162,7 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
 
 
 def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
-    """One offspring of each level: `offspring` with seeds drawn by `draw_seeds`.
+    """Return one offspring of each level: `offspring` with seeds drawn by `draw_seeds`.
 
     Returns:
         (N, H, W) uint8 tiles.
@@ -187,7 +188,7 @@ def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
 
 
 def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
-    """One solvable offspring of each level, which follows from that level and its seed alone.
+    """Return one solvable offspring of each level, which follows from that level and its seed alone.
 
     It is drawn up to 32 times, until it is solvable and unlike its parent. After that the target of an unsolvable one
     moves to where the source reaches, onto a wall beside it if need be, or an inner tile becomes empty; and one like
@@ -250,7 +251,7 @@ def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int1
 
 
 def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
-    """The level that one becomes by edits as of `differences`.
+    """Return the level that one becomes by edits as of `differences`.
 
     Args:
         tiles: (H, W).
@@ -303,12 +304,12 @@ def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def _uniforms(noise: Words) -> NDArray[np.float64]:
-    """Numbers in [0, 1)."""
+    """Return numbers in [0, 1)."""
     return (noise >> np.uint64(11)) * np.float64(2.0**-53)
 
 
 def _solvable(levels: Tiles, has_endpoints: bool, uniforms: NDArray[np.float64], moves_target: bool) -> Mask:
-    """Whether each level is, after its target has moved if it may and must."""
+    """Return whether each level is, after its target has moved if it may and must."""
     if not has_endpoints:
         return _has_free(levels)
     joined = np.empty(len(levels), np.bool_)
@@ -321,7 +322,7 @@ def _has_free(levels: Tiles) -> Mask:
 
 
 def _any_tile(mask: Mask) -> Mask:
-    """`mask.any(axis=(1, 2))`, several times faster."""
+    """Return `mask.any(axis=(1, 2))`, several times faster."""
     flat: Mask = mask.reshape(len(mask), mask.shape[1] * mask.shape[2])
     return np.logical_or.reduce(flat, axis=1)
 

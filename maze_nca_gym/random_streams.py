@@ -24,7 +24,8 @@ _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The generator's finaliser, in place: a bijection in which a change of any bit changes about half of all."""
+    """Return the generator's finaliser, in place: a bijection in which a change of any bit changes about half of
+    all."""
     numbers ^= numbers >> _30
     numbers *= _FIRST
     numbers ^= numbers >> _27
@@ -34,7 +35,7 @@ def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
-    """The `start`-th to `start + n - 1`-th random numbers of every seed: (S,) seeds give (S, n) uint64.
+    """Return the `start`-th to `start + n - 1`-th random numbers of every seed: (S,) seeds give (S, n) uint64.
 
     A seed is scrambled before it is where a generator starts, or neighbouring seeds would share most of their numbers.
     """

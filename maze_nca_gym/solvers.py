@@ -26,7 +26,7 @@ _UINT8 = np.dtype(np.uint8)
 
 
 def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
-    """The canonical shortest path from source to target.
+    """Return the canonical shortest path from source to target.
 
     Args:
         tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
@@ -55,7 +55,8 @@ def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
-    """The canonical longest of the shortest paths between any two connected tiles (paper, "Computing the diameter").
+    """Return the canonical longest of the shortest paths between any two connected tiles (paper, "Computing the
+    diameter").
 
     Args:
         tiles: (H, W) or (N, H, W); mazes need not be connected.
@@ -98,7 +99,7 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
 
 
 def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
-    """The distance from every tile to the farthest tile that it reaches.
+    """Return the distance from every tile to the farthest tile that it reaches.
 
     Returns:
         int32 array of the shape of `tiles`, -1 at walls.
@@ -110,7 +111,7 @@ def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
 
 
 def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
-    """Whether a set of tiles is *some* optimal solution, canonical or not.
+    """Return whether a set of tiles is *some* optimal solution, canonical or not.
 
     A level with source and target asks for a shortest path between them, a level without for a diameter path.
 
@@ -181,7 +182,7 @@ def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) ->
 
 
 def _fast_tiles(tiles: ArrayLike) -> Tiles:
-    """`as_tiles`, except that an array which is laid out well already is not looked through for foreign values:
+    """Return `as_tiles`, except that an array which is laid out well already is not looked through for foreign values:
     the searches take any value but `Tile.WALL` for a free tile."""
     if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.carray:
         return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles)
@@ -189,7 +190,7 @@ def _fast_tiles(tiles: ArrayLike) -> Tiles:
 
 
 def _as_batch(tiles: ArrayLike) -> Tiles:
-    """(N, H, W) tiles, of a single level too."""
+    """Return (N, H, W) tiles, of a single level too."""
     levels = as_tiles(tiles)
     return levels if levels.ndim == 3 else levels[None]
 
@@ -202,7 +203,7 @@ def _raise_malformed(which: str, tiles: Tiles) -> None:
 
 
 def _sources(levels: Tiles) -> NDArray[np.int64]:
-    """(N,) places of the sources, counted row by row."""
+    """Return (N,) places of the sources, counted row by row."""
     counts = (levels == Tile.SOURCE).sum(axis=(1, 2))
     if (counts != 1).any():
         i = int(np.argmax(counts != 1))
@@ -211,7 +212,7 @@ def _sources(levels: Tiles) -> NDArray[np.int64]:
 
 
 def _check_starts(levels: Tiles, start: ArrayLike) -> NDArray[np.int64]:
-    """(N,) places of the starts, counted row by row."""
+    """Return (N,) places of the starts, counted row by row."""
     n, height, width = levels.shape
     starts = np.asarray(start)
     if starts.dtype.kind not in "iu" or starts.shape not in {(2,), (n, 2)}:

@@ -109,7 +109,7 @@ def _shortest_paths(tiles: Tensor) -> Tensor:
 
 
 def _diameters(tiles: Tensor) -> Tensor:
-    """The walk from the first tile of the greatest eccentricity to whichever farthest tile it comes to.
+    """Return the walk from the first tile of the greatest eccentricity to whichever farthest tile it comes to.
 
     Of the paths to all farthest tiles it is the first in the order up, left, down, right, and that leads to the tile
     which a breadth-first search finds first.
@@ -148,7 +148,7 @@ def _check_endpoints(tiles: Tensor) -> None:
 
 
 def _sources(tiles: Tensor) -> Tensor:
-    """(N, H, W) bool, True at the source."""
+    """Return (N, H, W) bool, True at the source."""
     counts = (tiles == Tile.SOURCE).sum(dim=(1, 2))
     if (counts != 1).any():
         i = int((counts != 1).int().argmax())
@@ -157,7 +157,7 @@ def _sources(tiles: Tensor) -> Tensor:
 
 
 def _mark_starts(tiles: Tensor, start: ArrayLike | Tensor) -> Tensor:
-    """(N, H, W) bool, True at the start."""
+    """Return (N, H, W) bool, True at the start."""
     n, height, width = tiles.shape
     starts = start.cpu().numpy() if isinstance(start, Tensor) else np.asarray(start)
     if starts.dtype.kind not in "iu" or starts.shape not in {(2,), (n, 2)}:

@@ -32,11 +32,11 @@ class Task:
     has_endpoints: bool
 
     def prepare(self, tiles: Tiles) -> Tiles:
-        """The same levels as this task has them: without source and target if they play no role."""
+        """Return the same levels as this task has them: without source and target if they play no role."""
         return tiles if self.has_endpoints else clear_endpoints(tiles)
 
     def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """The canonical solutions of levels all of which must be solvable, (N, H, W) bool.
+        """Return the canonical solutions of levels all of which must be solvable, (N, H, W) bool.
 
         Raises:
             ValueError: a level is unsolvable or malformed.

@@ -16,22 +16,22 @@ class Backend(Protocol):
     """The dynamics of a batch on one device, and the conversion of what users pass and get."""
 
     def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
-        """Episodes on the given levels."""
+        """Return episodes on the given levels."""
 
     def transition(self, state: Any, action: Any) -> Any:
-        """One iteration."""
+        """Return one iteration."""
 
     def replace(self, state: Any, rows: NDArray[np.intp], fresh: Any) -> Any:
-        """The episodes with some replaced."""
+        """Return the episodes with some replaced."""
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> Any:
-        """The user's action, checked, with zeros where it is ignored."""
+        """Return the user's action, checked, with zeros where it is ignored."""
 
     def out(self, array: Any) -> Any:
-        """An array or tensor as the user gets it."""
+        """Return an array or tensor as the user gets it."""
 
     def host(self, channels: Any) -> NDArray[np.float32]:
-        """The channels as a NumPy array."""
+        """Return the channels as a NumPy array."""
 
 
 class NumpyBackend:
@@ -42,7 +42,7 @@ class NumpyBackend:
     replace = staticmethod(dynamics.replace)
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """A C-contiguous float32 array."""
+        """Return A C-contiguous float32 array."""
         array = check_action(action, shape)
         if ignored.any():
             array = array.copy()
@@ -59,7 +59,7 @@ class NumpyBackend:
 
 
 def make_backend(device: Any, output: str) -> Backend:
-    """The backend for a device, a name or a `torch.device`, and the arrays that the user wants.
+    """Return the backend for a device, a name or a `torch.device`, and the arrays that the user wants.
 
     Raises:
         ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.

@@ -15,7 +15,7 @@ from maze_nca_gym.levels import Tiles
 
 
 def find_device(name: str) -> torch.device:
-    """The torch device of that name.
+    """Return the torch device of that name.
 
     Raises:
         ValueError: there is no such device here.
@@ -51,11 +51,11 @@ class TorchBackend(NumpyBackend):
     """NumPy dynamics, the arrays wrapped as CPU tensors without a copy."""
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """The tensor's values as an array."""
+        """Return the tensor's values as an array."""
         return super().action(_check_tensor(action, shape).cpu().float().numpy(), shape, ignored)
 
     def out(self, array: NDArray[Any]) -> Any:
-        """A tensor on the same memory."""
+        """Return A tensor on the same memory."""
         return torch.from_numpy(array)
 
 
@@ -69,11 +69,11 @@ class DeviceBackend:
         self._device = device
 
     def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
-        """Episodes on the given levels."""
+        """Return episodes on the given levels."""
         return dynamics_torch.initial(tiles, target, n_tiles, n_channels, self._device)
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> torch.Tensor:
-        """A float32 tensor on the device."""
+        """Return A float32 tensor on the device."""
         tensor = _check_tensor(action, shape).to(self._device, torch.float32)
         if ignored.any():
             tensor = tensor.clone()
@@ -81,9 +81,9 @@ class DeviceBackend:
         return tensor
 
     def out(self, array: Any) -> Any:
-        """A tensor on the device."""
+        """Return A tensor on the device."""
         return array if isinstance(array, torch.Tensor) else torch.from_numpy(array).to(self._device)
 
     def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
-        """A NumPy copy."""
+        """Return A NumPy copy."""
         return channels.cpu().numpy()

@@ -21,7 +21,7 @@ Choose = Callable[[NDArray[np.intp], Draw], Tiles]
 
 
 def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
-    """The levels of an environment's own source: how levels are chosen unless `serve` says otherwise."""
+    """Return the levels of an environment's own source: how levels are chosen unless `serve` says otherwise."""
     return draw(rows)
 
 
@@ -76,7 +76,7 @@ class LevelSource:
         return self._generator(rng, 1, self._size, **self._options)[0]
 
     def draw(self, rng: np.random.Generator) -> Tiles:
-        """One (H, W) level."""
+        """Return one (H, W) level."""
         if self._set is not None:
             return self._set[rng.integers(len(self._set))]
         return self._generate(rng)

@@ -122,7 +122,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self._choose(np.zeros(1, np.intp), self._draw)
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
-        """One new level from the environment's own generator, (1, H, W)."""
+        """Return one new level from the environment's own generator, (1, H, W)."""
         return self._source.draw(self.np_random)[None]
 
     def _begin(self, tiles: Tiles) -> None:
@@ -163,7 +163,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self.state
 
     def render(self) -> NDArray[np.uint8] | str | None:
-        """The picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows it."""
+        """Return the picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows
+        it."""
         return self._view.render(self.state, 0, self._n_steps)
 
     @property

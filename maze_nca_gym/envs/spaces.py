@@ -16,18 +16,18 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def state_space(n_channels: int, height: int, width: int) -> Box:
-    """The automaton's state, which is the action too."""
+    """Return the automaton's state, which is the action too."""
     return Box(-STATE_LIMIT, STATE_LIMIT, (n_channels, height, width), np.float32)
 
 
 def observation_space(n_tiles: int, n_channels: int, height: int, width: int) -> Dict:
-    """The one-hot maze (T, H, W) and the state (C, H, W)."""
+    """Return the one-hot maze (T, H, W) and the state (C, H, W)."""
     maze = Box(0.0, 1.0, (n_tiles, height, width), np.float32)
     return Dict({"maze": maze, "state": state_space(n_channels, height, width)})
 
 
 def check_n_channels(n_channels: Any) -> int:
-    """The number of state channels.
+    """Return the number of state channels.
 
     Raises:
         ValueError: not an integer >= 1.
@@ -38,7 +38,7 @@ def check_n_channels(n_channels: Any) -> int:
 
 
 def check_fps(fps: Any) -> float:
-    """Frames a second.
+    """Return frames a second.
 
     Raises:
         ValueError: not a positive, finite number.
@@ -49,7 +49,7 @@ def check_fps(fps: Any) -> float:
 
 
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """The action as a `behaved` float32 array.
+    """Return the action as a `behaved` float32 array.
 
     Raises:
         ValueError: another shape, not floating-point, or no array.
@@ -79,7 +79,7 @@ def as_array(action: Any) -> NDArray[Any]:
 
 
 def check_options(options: dict[str, Any] | None, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:
-    """The reset options.
+    """Return the reset options.
 
     Raises:
         ValueError: an unknown one.

@@ -148,7 +148,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._n_steps >= self._max_episode_steps
 
     def _restart_at_once(self) -> Infos:
-        """SAME_STEP: what the ended episodes leave goes to `final_obs` and `final_info`; then they begin anew."""
+        """Return SAME_STEP: what the ended episodes leave goes to `final_obs` and `final_info`; then they begin
+        anew."""
         ended, rows = self._done, np.flatnonzero(self._done)
         observation, final_info = self._observation(), self._step_info(ended)
         final_obs = np.full(self.num_envs, None, dtype=object)
@@ -170,7 +171,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self._done[rows] = False
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
-        """One new level from each of these sub-environments' own generators, (len(rows), H, W)."""
+        """Return one new level from each of these sub-environments' own generators, (len(rows), H, W)."""
         return np.stack([self._source.draw(self._rngs[row]) for row in rows])
 
     def _observation(self) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self.masked(values, mask) if mask.any() else {}
 
     def masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
-        """Infos as Gymnasium batches them: zero where they do not apply, and a `_key` mask of where they do."""
+        """Return infos as Gymnasium batches them: zero where they do not apply, and a `_key` mask of where they do."""
         infos: Infos = {}
         for key, array in values.items():
             kept = array.copy()
@@ -245,7 +246,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(self._rng_seeds.values())
 
     def render(self) -> tuple[NDArray[np.uint8] | str | None, ...]:  # type: ignore[override]
-        """One picture a sub-environment."""
+        """Return one picture a sub-environment."""
         state = self._require_state()
         state = state._replace(channels=self._backend.host(state.channels))
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))

@@ -62,7 +62,7 @@ class View:
         return request is Request.NEW_LEVEL
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
-        """One episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""
+        """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""
         if self._mode is None:
             logger.warn("render() does nothing without a render_mode; pass one to gymnasium.make")
         if self._mode == "ansi":

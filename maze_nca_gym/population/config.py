@@ -76,7 +76,7 @@ class PopulationConfig:
 
     @classmethod
     def from_json(cls, values: Any) -> PopulationConfig:
-        """The configuration that `dataclasses.asdict` turned into JSON.
+        """Return the configuration that `dataclasses.asdict` turned into JSON.
 
         Raises:
             ValueError: no object, unknown or missing names, or bad values.

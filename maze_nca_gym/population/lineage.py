@@ -58,7 +58,7 @@ class Lineage:
         return id in self._records
 
     def __getitem__(self, id: int) -> Record:
-        """The record of a level.
+        """Return the record of a level.
 
         Raises:
             ValueError: the level neither lives nor has a descendant that does.
@@ -87,7 +87,7 @@ class Lineage:
             self._n_children[id] -= 1
 
     def ancestors(self, id: int) -> list[Record]:
-        """The records from a level's root to the level itself.
+        """Return the records from a level's root to the level itself.
 
         Raises:
             ValueError: as of `lineage[id]`.
@@ -98,7 +98,7 @@ class Lineage:
         return line[::-1]
 
     def family(self, id: int) -> list[Record]:
-        """The records of all kept levels that have the same root as this one, itself and the root too, by id.
+        """Return the records of all kept levels that have the same root as this one, itself and the root too, by id.
 
         Raises:
             ValueError: as of `lineage[id]`.
@@ -111,7 +111,7 @@ class Lineage:
         return list(members.values())
 
     def tiles(self, id: int) -> Tiles:
-        """The (H, W) tiles of a level, replayed from its root.
+        """Return the (H, W) tiles of a level, replayed from its root.
 
         Raises:
             ValueError: as of `lineage[id]`.
@@ -125,7 +125,7 @@ class Lineage:
         return level
 
     def replay(self) -> dict[int, Tiles]:
-        """Id -> (H, W) tiles of every kept level, each replayed once."""
+        """Return Id -> (H, W) tiles of every kept level, each replayed once."""
         levels: dict[int, Tiles] = {}
         for id, record in self._records.items():
             if record.edits is None:
@@ -136,7 +136,7 @@ class Lineage:
         return levels
 
     def to_arrays(self, shape: tuple[int, int]) -> dict[str, NDArray[Any]]:
-        """All records of levels of that shape as flat arrays, by names that start with `record_`."""
+        """Return all records of levels of that shape as flat arrays, by names that start with `record_`."""
         records = list(self._records.values())
         edits = [record.edits for record in records if record.edits is not None]
         roots = [record.tiles for record in records if record.tiles is not None]
@@ -151,7 +151,7 @@ class Lineage:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], living: list[int]) -> Lineage:
-        """The lineage of arrays as of `to_arrays`.
+        """Return the lineage of arrays as of `to_arrays`.
 
         Args:
             arrays: of these names, data types and numbers of dimensions.

@@ -62,7 +62,7 @@ class Members:
         return _read_only(self._table[: self._n])
 
     def find(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Indices of the levels of these ids, -1 where there is none."""
+        """Return indices of the levels of these ids, -1 where there is none."""
         wanted, own = np.asarray(ids, np.int64), self.table["id"]
         order = np.argsort(own)
         at = np.minimum(np.searchsorted(own, wanted, sorter=order), self._n - 1)
@@ -162,7 +162,7 @@ def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurem
 
 
 def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
-    """p (1 - p), in (0, 1/4]: high for levels completed now and then, low for those completed always or never.
+    """Return p (1 - p), in (0, 1/4]: high for levels completed now and then, low for those completed always or never.
 
     p is estimated as (completed + 1) / (measured + 2), Laplace's rule of succession, so that a level measured once is
     not taken for one that is certain.
@@ -172,7 +172,7 @@ def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int
 
 
 def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
-    """Means over all members, for a log; 0 where there is no member to tell of.
+    """Return means over all members, for a log; 0 where there is no member to tell of.
 
     `regret_learnability_correlation` is Pearson's, 0 where either is the same for all levels.
     """
@@ -208,7 +208,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _enlarge(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """The array at the head of a larger one."""
+    """Return the array at the head of a larger one."""
     larger = np.zeros(shape, array.dtype)
     if len(array):
         larger[: len(array)] = array

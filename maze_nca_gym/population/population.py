@@ -85,7 +85,7 @@ class LevelPopulation:
         return self._score(measured, self.members["n_seen"])
 
     def level_set(self) -> LevelSet:
-        """The levels as they are now, with the configuration that led to them.
+        """Return the levels as they are now, with the configuration that led to them.
 
         Raises:
             ValueError: the population is empty.
@@ -98,7 +98,7 @@ class LevelPopulation:
         return self._members.find(ids)
 
     def probabilities(self) -> NDArray[np.float64]:
-        """(n,) float64 that sum to 1: how likely `sample` takes each level (Prioritized Level Replay).
+        """Return (n,) float64 that sum to 1: how likely `sample` takes each level (Prioritized Level Replay).
 
         (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness, see `selection`.
 
@@ -112,7 +112,7 @@ class LevelPopulation:
         return (1 - self.config.staleness_weight) * weights + self.config.staleness_weight * waits
 
     def sample(self, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        """(n,) indices of levels to replay, drawn with replacement by `probabilities`.
+        """Return (n,) indices of levels to replay, drawn with replacement by `probabilities`.
 
         Raises:
             ValueError: the population is empty, or n < 0.
@@ -146,7 +146,7 @@ class LevelPopulation:
         self._members.update(which, regret, completed, self.clock)
 
     def fresh(self, tiles: ArrayLike) -> Candidates:
-        """Levels that are nobody's offspring, as candidates of generation 0.
+        """Return levels that are nobody's offspring, as candidates of generation 0.
 
         Args:
             tiles: (N, H, W), of this population's task and size.
@@ -162,7 +162,7 @@ class LevelPopulation:
         return Candidates(levels, self._solve(levels), nobody[0], generations, nobody[1], edits)
 
     def offspring(self, rng: np.random.Generator, n: int, parents: str | ArrayLike = "random") -> Candidates:
-        """Mutations of members, as candidates.
+        """Return mutations of members, as candidates.
 
         Args:
             rng: draws the parents and the seed of every mutation.
@@ -217,7 +217,7 @@ class LevelPopulation:
         return ids
 
     def statistics(self) -> dict[str, float]:
-        """`members.statistics` of all members, and the number of replacements so far."""
+        """Return `members.statistics` of all members, and the number of replacements so far."""
         return {**statistics(self.members, self.clock), "n_replacements": float(self.n_replacements)}
 
     def save(self, path: str | Path) -> Path:
@@ -245,7 +245,7 @@ class LevelPopulation:
             return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Everything that `from_arrays` needs to go on in the same way.
+        """Return everything that `from_arrays` needs to go on in the same way.
 
         Returns:
             New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64;
@@ -257,7 +257,7 @@ class LevelPopulation:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], state: Any) -> LevelPopulation:
-        """The population that `to_arrays` took apart.
+        """Return the population that `to_arrays` took apart.
 
         Raises:
             ValueError: an array is missing or of another type or length, a value is out of range, levels are of

@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 def by_rank(scores: Floats, temperature: float, k: int) -> Floats:
-    """(1 / rank) ** (1 / temperature); a level's rank is one more than the number of levels that score higher.
+    """Return (1 / rank) ** (1 / temperature); a level's rank is one more than the number of levels that score higher.
 
     Levels that score alike hence weigh alike.
     """
@@ -26,7 +26,7 @@ def by_rank(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def by_score(scores: Floats, temperature: float, k: int) -> Floats:
-    """score ** (1 / temperature), scores below 0 counting as 0; even weights where none is above."""
+    """Return score ** (1 / temperature), scores below 0 counting as 0; even weights where none is above."""
     if not (scores > 0).any():
         return uniform(scores, temperature, k)
     with np.errstate(divide="ignore"):  # log(0) is -inf, whose weight is 0
@@ -80,7 +80,7 @@ class Outcome(NamedTuple):
 
 
 def unknown(hashes: NDArray[np.uint64], members: set[int]) -> NDArray[np.int64]:
-    """Indices of the candidates that are neither members nor earlier candidates, ascending."""
+    """Return indices of the candidates that are neither members nor earlier candidates, ascending."""
     seen: set[int] = set()
     new = []
     for i, value in enumerate(hashes.tolist()):
@@ -91,7 +91,7 @@ def unknown(hashes: NDArray[np.uint64], members: set[int]) -> NDArray[np.int64]:
 
 
 def first_dropped(keys: NDArray[np.float64], ids: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Indices of the n members of lowest key, in ascending order of it, the youngest of equals first."""
+    """Return indices of the n members of lowest key, in ascending order of it, the youngest of equals first."""
     if n <= 0:
         return np.zeros(0, np.int64)
     lowest = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])  # sorting all would take most of an insertion

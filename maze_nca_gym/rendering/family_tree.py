@@ -1,4 +1,4 @@
-"""A level's family as a picture: every level with its solution, what was changed in it, and whom it comes from."""
+"""A level's family as a picture: every level with its solution, its edits and its parent."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Kin(NamedTuple):
 
     Attributes:
         id: its number.
-        parent: its parent's, which is in the picture, or None for the first of all.
+        parent: the number of its nearest ancestor in the picture, or None for the first of all.
         tiles: (H, W) uint8.
         solution: (H, W) bool.
-        edits: (k, 3) integers, row, col and new tile: what made it of its real parent.
+        edits: (k, 3) integers, row, col and new tile: the changes to its real parent.
         captions: lines of text, each in two parts, for the left and for the right.
-        n_skipped: generations between the parent in the picture and the level that are left out.
-        lives: whether it is in the population still; pale otherwise.
+        n_skipped: number of generations left out between the level and its parent in the picture.
+        lives: whether it is still in the population; pale otherwise.
     """
 
     id: int
@@ -52,7 +52,7 @@ class Kin(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a level's picture is: its top and left pixel."""
+    """Position of a level's picture: its top and left pixel."""
 
     top: int
     left: int
@@ -98,7 +98,7 @@ def draw_family_tree(family: Sequence[Kin], chosen: int, title: str) -> Frame:
 
 
 def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
-    """One level of a family with its captions below.
+    """Return one level of a family with its captions below.
 
     Args:
         kin: what to draw.
@@ -126,7 +126,7 @@ def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
 
 
 def _draw_kin(kin: Kin, is_chosen: bool) -> Frame:
-    """A level in its rim, which is white around all but the chosen one."""
+    """Return A level in its rim, which is white around all but the chosen one."""
     picture = draw_kin(kin)
     colour = palette.SOURCE if is_chosen else palette.PAPER
     height, width, _ = picture.shape
@@ -146,7 +146,7 @@ def _outline_edits(picture: Frame, edits: NDArray[np.int16], cell: int) -> None:
 
 
 def _lay_out(family: Sequence[Kin], height: int, width: int, top: int) -> dict[int, _Place]:
-    """Leaves side by side, and every parent above the middle of its children."""
+    """Return leaves side by side, and every parent above the middle of its children."""
     children: dict[int | None, list[int]] = {kin.id: [] for kin in family}
     for kin in family[1:]:
         children[kin.parent].append(kin.id)
@@ -165,7 +165,7 @@ def _lay_out(family: Sequence[Kin], height: int, width: int, top: int) -> dict[i
 
 
 def _leaves(root: int, children: Mapping[int | None, list[int]]) -> list[int]:
-    """The levels without children, from left to right."""
+    """Return the levels without children, from left to right."""
     found, pending = [], [root]
     while pending:
         id = pending.pop()
@@ -176,7 +176,7 @@ def _leaves(root: int, children: Mapping[int | None, list[int]]) -> list[int]:
 
 
 def _line_of(by_id: Mapping[int, Kin], chosen: int) -> set[int]:
-    """A level and its ancestors."""
+    """Return A level and its ancestors."""
     line, id = {chosen}, by_id[chosen].parent
     while id is not None:
         line.add(id)
@@ -185,7 +185,7 @@ def _line_of(by_id: Mapping[int, Kin], chosen: int) -> set[int]:
 
 
 def _connect(frame: Frame, above: _Place, below: _Place, shape: tuple[int, int], dark: bool, n_skipped: int) -> None:
-    """From the middle of a picture's lower edge down, across, and down to the middle of another's upper edge."""
+    """Draw a line from the middle of a picture's lower edge to the middle of another's upper edge."""
     height, width = shape
     begin, end, middle = above.top + height, below.top, below.top - DROP // 2
     start, stop = (place.left + width // 2 for place in (above, below))
@@ -202,12 +202,12 @@ def _connect(frame: Frame, above: _Place, below: _Place, shape: tuple[int, int],
 
 
 def _draw_box(frame: Frame, top: int, left: int, bottom: int, right: int, colour: RGB) -> None:
-    """A line, straight along an axis."""
+    """Draw a straight line along an axis."""
     frame[top : bottom + _LINE, left : right + _LINE] = colour
 
 
 def _width(places: Mapping[int, _Place], width: int, title: str) -> int:
-    """Of the frame: the tree's, or that of the words above it."""
+    """Return the width of the frame: the tree's, or that of the words above it."""
     words = MARGIN + max(text_width(title, TITLE), text_width(_KEY, CAPTION))
     return max(max(place.left for place in places.values()) + width, words) + MARGIN
 

@@ -16,7 +16,7 @@ _GIF_COLOURS = 255
 """One less than a GIF's palette holds: the last stands for pixels that did not change."""
 _EXACT_COLOURS = 160
 _GIF_TICK = 10
-"""Milliseconds: a GIF tells durations in hundredths of a second."""
+"""Milliseconds of a GIF's unit of time, a hundredth of a second."""
 
 
 def save_png(path: str | Path, frame: Frame) -> Path:
@@ -55,7 +55,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
 
 
 def _index_colours(frames: Sequence[Frame]) -> Iterator[Image.Image]:
-    """The frames as images of one palette."""
+    """Yield the frames as images of one palette."""
     packed, counts = _count_colours(frames)
     colours = (packed[:, None] >> np.array([16, 8, 0], dtype=np.uint32)).astype(np.uint8)
     palette = _shared_palette(colours, counts)
@@ -70,14 +70,14 @@ def _index_colours(frames: Sequence[Frame]) -> Iterator[Image.Image]:
 
 
 def _pack(frame: Frame) -> NDArray[np.uint32]:
-    """(h, w): one number a colour."""
+    """Return (h, w): one number a colour."""
     red, green, blue = (frame[..., band].astype(np.uint32) for band in range(3))
     packed: NDArray[np.uint32] = red << np.uint32(16) | green << np.uint32(8) | blue
     return packed
 
 
 def _count_colours(frames: Sequence[Frame]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """(K,) packed colours of all frames and how many pixels have each, the most frequent first."""
+    """Return (K,) packed colours of all frames and how many pixels have each, the most frequent first."""
     parts = [np.unique(_pack(frame), return_counts=True) for frame in frames]
     packed, part = np.unique(np.concatenate([colours for colours, _ in parts]), return_inverse=True)
     counts = np.zeros(len(packed), dtype=np.int64)
@@ -87,7 +87,7 @@ def _count_colours(frames: Sequence[Frame]) -> tuple[NDArray[np.uint32], NDArray
 
 
 def _shared_palette(colours: Frame, counts: NDArray[np.int64]) -> Frame:
-    """(at most _GIF_COLOURS, 3): the frequent ones of (K, 3) colours as they are, the others merged.
+    """Return (at most _GIF_COLOURS, 3): the frequent ones of (K, 3) colours as they are, the others merged.
 
     Among the others, a colour counts with the logarithm of its pixels, for what is small matters too.
     """

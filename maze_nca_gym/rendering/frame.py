@@ -127,7 +127,7 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
 
 
 def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[np.bool_]) -> int:
-    """The number of channels of a state that belongs to the tiles."""
+    """Return the number of channels of a state that belongs to the tiles."""
     if values.ndim != 3 or not len(values) or values.shape[1:] != tiles.shape:
         raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {values.shape}")
     if solution.shape != tiles.shape:
@@ -136,7 +136,7 @@ def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[n
 
 
 def _names(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
-    """One name a channel."""
+    """Return one name a channel."""
     given = ("path",) if channel_names is None else tuple(channel_names)
     if len(given) > n_channels:
         raise ValueError(f"got {len(given)} channel names for {n_channels} channels")
@@ -145,7 +145,7 @@ def _names(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, .
 
 @lru_cache(maxsize=8)
 def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool) -> Frame:
-    """What all frames of an episode share; copied, never drawn on."""
+    """Return what all frames of an episode share; it is copied, never drawn on."""
     frame = np.empty((*layout.canvas, 3), dtype=np.uint8)
     frame[...] = palette.PAPER
     draw_captions(frame, layout, names)
@@ -154,7 +154,7 @@ def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool) -> 
 
 
 def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
-    """Title on the left; step and accuracy on the right, in places that do not move with their digits."""
+    """Draw the title on the left, and step and accuracy on the right, in places that do not move with their digits."""
     top, right = (HEADER - text_height(_TITLE)) // 2, frame.shape[1] - MARGIN
     base = top + _TITLE - _STATUS
     rounded = f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero takes the sign off a negative zero
@@ -173,7 +173,7 @@ def _draw_channels(
     values: NDArray[np.float32],
     walls: NDArray[np.bool_],
 ) -> None:
-    """Every channel's heat map and, where there is room beside its name, its value of largest magnitude."""
+    """Draw every channel's heat map and, where there is room beside its name, its value of largest magnitude."""
     panel = layout.channels[0]
     every = slice(None, None, panel.stride)
     colours = palette.heat_colours(values[:, every, every], walls[every, every])
@@ -188,7 +188,7 @@ def _draw_channels(
 
 
 def _compact(value: float) -> str:
-    """A number in few characters: 57, 0.25, -3.1, 16777k."""
+    """Return A number in few characters: 57, 0.25, -3.1, 16777k."""
     if 10_000 <= abs(value) < math.inf:
         return f"{value / 1000:.0f}k"
     if value.is_integer():

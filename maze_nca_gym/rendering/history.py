@@ -24,7 +24,7 @@ class Snapshot:
         target: (H, W) bool, the exact solution.
         channel_names: names of the first channels.
         step: iterations so far.
-        accuracy: of the prediction.
+        accuracy: the accuracy of the prediction, at most 1.
         title: a line above the maze.
     """
 
@@ -37,7 +37,7 @@ class Snapshot:
     title: str = ""
 
     def copy(self) -> Snapshot:
-        """The same with its own arrays."""
+        """Return the same with its own arrays."""
         return replace(self, tiles=self.tiles.copy(), channels=self.channels.copy(), target=self.target.copy())
 
     @property
@@ -77,7 +77,7 @@ class History:
         self.append(snapshot)
 
     def move(self, steps: int) -> bool:
-        """View so many steps later, or earlier if negative; whether there is such a snapshot."""
+        """View the snapshot `steps` later, or earlier if negative; return whether there is one."""
         if not 0 <= self.back - steps < len(self):
             return False
         self.back -= steps

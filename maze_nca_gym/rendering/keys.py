@@ -1,4 +1,4 @@
-"""What is printed around maze and heat maps: channel names, the maze's key and the colour bar."""
+"""The words around maze and heat maps: channel names, the maze's key and the colour bar."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _SWATCHES = (
 
 
 def draw_captions(frame: Frame, layout: Layout, names: tuple[str, ...]) -> None:
-    """Every heat map's name, and a thin line around the map."""
+    """Draw every heat map's name, and a thin line around the map."""
     for panel, name in zip(layout.channels, names, strict=bool(layout.channels)):
         put_text(frame, panel.top - CAPTION, panel.left, shorten(name, _SMALL, panel.width), _SMALL)
         _frame_panel(frame, panel)
 
 
 def draw_keys(frame: Frame, layout: Layout, has_endpoints: bool) -> None:
-    """The maze's key and, where there are heat maps, their colour bar: on one line, or on two."""
+    """Draw the maze's key and, where there are heat maps, their colour bar: on one line, or on two."""
     _draw_maze_key(frame, layout.footer, has_endpoints)
     if layout.channels:
         top = layout.footer + KEY_LINE * (layout.key_lines - 1)
@@ -55,7 +55,7 @@ def draw_keys(frame: Frame, layout: Layout, has_endpoints: bool) -> None:
 
 
 def _frame_panel(frame: Frame, panel: Panel) -> None:
-    """A thin line around a panel."""
+    """Draw a thin line around a panel."""
     rows, cols = panel.area
     frame[rows.start - 1 : rows.stop + 1, [cols.start - 1, cols.stop]] = palette.RULE
     frame[[rows.start - 1, rows.stop], cols.start - 1 : cols.stop + 1] = palette.RULE
@@ -77,7 +77,7 @@ def _draw_maze_key(frame: Frame, top: int, has_endpoints: bool) -> None:
 
 
 def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:
-    """The heat maps' scale with its ticks; a narrow frame makes it shorter."""
+    """Draw the heat maps' scale with its ticks; a narrow frame makes it shorter."""
     put_text(frame, top - 3, left, _BAR_LABEL, _TEXT)
     left += text_width(_BAR_LABEL, _TEXT) + _ENTRY_GAP
     panel = Panel(top, left, _BAR_HEIGHT, min(_BAR_WIDTH, frame.shape[1] - MARGIN - left), 1)

@@ -1,7 +1,7 @@
-"""Where a frame shows what: the maze, the heat maps of the channels, the header and the footer.
+"""Positions of the parts of a frame: the maze, the heat maps of the channels, the header and the footer.
 
-A layout depends on shapes and options alone, never on values, so that all frames of an episode have one shape
-and a pixel under the mouse can be led back to its tile.
+A layout depends only on shapes and options, never on values. So all frames of an episode have one shape, and a pixel
+under the mouse has one tile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PANEL_GAP = 10
 _LOOSEST_GAP = 56
 _LARGEST_CELL = 64
 _KEY_WIDTH = 1140
-"""From this width on, the maze's key and the colour bar share one line."""
+"""Smallest width at which the maze's key and the colour bar share one line."""
 _MAZE_KEY_WIDTH = 640
 _SMALLEST_CANVAS = (240, 320)
 _DEFAULT_CANVASES = ((720, 1280), (1100, 1400))
@@ -67,7 +67,7 @@ class Panel:
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
     def tile_at(self, pixel_row: int, pixel_col: int) -> tuple[int, int] | None:
-        """(row, col) of the tile shown at a pixel of the frame, None outside of the panel."""
+        """Return (row, col) of the tile shown at a pixel of the frame, None outside of the panel."""
         down, right = pixel_row - self.top, pixel_col - self.left
         if not (0 <= down < self.height and 0 <= right < self.width):
             return None
@@ -109,7 +109,7 @@ class _Scale:
     stride: int
 
     def extent(self, tiles: int) -> int:
-        """Pixels that a row of tiles takes."""
+        """Return pixels that a row of tiles takes."""
         return -(-tiles // self.stride) * self.cell
 
     @property
@@ -124,10 +124,10 @@ class _Mosaic:
     Attributes:
         rows: the maze's height in tiles.
         cols: the maze's width in tiles.
-        n_panels: heat maps.
+        n_panels: the number of heat maps.
         maze: the maze's scale.
         panel: the heat maps' scale.
-        columns: of the grid; 0 where the maze stands alone.
+        columns: the number of columns of the grid; 0 where the maze stands alone.
         offset: pixels from the maze's left edge to the grid's; 0 where the grid flows around the maze.
         span_rows: rows at the grid's top whose first places the maze covers; 0 where it stands beside.
         span_cols: places in each of these rows that it covers.
@@ -167,7 +167,7 @@ class _Mosaic:
         return max(self.maze.extent(self.cols), self.offset + self.columns * self.pitch[1] - _PANEL_GAP)
 
     def place(self, index: int) -> tuple[int, int]:
-        """Pixels (down, right) from the maze's corner to that of a heat map's caption."""
+        """Return pixels (down, right) from the maze's corner to that of a heat map's caption."""
         beside = self.columns - self.span_cols
         if index < self.span_rows * beside:
             row, col = index // beside, self.span_cols + index % beside
@@ -182,7 +182,7 @@ class _Mosaic:
 def frame_layout(
     rows: int, cols: int, n_channels: int, show_channels: bool = True, size: tuple[int, int] | None = None
 ) -> Layout:
-    """The layout of a frame.
+    """Return the layout of a frame.
 
     Args:
         rows: the maze's height in tiles.
@@ -214,19 +214,19 @@ def _key_lines(width: int, has_channels: bool) -> int:
 
 
 def _body(canvas: tuple[int, int], has_channels: bool) -> tuple[int, int]:
-    """(height, width) in pixels that is left for maze and heat maps."""
+    """Return (height, width) in pixels that is left for maze and heat maps."""
     height, width = canvas
     return height - HEADER - MARGIN - KEY_LINE * _key_lines(width, has_channels), width - 2 * MARGIN
 
 
 def _fit(height: int, width: int, rows: int, cols: int) -> _Scale:
-    """The largest scale at which rows x cols tiles fit into height x width pixels."""
+    """Return the largest scale at which rows x cols tiles fit into height x width pixels."""
     cell = min(height // rows, width // cols, _LARGEST_CELL)
     return _Scale(cell, 1) if cell else _Scale(1, max(-(-rows // height), -(-cols // width)))
 
 
 def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int]) -> _Mosaic:
-    """The mosaic with the best scales, the smallest of these; the maze alone where heat maps find no room."""
+    """Return the mosaic with the best scales, the smallest of these; the maze alone where heat maps find no room."""
     body = _body(canvas, bool(n_panels))
     largest = _fit(*body, rows, cols)
     scales = [_Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)]
@@ -248,13 +248,13 @@ def _thinned(end: int) -> Iterator[int]:
 
 
 def _quality(maze: _Scale, panel: _Scale) -> float:
-    """How good two scales are: neither may be tiny, and the maze is the main thing; 0 rules them out."""
+    """Return how good two scales are: neither may be tiny, and the maze is the main thing; 0 rules them out."""
     large, small = maze.pixels_per_tile, panel.pixels_per_tile
     return large * math.pow(small, 1.1) if small <= min(large, max(1, large / 2)) else 0.0
 
 
 def _mosaics(scaled: _Mosaic, body_width: int) -> Iterator[_Mosaic]:
-    """The mosaics of these scales that fit into a width: heat maps beside the maze, around it or below it."""
+    """Yield the mosaics of these scales that fit into a width: heat maps beside the maze, around it or below it."""
     offset = scaled.maze.extent(scaled.cols) + _MAZE_GAP
     down, right = scaled.pitch
     for columns in range(1, (body_width + _PANEL_GAP - offset) // right + 1):
@@ -266,7 +266,7 @@ def _mosaics(scaled: _Mosaic, body_width: int) -> Iterator[_Mosaic]:
 
 
 def _trim(mosaic: _Mosaic) -> tuple[int, int]:
-    """(height, width), both even, of the smallest frame that holds the mosaic, header and keys."""
+    """Return (height, width), both even, of the smallest frame that holds the mosaic, header and keys."""
     height = HEADER + mosaic.height + MARGIN + KEY_LINE
     width = max(_KEY_WIDTH if mosaic.columns else _MAZE_KEY_WIDTH, mosaic.width + 2 * MARGIN)
     return height + height % 2, width + width % 2

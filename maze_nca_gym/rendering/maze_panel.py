@@ -56,7 +56,7 @@ def draw_maze(
 
 
 def _tile_colours(wall: NDArray[np.bool_], path: NDArray[np.float32], tinted: NDArray[np.bool_]) -> Frame:
-    """(H, W, 3) colours of tiles under the predicted path; `tinted` tiles show a pale exact path."""
+    """Return (H, W, 3) colours of tiles under the predicted path; `tinted` tiles show a pale exact path."""
     weight = np.clip(np.nan_to_num(path), 0, 1)
     base = np.where(wall[..., None], palette.WALL, palette.EMPTY).astype(np.float32)
     base = palette.mix(base, palette.EXACT_PATH, np.float32(0.5) * tinted)
@@ -71,7 +71,7 @@ def fill(area: Frame, colours: Frame, cell: int) -> None:
 
 
 def _by_tile(area: Frame, cell: int) -> Frame:
-    """(H * cell, W * cell, 3) pixels as an (H, W, cell, cell, 3) view."""
+    """Return (H * cell, W * cell, 3) pixels as an (H, W, cell, cell, 3) view."""
     height, width, _ = area.shape
     return area.reshape(height // cell, cell, width // cell, cell, 3).swapaxes(1, 2)
 
@@ -108,7 +108,7 @@ def _put_marker(area: Frame, marker: Frame, top: int, left: int) -> None:
 
 @lru_cache(maxsize=64)
 def _marker(tile: Tile, size: int) -> Frame:
-    """(size, size, 4) uint8 with coverage: blue disc with an S or green square with a T, rimmed in white.
+    """Return (size, size, 4) uint8 with coverage: blue disc with an S or green square with a T, rimmed in white.
 
     A marker too small for a letter has no rim, and one too small for a shape is a blue or green square.
     """

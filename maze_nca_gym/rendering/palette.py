@@ -65,13 +65,13 @@ _WALL_GREY, _WALL_OPACITY = 150.0, 0.65
 
 
 def _ramp(points: tuple[RGB, ...]) -> NDArray[np.float64]:
-    """(_SHADES + 1, 3) colours, linear between equally spaced control points."""
+    """Return (_SHADES + 1, 3) colours, linear between equally spaced control points."""
     at = np.linspace(0, len(points) - 1, _SHADES + 1)
     return np.stack([np.interp(at, np.arange(len(points)), band) for band in zip(*points, strict=True)], axis=-1)
 
 
 def _heat_tables() -> NDArray[np.uint8]:
-    """(2, 2 * _SHADES + 2, 3): colours on a free tile and on a wall; the last shade is not-a-number's."""
+    """Return (2, 2 * _SHADES + 2, 3): colours on a free tile and on a wall; the last shade is not-a-number's."""
     free = np.concatenate([_ramp(_NEGATIVE)[:0:-1], _ramp(_POSITIVE), [NOT_A_NUMBER]])
     wall = free + _WALL_OPACITY * (_WALL_GREY - free)
     return np.round(np.stack([free, wall])).astype(np.uint8)
@@ -89,14 +89,14 @@ def heat_position(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def heat_value(position: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The value at a place of the scale from -1 to 1: the inverse of `heat_position`."""
+    """Return the value at a place of the scale from -1 to 1: the inverse of `heat_position`."""
     magnitude = np.float32(2) * np.abs(position)
     tail = np.float32(HEAT_LIMIT) ** np.maximum(magnitude - np.float32(1), np.float32(0))
     return np.copysign(np.where(magnitude <= 1, magnitude, tail), position)
 
 
 def heat_colours(values: NDArray[np.float32], walls: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Colours of channel values on the fixed scale.
+    """Return colours of channel values on the fixed scale.
 
     Args:
         values: (..., H, W) float32, any value; not-a-number is shown in magenta.

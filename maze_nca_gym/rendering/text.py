@@ -15,13 +15,13 @@ _ELLIPSIS = "…"
 
 @lru_cache(maxsize=32)
 def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Pillow's own font at a size in pixels."""
+    """Return Pillow's own font at a size in pixels."""
     return ImageFont.load_default(size=size)
 
 
 @lru_cache(maxsize=4096)
 def _coverage(text: str, size: int) -> NDArray[np.uint16]:
-    """(height, width) from 0 to 256: how much of each pixel the text covers; one size gives one height."""
+    """Return (height, width) from 0 to 256: how much of each pixel the text covers; one size gives one height."""
     image = Image.new("L", (max(1, text_width(text, size)), text_height(size)))
     ImageDraw.Draw(image).text((0, 0), text, fill=255, font=font(size))
     coverage = np.asarray(image, dtype=np.uint16)
@@ -30,19 +30,19 @@ def _coverage(text: str, size: int) -> NDArray[np.uint16]:
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: int) -> int:
-    """Width in pixels of one line of text."""
+    """Return width in pixels of one line of text."""
     return int(np.ceil(font(size).getlength(text)))
 
 
 @lru_cache(maxsize=32)
 def text_height(size: int) -> int:
-    """Height in pixels of any line of text at this size."""
+    """Return height in pixels of any line of text at this size."""
     return int(np.ceil(size * 1.3))
 
 
 @lru_cache(maxsize=4096)
 def shorten(text: str, size: int, width: int) -> str:
-    """The text, or its beginning with an ellipsis where the whole is wider than `width` pixels."""
+    """Return the text, or its beginning with an ellipsis where the whole is wider than `width` pixels."""
     if text_width(text, size) <= width:
         return text
     kept = len(text)

@@ -40,7 +40,7 @@ _IDLE_MILLISECONDS = 100
 
 
 class Request(Enum):
-    """What the user wants next."""
+    """The user's next wish."""
 
     CONTINUE = auto()
     """The next step."""
@@ -55,16 +55,19 @@ class Request(Enum):
 class Window:
     """A window on an automaton, and its controls.
 
-    Keys: space pauses and continues; right makes one step and pauses; left goes back, to view only, and right
-    then comes forward again before it asks for a new step; r asks for a new level; c shows and hides the
-    channels; s saves a PNG into the current directory; h or ? shows the keys; q, Escape and the close button
-    quit. The left mouse button, pressed or dragged over the newest step's maze, draws and erases walls.
+    The keys:
+
+    - Space pauses and continues; right makes one step and pauses.
+    - Left goes back, to view only; right then comes forward again before it asks for a new step.
+    - r asks for a new level; c shows and hides the channels; s saves a PNG into the current directory.
+    - h or ? shows the keys; q, Escape and the close button quit.
+    - The left mouse button, pressed or dragged over the newest step's maze, draws and erases walls.
 
     Only pygame's display is started; it opens at the first `show`. A process has one such window at a time.
 
     Args:
-        fps: steps a second at most while running.
-        title: of the window.
+        fps: the largest number of steps per second while running.
+        title: the title of the window.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: pygame is missing.
@@ -110,9 +113,10 @@ class Window:
         return self._request
 
     def take_edits(self) -> list[tuple[int, int]]:
-        """The (row, col) of tiles to toggle between wall and empty, after an `EDIT`; told once.
+        """Return the (row, col) of tiles to toggle between wall and empty, after an `EDIT`; the next call starts a new
+        list.
 
-        Always inner tiles, never source or target.
+        They are always inner tiles, never source or target.
         """
         edits, self._edits = self._edits, []
         return edits
@@ -152,12 +156,12 @@ class Window:
         return frame_layout(rows, cols, len(viewed.channels), self._show_channels, size)
 
     def _frame_size(self) -> tuple[int, int]:
-        """(height, width) in pixels of the frame, the window without its status line."""
+        """Return (height, width) in pixels of the frame, the window without its status line."""
         width, height = self._screen.get_size()
         return max(1, height - _STATUS_HEIGHT), width
 
     def _frame(self) -> Frame:
-        """The snapshot in view at the window's size."""
+        """Return the snapshot in view at the window's size."""
         viewed = self._history.viewed
         return draw_frame(
             viewed.tiles,
@@ -186,7 +190,7 @@ class Window:
         self._stale = False
 
     def _draw_status(self, line: Frame) -> None:
-        """Whether it runs, what was just done, and how to see the keys; or the keys."""
+        """Draw whether it runs, the last action and the key for help; or the keys."""
         top, right = (_STATUS_HEIGHT - text_height(_STATUS_SIZE)) // 2, line.shape[1] - _STATUS_MARGIN
         text = HELP
         if not self._show_help:
@@ -300,7 +304,7 @@ class Window:
             self._request = Request.EDIT
 
     def _editable_tile(self, pos: tuple[int, int]) -> tuple[int, int] | None:
-        """(row, col) of the inner, empty or wall tile under the mouse."""
+        """Return (row, col) of the inner, empty or wall tile under the mouse."""
         tiles = self._history.viewed.tiles
         tile = self._layout(self._frame_size()).maze.tile_at(pos[1], pos[0])
         if tile is None or tiles[tile] in (Tile.SOURCE, Tile.TARGET):
@@ -320,7 +324,7 @@ def _import_pygame() -> ModuleType:
 
 
 def _free_path(folder: Path) -> Path:
-    """The first numbered picture's name that is not taken."""
+    """Return the first numbered picture's name that is not taken."""
     number = 1
     while (path := folder / f"maze-{number:04d}.png").exists():
         number += 1

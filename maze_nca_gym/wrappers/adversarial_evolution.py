@@ -55,14 +55,15 @@ class AdversarialEvolution(
 
         Args:
             env: a `MazeEnv`, wrapped or not.
-            population: to go on with (several environments may share one), or the path of a saved one; None: a new one.
-            measure_unfinished: let an episode that `reset` ends after a step or more count as if it had ended there,
-                for environments whose time limit lies outside this wrapper.
+            population: a population to continue (several environments may share one), or the path of a saved one; None
+                makes a new one.
+            measure_unfinished: count an episode that `reset` ends after a step or more as if it had ended there. This
+                is for environments whose time limit lies outside this wrapper.
             options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
 
         Raises:
-            ValueError: the environment is no maze, there is no such population file, the population is of another task
-                or size, an option is unknown, or a value is bad.
+            ValueError: an environment without a maze, a missing population file, a population of another task or size,
+                an unknown option, or a bad value.
         """
         population = str(population) if isinstance(population, Path) else population
         RecordConstructorArgs.__init__(self, population=population, measure_unfinished=measure_unfinished, **options)
@@ -108,7 +109,7 @@ class AdversarialEvolution(
         return self._evolution.choose(rows, draw)
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """One step; when it ends the episode, its level is measured."""
+        """Return one step; when it ends the episode, its level is measured."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._n_steps += 1
         if (terminated or truncated) and self._running:
@@ -116,7 +117,7 @@ class AdversarialEvolution(
         return observation, reward, terminated, truncated, info
 
     def _finish(self) -> float:
-        """The regret of the episode, which the population learns too."""
+        """Return the regret of the episode, which the population learns too."""
         self._running = False
         state = self._maze.state
         if not np.array_equal(state.tiles, self._level):  # edited in the window
@@ -125,17 +126,17 @@ class AdversarialEvolution(
 
 
 def make(time_limit: int, **options: Any) -> AdversarialEvolution:
-    """The entry point of the registered environments with evolving levels.
+    """Return the entry point of the registered environments with evolving levels.
 
     Episodes that another limit cuts short, the `max_episode_steps` of `gymnasium.make`, are measured at the next reset,
-    and no info tells their regret.
+    and no info contains their regret.
 
     Args:
         time_limit: steps after which an episode is truncated, by a limit inside the wrapper.
-        options: those of `AdversarialEvolution` and of `MazeEnv`.
+        options: options of `AdversarialEvolution` and of `MazeEnv`.
 
     Raises:
-        ValueError: as of these.
+        ValueError: the same errors as from these two.
     """
     own = {name: options.pop(name) for name in list(options) if name in OPTIONS | {"population", "measure_unfinished"}}
     env: Any = TimeLimit(MazeEnv(**options), time_limit)

@@ -1,7 +1,7 @@
-"""What evolving levels need beside a population: which level an episode begins on, and what becomes of its regret.
+"""What evolving levels need beside a population: the choice of each episode's level, and the use of its regret.
 
-It knows neither the agent nor the environment: `AdversarialEvolution` and `VectorAdversarialEvolution` tell it which
-episodes begin and how they ended.
+It depends neither on the agent nor on the environment: `AdversarialEvolution` and `VectorAdversarialEvolution` report
+which episodes begin and how they ended.
 """
 
 from __future__ import annotations
@@ -35,28 +35,29 @@ _STREAM = 0x65766F
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which levels are served, and when offspring are made.
+    """The choice of levels, and the times at which offspring are made.
 
-    A round of `batch_size` offspring is made when the offspring of the last one are all served, 1 - the mean accuracy
-    of the last `window` episodes is below `threshold`, and `interval` episodes have ended since the last round.
+    A round of `batch_size` offspring is made when three conditions hold. The offspring of the last round have all been
+    played, 1 - the mean accuracy of the last `window` episodes is below `threshold`, and `interval` episodes have ended
+    since that round.
 
     Attributes:
-        replay_probability: how likely an episode replays a member of the population, in [0, 1]. The others are played
-            on offspring that wait to be measured or, where none waits, on fresh levels of the environment.
-        n_initial: so many levels are fresh ones before anything is replayed, those in a given population included;
-            None: half the capacity.
-        batch_size: offspring a round, at most the population's capacity.
-        parents: of offspring, "random" (as the paper says), "fittest" (as its code does) or "replay".
-        threshold: the agent must be as good as that first, None: at once (ACCEL). The paper gives no number, its code
-            has 0.5. It goes by the accuracy, whatever `regret` is, so that it means the same for short paths and long
+        replay_probability: the probability that an episode replays a member of the population, in [0, 1]. The others
+            are played on offspring that wait to be measured or, if none waits, on fresh levels of the environment.
+        n_initial: the number of fresh levels before anything is replayed, including those of a given population; None
+            means half the capacity.
+        batch_size: the number of offspring in a round, at most the population's capacity.
+        parents: how parents are chosen: "random" (as the paper says), "fittest" (as its code does) or "replay".
+        threshold: the agent must first be this good; None means at once (ACCEL). The paper gives no number, its code
+            has 0.5. It compares the accuracy, whatever `regret` is, so that it means the same for short paths and long
             ones.
-        window: how many episodes that goes by; those on offspring do not count.
-        interval: least number of episodes between two rounds.
-        regret: "loss": the final loss, the mean squared error over all tiles, as in the paper; or "accuracy":
-            1 - final accuracy, 0 for an optimal path and 1 for none, by which levels may become trivial ones.
+        window: the number of recent episodes in that mean; those on offspring do not count.
+        interval: the least number of episodes between two rounds.
+        regret: "loss" is the final loss, the mean squared error over all tiles, as in the paper. "accuracy" is 1 -
+            final accuracy, 0 for an optimal path and 1 for none; with it levels may become trivial.
 
     Raises:
-        ValueError: any value is none of these.
+        ValueError: a value of another type or out of range.
     """
 
     replay_probability: float = 0.8
@@ -116,7 +117,8 @@ class Evolution:
             raise
 
     def choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
-        """The (n, H, W) levels on which episodes begin in these environments; what was played there is forgotten."""
+        """Return the (n, H, W) levels on which episodes begin in these environments; what was played there is
+        forgotten."""
         if self._is_due():
             self._breed()
         probability = 0.0 if self._n_missing > 0 else self._schedule.replay_probability
@@ -127,13 +129,13 @@ class Evolution:
         return levels
 
     def give(self, rows: NDArray[np.intp]) -> None:
-        """Episodes are played there on levels that are none of the population's business."""
+        """Begin episodes on levels that have nothing to do with the population."""
         self.ids[rows] = self.generations[rows] = NOBODY
         for row in rows.tolist():
             self._entrants[row] = None
 
     def finish(self, rows: NDArray[np.intp], scores: Scores) -> NDArray[np.float64]:
-        """The episodes there have ended with these scores; returns their (n,) regrets."""
+        """Return the episodes there have ended with these scores; returns their (n,) regrets."""
         missing = 1.0 - scores.accuracy
         regrets = missing if self._schedule.regret == "accuracy" else scores.loss
         own = self.generations[rows] != NOBODY
@@ -147,7 +149,7 @@ class Evolution:
         return regrets
 
     def _is_due(self) -> bool:
-        """Whether it is time for a round of offspring."""
+        """Return whether it is time for a round of offspring."""
         if self._waiting or self._n_missing > 0 or self._n_since_round < self._schedule.interval:
             return False
         if self._schedule.threshold is None:
@@ -160,7 +162,7 @@ class Evolution:
         self._n_since_round = 0
 
     def _replay(self, rows: NDArray[np.intp]) -> Tiles:
-        """Members, by their replay probabilities."""
+        """Return members, by their replay probabilities."""
         self.give(rows)
         which = self.population.sample(self._rng, len(rows)) if len(rows) else np.zeros(0, np.int64)
         members = self.population.members[which]
@@ -168,7 +170,7 @@ class Evolution:
         return self.population.tiles[which] if len(rows) else np.empty((0, *self._shape), np.uint8)
 
     def _try_out(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
-        """Offspring that wait, then fresh levels."""
+        """Return offspring that wait, then fresh levels."""
         self.give(rows)
         new = [self._waiting.popleft() for _ in range(min(len(rows), len(self._waiting)))]
         if len(new) < len(rows):
@@ -179,7 +181,7 @@ class Evolution:
         return np.concatenate([entrant.tiles for entrant in new]) if new else np.empty((0, *self._shape), np.uint8)
 
     def _update(self, rows: NDArray[np.intp], regrets: NDArray[np.float64], optimal: NDArray[np.bool_]) -> None:
-        """Tell the population of its members, of those that it still has."""
+        """Pass measurements to the population, for those of its members that it still has."""
         replayed = np.flatnonzero(self.ids[rows] != NOBODY)
         indices = self.population.indices_of(self.ids[rows[replayed]])
         alive = indices >= 0
@@ -196,7 +198,7 @@ class Evolution:
 def start(
     source: LevelSource, population: LevelPopulation | str | Path | None, options: Mapping[str, Any], n_envs: int
 ) -> Evolution:
-    """The evolution of an environment's levels.
+    """Return the evolution of an environment's levels.
 
     Args:
         source: the environment's.

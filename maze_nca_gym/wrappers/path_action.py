@@ -45,7 +45,7 @@ class PathAction(
         """Make one step with the path that the action means.
 
         Raises:
-            ValueError: as of the environment.
+            ValueError: the same errors as from the environment.
         """
         action = as_array(action)
         path = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0

@@ -40,12 +40,12 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
 
         Args:
             env: a `MazeVectorEnv`, wrapped or not, of any autoreset mode, device and output.
-            population: to go on with, or the path of a saved one; None: a new one.
+            population: a population to continue, or the path of a saved one; None makes a new one.
             options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
 
         Raises:
-            ValueError: the environment is no batch of mazes, there is no such population file, the population is of
-                another task or size, an option is unknown, or a value is bad.
+            ValueError: an environment that is no batch of mazes, a missing population file, a population of another
+                task or size, an unknown option, or a bad value.
         """
         population = str(population) if isinstance(population, Path) else population
         RecordConstructorArgs.__init__(self, population=population, **options)
@@ -82,7 +82,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
         return observation, self._begin(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
-        """One step; where it ends episodes, their levels are measured."""
+        """Return one step; where it ends episodes, their levels are measured."""
         self._measured = np.zeros(self.num_envs, np.bool_)
         observation, rewards, terminated, truncated, infos = self.env.step(actions)
         self._measure()
@@ -96,7 +96,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
         return self._evolution.choose(rows, draw)
 
     def _measure(self) -> None:
-        """Tell the population of the episodes that have ended and were still running."""
+        """Pass the episodes that have ended, and were still running, to the population."""
         rows = np.flatnonzero(self._running & self._mazes.ended)
         if len(rows):
             self._regrets[rows] = self._evolution.finish(rows, Scores(self._mazes.state.scores.table[rows]))
@@ -113,7 +113,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
 
 
 def _started(infos: Infos) -> NDArray[np.bool_]:
-    """(N,) where episodes have begun, by what the environments tell."""
+    """Return where episodes have begun, (N,) bool, according to the environments' infos."""
     if "_solution_length" not in infos:
         return np.zeros(0, np.bool_)
     mask = infos["_solution_length"]
@@ -123,16 +123,16 @@ def _started(infos: Infos) -> NDArray[np.bool_]:
 def make(
     num_envs: int, time_limit: int, max_episode_steps: int | None = None, **options: Any
 ) -> VectorAdversarialEvolution:
-    """The vector entry point of the registered environments with evolving levels.
+    """Return the vector entry point of the registered environments with evolving levels.
 
     Args:
         num_envs: N.
         time_limit: steps after which an episode is truncated.
-        max_episode_steps: instead of that, if not None.
-        options: those of `VectorAdversarialEvolution` and of `MazeVectorEnv`.
+        max_episode_steps: replaces `time_limit` if it is not None.
+        options: options of `VectorAdversarialEvolution` and of `MazeVectorEnv`.
 
     Raises:
-        ValueError: as of these.
+        ValueError: the same errors as from these two.
     """
     own = {name: options.pop(name) for name in list(options) if name in OPTIONS | {"population"}}
     limit = time_limit if max_episode_steps is None else max_episode_steps
