@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
-from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym import environment_id
 
 from .registry import load
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from maze_nca_gym.envs.level_source import LevelSource
 
     from .policy import Policy
-
-
-def environment_id(task: str) -> str:
-    """Return the registered id of the environment with a task."""
-    return next(id for id, (its_task, _) in ENVIRONMENTS.items() if its_task == task)
 
 
 def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) -> Any:

@@ -7,15 +7,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.tasks import find_task
+
 from .policy import Policy
 
 SIZE = 16
 """Inner size of the levels on which a model's own number of iterations is meant."""
-LONGEST = {"shortest-path": 48, "diameter": 60}
-"""Tiles on the longest solution of 8,192 of the paper's mazes at size 16, about."""
-ITERATIONS = {"shortest-path": 96, "diameter": 240}
-"""Task -> iterations at size 16 of a model that states no number: two or four for each tile of the longest solution,
-for a flood there and a path back, once or twice."""
 
 
 def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
@@ -37,8 +34,9 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     bound = policy.max_steps(height, width, max(0, longest - 1))
     if bound is not None:
         return bound
-    growth = max(1.0, (max(height, width) - 2) / SIZE, longest / LONGEST[policy.task])
-    return math.ceil((policy.n_iterations or ITERATIONS[policy.task]) * growth)
+    task = find_task(policy.task)
+    growth = max(1.0, (max(height, width) - 2) / SIZE, longest / task.usual_length)
+    return math.ceil((policy.n_iterations or task.usual_iterations) * growth)
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:

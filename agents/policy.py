@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym import environment_id
+from maze_nca_gym.tasks import find_task
 
-from .environments import environment_id, make_env
+from .environments import make_env
 from .promises import Promises
 
-TASKS = ("shortest-path", "diameter")
 PATH = 0
 """The channel of every state that holds the predicted path."""
 ROUNDING = 0.1
@@ -35,7 +35,7 @@ class Policy(nn.Module):
     Subclasses implement `update` on exactly `n_channels` state channels.
 
     Attributes:
-        task: "shortest-path" or "diameter".
+        task: a name in `maze_nca_gym.tasks.TASKS`.
         n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (the first two).
         channel_names: the meaning of each state channel; the first is "path".
         n_channels: state channels that it needs.
@@ -58,10 +58,8 @@ class Policy(nn.Module):
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
-        if task not in TASKS:
-            raise ValueError(unknown_name("task", task, TASKS))
-        if n_tiles not in (2, 4):
-            raise ValueError(f"n_tiles must be 2 or 4, got {n_tiles}")
+        if find_task(task).n_tiles != n_tiles:
+            raise ValueError(f"n_tiles must be {find_task(task).n_tiles} for the task {task}, got {n_tiles}")
         if not channel_names or channel_names[PATH] != "path":
             raise ValueError(f"the first channel must be called 'path', got {tuple(channel_names)}")
         self.task = task

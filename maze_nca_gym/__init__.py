@@ -25,15 +25,42 @@ EVOLVING_ENVIRONMENTS = {
 }
 """Registered ids of the same with evolving levels -> (task, time_limit)."""
 
-for _id, (_task, _max_episode_steps) in ENVIRONMENTS.items():
-    registry.pop(_id, None)  # a second import would warn
+
+def register_environment(id: str, task: str, max_episode_steps: int) -> None:
+    """Register the environment of a task, which `tasks.register_task` may have added.
+
+    >>> register_environment("MazeReachable-v0", "reachable", max_episode_steps=512)
+
+    Args:
+        id: what `gymnasium.make` and `gymnasium.make_vec` take.
+        task: a name in `tasks.TASKS`.
+        max_episode_steps: steps after which an episode is truncated.
+    """
+    ENVIRONMENTS[id] = (task, max_episode_steps)
+    registry.pop(id, None)  # a second import would warn
     register(
-        _id,
+        id,
         entry_point="maze_nca_gym.envs.maze:MazeEnv",
         vector_entry_point="maze_nca_gym.envs.vector:MazeVectorEnv",
-        max_episode_steps=_max_episode_steps,
-        kwargs={"task": _task},
+        max_episode_steps=max_episode_steps,
+        kwargs={"task": task},
     )
+
+
+def environment_id(task: str) -> str:
+    """Return the registered id of the environment with a task.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for id, (its_task, _) in ENVIRONMENTS.items():
+        if its_task == task:
+            return id
+    raise ValueError(f"no environment has the task {task!r}: see maze_nca_gym.register_environment")
+
+
+for _id, (_task, _max_episode_steps) in tuple(ENVIRONMENTS.items()):
+    register_environment(_id, _task, _max_episode_steps)
 
 for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
     registry.pop(_id, None)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym import _kernels
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tiles, one_hot
-from maze_nca_gym.scoring import Scores
+from maze_nca_gym.scoring import IsOptimal, Scores, score
 
 STATE_LIMIT = float(_kernels.STATE_LIMIT)
 """2**24, the largest magnitude in a state: float32 counts exactly up to there. Actions beyond it are clipped."""
@@ -66,11 +66,13 @@ def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: i
     )
 
 
-def transition(state: State, action: NDArray[np.float32]) -> State:
+def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal | None = None) -> State:
     """Return one iteration: the action, clipped, becomes the channels.
 
     Args:
+        state: the episodes before.
         action: (N, C, H, W) float32, C-contiguous.
+        is_optimal: as of `scoring.score`.
 
     Raises:
         ValueError: it holds a NaN or infinity.
@@ -80,6 +82,8 @@ def transition(state: State, action: NDArray[np.float32]) -> State:
     bad = kernels(action.size).transitions(tiles, target, action, clipped, scores)
     if bad >= 0:
         raise ValueError(f"{NOT_FINITE} (in episode {bad} of {len(tiles)})")
+    if is_optimal is not None:
+        scores = score(tiles, clipped[:, 0], target, is_optimal).table
     return State(tiles, maze, target, length, clipped, Scores(scores))
 
 
@@ -98,13 +102,16 @@ class Outcome(NamedTuple):
     optimal: bool
 
 
-def transition_of_one(tiles: Tiles, target: NDArray[np.bool_], action: NDArray[np.float32]) -> Outcome:
+def transition_of_one(
+    tiles: Tiles, target: NDArray[np.bool_], action: NDArray[np.float32], is_optimal: IsOptimal | None = None
+) -> Outcome:
     """Return `transition` of a single episode, the same bits in half the time.
 
     Args:
         tiles: (H, W) uint8.
         target: (H, W) bool.
         action: (C, H, W) float32, C-contiguous.
+        is_optimal: as of `scoring.score`.
 
     Raises:
         ValueError: the action holds a NaN or infinity.
@@ -114,6 +121,9 @@ def transition_of_one(tiles: Tiles, target: NDArray[np.bool_], action: NDArray[n
     finite, loss, accuracy, complete, doubtful = run.transition(target, action, channels)
     if not finite:
         raise ValueError(NOT_FINITE)
+    if is_optimal is not None:
+        loss, accuracy, of_target, of_any = score(tiles[None], channels[:1], target[None], is_optimal).table[0].tolist()
+        return Outcome(channels, loss, accuracy, bool(of_target), bool(of_any))
     if doubtful:
         return Outcome(channels, *run.settle_optimum(tiles, target, channels[0]))
     return Outcome(channels, loss, accuracy, complete, complete)

@@ -13,10 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym import dynamics
-from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.scoring import Scores
+from maze_nca_gym.scoring import IsOptimal, Scores, score
 
 
 class TensorState(NamedTuple):
@@ -40,7 +39,7 @@ def initial(
     return TensorState(tiles, maze, target, state.length, channels, state.scores, wanted)
 
 
-def transition(state: TensorState, action: torch.Tensor) -> TensorState:
+def transition(state: TensorState, action: torch.Tensor, is_optimal: IsOptimal | None = None) -> TensorState:
     """As `dynamics.transition`, of a float32 tensor on the state's device.
 
     Raises:
@@ -60,18 +59,19 @@ def transition(state: TensorState, action: torch.Tensor) -> TensorState:
         raise ValueError(f"the action must be finite, got NaN or infinity (in episode {bad} of {len(action)})")
     area, complete = path[0].numel(), n_differing == 0
     scores = np.stack([error / area, 1.0 - error / state.length, complete, complete], axis=1)
-    doubtful = np.flatnonzero((n_on == state.length) & ~complete)
+    may_be_optimal = ~complete if is_optimal is not None else (n_on == state.length) & ~complete
+    doubtful = np.flatnonzero(may_be_optimal)
     if len(doubtful):
-        scores[doubtful] = _settle(state, path, doubtful)
+        scores[doubtful] = _settle(state, path, doubtful, is_optimal)
     return state._replace(channels=channels, scores=Scores(scores))
 
 
-def _settle(state: TensorState, path: torch.Tensor, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+def _settle(
+    state: TensorState, path: torch.Tensor, rows: NDArray[np.intp], is_optimal: IsOptimal | None
+) -> NDArray[np.float64]:
     """Return the scores of the few paths that may be another optimum than the target, decided on the CPU."""
-    table = np.empty((len(rows), 4))
     paths = path[torch.from_numpy(rows).to(path.device)].cpu().contiguous().numpy()
-    kernels(paths.size).score_paths(state.tiles[rows], state.target[rows], paths, table)
-    return table
+    return score(state.tiles[rows], paths, state.target[rows], is_optimal).table
 
 
 def replace(state: TensorState, rows: NDArray[np.intp], fresh: TensorState) -> TensorState:

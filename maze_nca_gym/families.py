@@ -68,7 +68,7 @@ def test_levels(family: str, size: int, task: str, n: int | None = None) -> Leve
     Args:
         family: one of `FAMILIES`.
         size: inner size; the levels have a border of one wall tile on top.
-        task: "shortest-path", or "diameter" for the same mazes without sources and targets.
+        task: a name in `tasks.TASKS`; "diameter" has the same mazes without sources and targets.
         n: how many.
 
     Raises:

@@ -7,7 +7,8 @@ published evaluation does none of these three (`paper_accuracy`): compare its fi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tiles, as_tiles, behaved
 
+IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
+"""(N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution."""
 LOSS, ACCURACY, COMPLETE, OPTIMAL = range(4)
 """Columns of `Scores.table`."""
 MINIBATCH = 64
@@ -51,13 +54,15 @@ class Scores(NamedTuple):
         return self.table[:, OPTIMAL] != 0
 
 
-def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
+def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike, is_optimal: IsOptimal | None = None) -> Scores:
     """Score predicted paths against the exact solutions.
 
     Args:
-        tiles: (N, H, W) uint8; a level with source and target asks for the shortest path, one without for the diameter.
+        tiles: (N, H, W) uint8.
         path: (N, H, W) floats, the predictions.
         target: (N, H, W) bool, the canonical solutions, at least one tile each.
+        is_optimal: `tasks.Task.judge` of the levels' task. None: a level with source and target asks for the shortest
+            path, one without for the diameter.
 
     Raises:
         ValueError: the shapes differ, a prediction is NaN, or a target is empty.
@@ -74,9 +79,34 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike) -> Scores:
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
     table = np.empty((len(levels), 4))
-    if len(levels):
+    if not len(levels):
+        return Scores(table)
+    if is_optimal is None:
         kernels(levels.size).score_paths(levels, targets, paths, table)
+    else:
+        _score_by(is_optimal, levels, targets, paths, table)
     return Scores(table)
+
+
+def _score_by(
+    is_optimal: IsOptimal,
+    levels: Tiles,
+    targets: NDArray[np.bool_],
+    paths: NDArray[np.float32],
+    table: NDArray[np.float64],
+) -> None:
+    """Fill the table; where a path is another optimum than the target, it is measured against itself, rounded."""
+    compare = kernels(levels.size).compare_paths
+    compare(targets, paths, table)
+    rounded = paths > 0.5
+    others = np.flatnonzero(table[:, COMPLETE] == 0)
+    if len(others):
+        others = others[np.asarray(is_optimal(levels[others], rounded[others]), np.bool_)]
+    if len(others):
+        measured = np.empty((len(others), 4))
+        compare(rounded[others], paths[others], measured)
+        measured[:, COMPLETE], measured[:, OPTIMAL] = 0, 1
+        table[others] = measured
 
 
 def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What is asked of a maze."""
+"""What is asked of a maze: the two tasks of the package, and those that users add."""
 
 from __future__ import annotations
 
@@ -11,25 +11,49 @@ from numpy.typing import NDArray
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.scoring import IsOptimal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Task:
-    """A task as the environments see it.
+    """A question about mazes whose answer is a set of tiles, called the path.
 
     Attributes:
-        name: "shortest-path" or "diameter".
-        n_tiles: T, kinds of tile: the channels of the one-hot maze.
-        n_channels: state channels that the task's hand-coded automaton needs, the default of the environments.
-        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
+        name: what environments, policies and level sets call it.
+        n_tiles: T, kinds of tile: the channels of the one-hot maze. 4, or 2 for mazes without source and target.
         has_endpoints: whether its levels have a source and a target.
+        n_channels: default number of state channels of its environments, enough for its hand-coded automaton.
+        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
+        is_optimal: (N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution.
+        usual_length: tiles on the longest solutions of the paper's mazes at size 16, about.
+        usual_iterations: iterations at size 16 of a model that states no number.
     """
 
     name: str
     n_tiles: int
+    has_endpoints: bool
     n_channels: int
     solve: Callable[[Tiles], NDArray[np.bool_]]
-    has_endpoints: bool
+    is_optimal: IsOptimal
+    usual_length: int
+    usual_iterations: int
+
+    def __post_init__(self) -> None:
+        """Check what no caller could explain later.
+
+        Raises:
+            ValueError: another number of kinds of tile than the levels have.
+        """
+        wanted = len(Tile) if self.has_endpoints else 2
+        if self.n_tiles != wanted:
+            raise ValueError(
+                f"n_tiles must be {wanted} where has_endpoints is {self.has_endpoints}, got {self.n_tiles!r}"
+            )
+
+    @property
+    def judge(self) -> IsOptimal | None:
+        """`is_optimal` as `scoring.score` takes it: None for what the compiled scores decide themselves."""
+        return None if self.is_optimal is solvers.is_optimal else self.is_optimal
 
     def prepare(self, tiles: Tiles) -> Tiles:
         """Return the same levels as this task has them: without source and target if they play no role."""
@@ -49,12 +73,46 @@ class Task:
         return targets
 
 
-SHORTEST_PATH = Task("shortest-path", len(Tile), 11, solvers.shortest_path, has_endpoints=True)
+SHORTEST_PATH = Task(
+    name="shortest-path",
+    n_tiles=len(Tile),
+    has_endpoints=True,
+    n_channels=11,
+    solve=solvers.shortest_path,
+    is_optimal=solvers.is_optimal,
+    usual_length=48,
+    usual_iterations=96,  # two for each tile of the longest solution: a flood there and a path back
+)
 """The shortest path from source to target (paper, "Computing the shortest path")."""
-DIAMETER = Task("diameter", 2, 31, solvers.diameter, has_endpoints=False)
+DIAMETER = Task(
+    name="diameter",
+    n_tiles=2,
+    has_endpoints=False,
+    n_channels=31,
+    solve=solvers.diameter,
+    is_optimal=solvers.is_optimal,
+    usual_length=60,
+    usual_iterations=240,  # four for each tile: there and back, twice
+)
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
 
 TASKS = {task.name: task for task in (SHORTEST_PATH, DIAMETER)}
+"""All tasks by name; `register_task` adds to them."""
+_BUILT_IN = frozenset(TASKS)
+
+
+def register_task(task: Task) -> Task:
+    """Let a task of your own be named wherever a task is: environments, models, training, evaluation, evolution.
+
+    Processes that are started afresh, such as those of asynchronous environments, must register it again.
+
+    Raises:
+        ValueError: the name of a task of this package.
+    """
+    if task.name in _BUILT_IN:
+        raise ValueError(f"this package has a task {task.name!r} of its own: choose another name")
+    TASKS[task.name] = task
+    return task
 
 
 def find_task(name: str) -> Task:
@@ -66,3 +124,20 @@ def find_task(name: str) -> Task:
     if name not in TASKS:
         raise ValueError(unknown_name("task", name, TASKS))
     return TASKS[name]
+
+
+def usual_task(n_tiles: int) -> Task:
+    """Return the task of this package whose mazes have this many kinds of tile.
+
+    Raises:
+        ValueError: neither has.
+    """
+    for task in (SHORTEST_PATH, DIAMETER):
+        if task.n_tiles == n_tiles:
+            return task
+    raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
+
+
+def task_of_levels(tiles: Tiles) -> Task:
+    """Return the task of this package that levels are of: of the shortest path if any has a source or a target."""
+    return SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER

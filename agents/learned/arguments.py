@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.tasks import TASKS, find_task, usual_task
 
-TASK_OF_TILES = {4: "shortest-path", 2: "diameter"}
+TASK_OF_TILES = {task.n_tiles: task.name for task in TASKS.values()}
 MOST = 2**16
 """The most channels or layers: a bound for files that ask for absurd sizes."""
 
@@ -22,12 +23,28 @@ def check_shape(n_tiles: Any, n_channels: Any, shared_weights: Any, n_layers: An
     check_count("n_tiles", n_tiles, 2)
     check_count("n_channels", n_channels, least_channels)
     check_flags(shared_weights=shared_weights)
-    if n_tiles not in TASK_OF_TILES:
-        raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
+    usual_task(n_tiles)
     if n_layers is None and not shared_weights:
         raise ValueError("n_layers must be a number if weights are not shared: each layer has its own")
     if n_layers is not None:
         check_count("n_layers", n_layers, 1)
+
+
+def task_name(task: str | None, n_tiles: int) -> str:
+    """Return the name of a model's task, by default of this package's with so many kinds of tile.
+
+    Raises:
+        ValueError: unknown name, or a task with another number.
+    """
+    found = usual_task(n_tiles) if task is None else find_task(task)
+    if found.n_tiles != n_tiles:
+        raise ValueError(f"the task {found.name} has n_tiles={found.n_tiles}, got {n_tiles}")
+    return found.name
+
+
+def task_argument(task: str, n_tiles: int) -> dict[str, str]:
+    """Return a model's argument `task` as files hold it: left out where the number of kinds of tile tells it."""
+    return {} if usual_task(n_tiles).name == task else {"task": task}
 
 
 def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population.population import PARENTS
+from maze_nca_gym.tasks import TASKS
 
-from ..policy import TASKS
 from ..weights import MODELS
 from .editing import EDITS
 from .losses import GUIDED, LOSSES

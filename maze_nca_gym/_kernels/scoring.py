@@ -171,6 +171,18 @@ def score_paths(levels, targets, paths, scores):
         write_scores(levels[i], targets[i], paths[i], loss, accuracy, complete, doubtful, scores[i])
 
 
+@kernel("void(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
+def compare_paths(targets, paths, scores):
+    """The scores of every level's path against its target alone, so that no other path is optimal."""
+    area = targets[0].size
+    for i in range(len(targets)):
+        loss, accuracy, complete, _ = compare_path(paths[i].reshape(area), targets[i].reshape(area))
+        scores[i, 0] = loss
+        scores[i, 1] = accuracy
+        scores[i, 2] = complete
+        scores[i, 3] = complete
+
+
 @kernel("i8(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
 def transitions(levels, targets, actions, channels, scores):
     """`transition` of every episode; returns the index of the first action that is not finite, or -1."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from maze_nca_gym import dynamics
 from maze_nca_gym.envs.spaces import check_action
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.scoring import IsOptimal
 
 
 class Backend(Protocol):
@@ -18,7 +19,7 @@ class Backend(Protocol):
     def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
         """Return episodes on the given levels."""
 
-    def transition(self, state: Any, action: Any) -> Any:
+    def transition(self, state: Any, action: Any, is_optimal: IsOptimal | None) -> Any:
         """Return one iteration."""
 
     def replace(self, state: Any, rows: NDArray[np.intp], fresh: Any) -> Any:

@@ -71,7 +71,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Check every argument; nothing is drawn yet.
 
         Args:
-            task: "shortest-path" or "diameter".
+            task: "shortest-path", "diameter", or a name that `tasks.register_task` added.
             size: inner size, one number or (rows, cols); the border comes on top.
             generator: a name in `generation.GENERATORS`.
             n_channels: channels of the state, by default what the task's hand-coded automaton needs.
@@ -86,6 +86,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: a bad argument; the message says what is allowed.
         """
         self._task = find_task(task)
+        self._judge = self._task.judge  # a property, and steps are short
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
         self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
@@ -143,7 +144,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         if before.optimal:
             raise ResetNeeded("the episode has ended with an optimal path: call reset() before the next step()")
         action = check_action(action, self._shape)
-        self._outcome = dynamics.transition_of_one(start.tiles[0], start.target[0], action)
+        self._outcome = dynamics.transition_of_one(start.tiles[0], start.target[0], action, self._judge)
         self._n_steps += 1
         truncated = self.render_mode == "human" and self._view.show(self.state, self._n_steps, self._edit)
         channels, loss, accuracy, complete, optimal = self._outcome
@@ -159,7 +160,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             target = self._task.solve(tiles)
             if target.any():
                 self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
-                self._outcome = dynamics.transition_of_one(tiles[0], target[0], self._outcome.channels)
+                self._outcome = dynamics.transition_of_one(tiles[0], target[0], self._outcome.channels, self._judge)
         return self.state
 
     def render(self) -> NDArray[np.uint8] | str | None:

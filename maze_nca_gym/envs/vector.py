@@ -126,7 +126,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             raise ResetNeeded(f"episodes {ended} have ended: reset them with options={{'reset_mask': mask}}")
         restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
         action = self._backend.action(actions, self.action_space.shape, restarting)  # type: ignore[arg-type]
-        self._state = self._backend.transition(before, action)
+        self._state = self._backend.transition(before, action, self._task.judge)
         self._n_steps += 1
         rewards = np.where(restarting, 0.0, self._state.scores.accuracy - before.scores.accuracy)
         infos = self._step_info(~restarting)

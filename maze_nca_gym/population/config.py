@@ -25,7 +25,7 @@ class PopulationConfig:
     """How a population chooses levels to replay, to mutate and to drop.
 
     Attributes:
-        task: "shortest-path" or "diameter".
+        task: a name in `tasks.TASKS`.
         capacity: most levels, >= 1.
         prioritisation: "rank", "top-k", "proportional" or "uniform": how scores become replay weights.
         temperature: > 0; the lower, the more of the replay goes to the highest scores ("rank", "proportional").

@@ -11,9 +11,8 @@ import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
-from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, list_policies, load, make_env
-from maze_nca_gym.agents.environments import environment_id
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.weights import save_model
