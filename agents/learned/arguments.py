@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.tasks import TASKS, find_task, usual_task
+from maze_nca_gym.tasks import find_task, usual_task
 
-TASK_OF_TILES = {task.n_tiles: task.name for task in TASKS.values()}
 MOST = 2**16
 """The most channels or layers: a bound for files that ask for absurd sizes."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population.population import PARENTS
-from maze_nca_gym.tasks import TASKS
+from maze_nca_gym.tasks import TASKS, find_task
 
 from ..weights import MODELS
 from .editing import EDITS
@@ -153,6 +153,8 @@ def _check_ranges(config: TrainingConfig) -> None:
         f"gradient_growth must be None or from 0 to 1,024, got {config.gradient_growth}",
     )
     _check_guidance(config)
+    if config.leniency:
+        check(find_task(config.task).judge is None, f"leniency is for the tasks of this package, not {config.task}")
     _check_lengths(config)
     _check_pool(config)
     _check_evolution(config)

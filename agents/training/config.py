@@ -13,8 +13,9 @@ import torch
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population import PopulationConfig
 from maze_nca_gym.random_streams import torch_draws
+from maze_nca_gym.tasks import find_task
 
-from ..learned.arguments import TASK_OF_TILES
+from ..learned.arguments import task_argument
 from ..learned.nca import NCA
 from ..policy import PATH, Policy
 from ..promises import Promises
@@ -23,7 +24,6 @@ from .checks import check, check_values
 from .losses import GUIDED, STEPS
 from .model import begin_with
 
-TILES_OF_TASK = {task: n_tiles for n_tiles, task in TASK_OF_TILES.items()}
 OPTIONS = (
     "kernel_size",
     "cut_corners",
@@ -48,7 +48,7 @@ class TrainingConfig:
     """All options that determine the weights at the end of a training run."""
 
     task: str = "shortest-path"
-    """Task to learn: shortest-path or diameter."""
+    """Task to learn: shortest-path, diameter, or one of your own."""
 
     model: str = "NCA"
     """Class of the model: NCA, GCN, GAT or MLP."""
@@ -251,7 +251,9 @@ class TrainingConfig:
             if name not in known:
                 allowed = ", ".join(option for option in OPTIONS if option in known)
                 raise ValueError(f"a model of class {self.model} has no option {name}; its options: {allowed}")
-        options |= {"n_tiles": TILES_OF_TASK[self.task], "n_channels": self.n_channels, "n_layers": self.n_layers}
+        n_tiles = find_task(self.task).n_tiles
+        options |= {"n_tiles": n_tiles, **task_argument(self.task, n_tiles)}
+        options |= {"n_channels": self.n_channels, "n_layers": self.n_layers}
         return options | ({"size": self.sizes[0]} if "size" in known else {})
 
     def make_model(self) -> Policy:

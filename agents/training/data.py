@@ -25,7 +25,7 @@ from maze_nca_gym.families import (
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.random_streams import draws
-from maze_nca_gym.solvers import diameter, shortest_path
+from maze_nca_gym.tasks import find_task
 
 from .config import TrainingConfig
 
@@ -123,7 +123,7 @@ class LevelStream:
     def _draw(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
         """Levels of a family: each of its variants in turn."""
         generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
-        endpoints = self.config.task == "shortest-path"
+        endpoints = find_task(self.config.task).has_endpoints
         order = rng.permutation(n) % len(variants)
         tiles = np.empty((n, size + 2, size + 2), np.uint8)
         for i, options in enumerate(variants):
@@ -177,7 +177,7 @@ def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterato
 
 def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
     """(N, H, W) canonical solutions of (N, H, W) tiles."""
-    return shortest_path(tiles) if task == "shortest-path" else diameter(tiles)
+    return find_task(task).solve(tiles)
 
 
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:

@@ -26,6 +26,7 @@ from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import FAINT_INK, INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.scoring import Scores, score
+from maze_nca_gym.tasks import find_task
 
 from ..figure_style import BLUE, GREEN, GREY, STYLE, VERMILION
 from ..figure_style import INK as TEXT
@@ -215,7 +216,8 @@ def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
     states = (state for step, state in enumerate(trace(policy, maze, n_steps)) if step in steps)
     paths = [state[:, PATH].float().cpu().numpy() for state in states]
-    scores = [score(tiles, path, target) for path in paths]
+    judge = find_task(policy.task).judge
+    scores = [score(tiles, path, target, judge) for path in paths]
     cell = max(3, PICTURE // tiles.shape[1])
     for i, row in enumerate(rows):
         for step, path, scored in zip(steps, paths, scores, strict=True):

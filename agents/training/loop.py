@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.files import remove_partial
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.scoring import score
+from maze_nca_gym.tasks import find_task
 
 from ..iterations import default_steps
 from ..policy import PATH, Policy
@@ -160,9 +161,9 @@ class _Run:
 @torch.no_grad()
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:
     """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations."""
-    n_steps = default_steps(policy, batch.target)
+    n_steps, judge = default_steps(policy, batch.target), find_task(policy.task).judge
     table = [
-        score(part.tiles, _paths(policy, part.tiles, n_steps), part.target).table
+        score(part.tiles, _paths(policy, part.tiles, n_steps), part.target, judge).table
         for part in (batch[start : start + BATCH] for start in range(0, len(batch), BATCH))
     ]
     return dict(zip(COLUMNS, np.concatenate(table).mean(axis=0).tolist(), strict=True))
