@@ -216,7 +216,8 @@ class TestSolve:
         assert f"solves all of them within {2 * max(lengths) + 2}" in err
 
     def test_an_exact_policy_that_finishes_wrongly_is_an_error(self, capsys, monkeypatch):
-        monkeypatch.setattr(rollouts.solving, "score_paths", lambda policy, tiles, path, wanted: np.zeros((len(tiles), 6)))
+        nothing = np.zeros((30, 6))
+        monkeypatch.setattr(rollouts.solving, "score_paths", lambda policy, tiles, path, wanted: nothing[: len(tiles)])
         assert main(["solve", *SMALL, "--picture", "none"]) == 1
         assert "is exact, yet finished without a solution on 30 of 30 levels" in capsys.readouterr().err
 

@@ -71,7 +71,10 @@ def score_paths(
         path: (B, H, W), channel 0.
         wanted: (B, H, W) bool, of `wanted_of`.
     """
-    table = score(tiles, path, wanted).table if policy.draws not in DRAWINGS else _score_drawing(path, wanted)
+    if policy.draws in DRAWINGS:
+        table = _score_drawing(path, wanted)
+    else:
+        table = score(tiles, path, wanted, find_task(policy.task).judge).table
     lengths = wanted.sum(axis=(1, 2), dtype=np.float64)
     return np.column_stack([table, squared_errors(path, wanted), lengths])
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 
@@ -70,7 +70,7 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     usual = default_steps(policy, targets)
     if policy.most_iterations is not None or policy.max_steps(1, 1) is not None:
         return usual
-    return max(usual, next(limit for name, limit in ENVIRONMENTS.values() if name == policy.task))
+    return max(usual, ENVIRONMENTS[environment_id(policy.task)][1])
 
 
 @contextmanager
