@@ -24,7 +24,7 @@ NOT_FINITE = "the action must be finite, got NaN or infinity"
 
 
 class State(NamedTuple):
-    """N episodes. Arrays are replaced, never written to.
+    """The state of N episodes. Arrays are replaced, never written to.
 
     Attributes:
         tiles: (N, H, W) uint8 levels.
@@ -32,7 +32,7 @@ class State(NamedTuple):
         target: (N, H, W) bool, their canonical solutions.
         length: (N,) int64, tiles on the solution.
         channels: (N, C, H, W) float32, the automata's states, finite, within +-`STATE_LIMIT`.
-        scores: of channel 0.
+        scores: the scores of channel 0.
     """
 
     tiles: Tiles
@@ -88,11 +88,11 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
 
 
 class Outcome(NamedTuple):
-    """What a step makes of one episode.
+    """The result of a step for one episode.
 
     Attributes:
         channels: (C, H, W) float32, the automaton's state.
-        loss, accuracy, complete, optimal: as of `scoring.Scores`.
+        loss, accuracy, complete, optimal: the fields of `scoring.Scores`.
     """
 
     channels: NDArray[np.float32]

@@ -33,14 +33,14 @@ class TensorState(NamedTuple):
 def initial(
     tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int, device: torch.device
 ) -> TensorState:
-    """As `dynamics.initial`, with the tensors on `device`."""
+    """Return the same as `dynamics.initial`, with the tensors on `device`."""
     state = dynamics.initial(tiles, target, n_tiles, n_channels)
     maze, channels, wanted = (torch.from_numpy(a).to(device) for a in (state.maze, state.channels, target))
     return TensorState(tiles, maze, target, state.length, channels, state.scores, wanted)
 
 
 def transition(state: TensorState, action: torch.Tensor, is_optimal: IsOptimal | None = None) -> TensorState:
-    """As `dynamics.transition`, of a float32 tensor on the state's device.
+    """Return the same as `dynamics.transition`, for a float32 tensor on the state's device.
 
     Raises:
         ValueError: it holds a NaN or infinity.

@@ -29,7 +29,7 @@ CHUNKS = {"test": 32, "validation": 4}
 
 @dataclass(frozen=True)
 class Family:
-    """Where the levels of a set come from.
+    """A source of the levels of a set.
 
     Attributes:
         generator: one of `generation.GENERATORS`.
@@ -79,7 +79,7 @@ def test_levels(family: str, size: int, task: str, n: int | None = None) -> Leve
 
 
 def validation_levels(family: str, size: int, task: str, n: int | None = None) -> LevelSet:
-    """As `test_levels`, of the validation set of that name: for choices during training."""
+    """Return the same as `test_levels`, from the validation set of that name: for choices during training."""
     return _named_set("validation", family, size, task, n)
 
 
@@ -87,7 +87,8 @@ test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every 
 
 
 def most_levels(size: int, kind: str = "test") -> int:
-    """How many levels a "test" or "validation" set of this size has: as many tiles in all from size 32 on."""
+    """Return the number of levels in a "test" or "validation" set of this size; from size 32 on, all have as many
+    tiles."""
     return CHUNKS[kind] * _chunk_length(size)
 
 
@@ -165,13 +166,13 @@ def reserved_hashes(sets: Iterable[LevelSet]) -> NDArray[np.uint64]:
 
 
 def is_reserved(tiles: Tiles, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which of (N, H, W) levels are among those hashed, (N,) bool.
+    """Return which of (N, H, W) levels are among those hashed, (N,) bool.
 
-    A turned or mirrored copy of a reserved level is another level, and counts as one.
+    A turned or mirrored copy of a reserved level is another level, and is not reserved.
 
     Args:
         tiles: levels as the task has them, borders included.
-        hashes: from `reserved_hashes` of sets of the same task.
+        hashes: hashes from `reserved_hashes`, of sets of the same task.
     """
     wanted = level_hashes(tiles)
     if not len(hashes):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
-"""What making something of the content of another kind of file raises."""
+"""Errors raised when the content of a file is of another kind than expected."""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (RecursionError, "it is nested too deeply"),
     (OverflowError, "it has a number that is too large"),
@@ -36,10 +36,10 @@ def npz_path(path: str | Path) -> Path:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let an OSError in the block name a file: what comes from an open file or a temporary one does not.
+    """Make an OSError in the block name a file, even if it comes from an open file or a temporary one.
 
     Raises:
-        OSError: that of the block, with the same number and so of the same class, as one of `path`.
+        OSError: the error of the block, with the same number and so of the same class, as one of `path`.
     """
     try:
         yield
@@ -49,7 +49,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that takes the place of `path` once the block has ended well; otherwise nothing is left of it.
+    """Open a file to write that replaces `path` once the block has ended without an error; otherwise it disappears.
 
     Raises:
         OSError: it could not be written; the message names `path`.
@@ -78,11 +78,11 @@ def remove_partial(path: Path) -> None:
 
 @contextmanager
 def reading(path: str | Path, complaint: str) -> Iterator[None]:
-    """Let the block, which reads a file, fail with a message about that file.
+    """Make errors in the block, which reads a file, name that file.
 
     Args:
-        path: of the file.
-        complaint: what the message says of a file with other content: "is not a readable model file".
+        path: the path of the file.
+        complaint: the message for a file with other content: "is not a readable model file".
 
     Raises:
         ValueError: the content is wrong, or `path` is a folder or a device.

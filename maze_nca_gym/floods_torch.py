@@ -1,11 +1,12 @@
 """Floods over all levels of a batch at once, on a device, and the ways that lead back through them.
 
-The levels lie in one flat *map*, in which a column and a row of padding part rows and levels: the neighbours of tile i
-are at i - stride, i - 1, i + stride and i + 1, with stride = W + 1, and none is on another edge or in another level.
+The levels are stored in one flat *map*, in which a column and a row of padding separate rows and levels. The neighbours
+of tile i are at i - stride, i - 1, i + stride and i + 1, with stride = W + 1, and none is on another edge or in another
+level.
 
-Floods of all levels advance together, a wave at a time, each 8 kernels whatever the batch. Whether the last one has
-ended is looked at every `WAVES_PER_CHECK` waves only, because looking waits for the device; waves after the end change
-nothing. A batch takes as many waves as the level of it that takes the most.
+Floods of all levels advance together, a wave at a time, each with 8 kernels whatever the batch. The end is checked
+every `WAVES_PER_CHECK` waves only, because checking waits for the device; waves after the end change nothing. A batch
+takes as many waves as its slowest level.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Every generator is a function `(rng, n, size, *, border=True, endpoints=True, ..
 levels are solvable, for both tasks: a path joins source and target. With `endpoints=False` the same mazes come with
 both made empty, as the diameter task has them.
 
-`size` is that of the inner maze, one number or (rows, cols); the border adds a wall of one tile all round, so that
-size 16 gives 18 x 18 tiles. In the mazes of cells and walls (`perfect`, `kruskal`, `loops`) the cells lie on even inner
-rows and columns, so that odd sizes fit exactly (15 for 8 x 8 cells) and even ones end in one more row of wall.
+`size` is that of the inner maze, one number or (rows, cols). The border adds a wall of one tile on every side, so that
+size 16 gives 18 x 18 tiles. In the mazes of cells and walls (`perfect`, `kruskal`, `loops`) the cells are on even inner
+rows and columns. So odd sizes fit exactly (15 for 8 x 8 cells) and even ones end in one more row of wall.
 """
 
 from __future__ import annotations

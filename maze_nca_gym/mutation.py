@@ -57,7 +57,7 @@ class Mutation(Protocol):
         """Whether a target that is out of reach moves; a level without one is drawn again otherwise."""
 
     def n_words(self, area: int) -> int:
-        """How many random numbers it takes to change a level of that many tiles."""
+        """Return the number of random numbers needed to change a level of `area` tiles."""
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
         """Return (N, H, W) offspring, solvable or not, with exactly one source and at most one target if parents have
@@ -130,7 +130,7 @@ class Edits:
             raise ValueError(f"n_edits must be an integer >= 1, got {self.n_edits!r}")
 
     def n_words(self, area: int) -> int:
-        """What and where, for each edit."""
+        """Return two random numbers for each edit: its kind and its place."""
         return 2 * self.n_edits
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
@@ -162,13 +162,13 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
 
 
 def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
-    """Return one offspring of each level: `offspring` with seeds drawn by `draw_seeds`.
+    """Return one offspring of each level, from `offspring` with seeds drawn by `draw_seeds`.
 
     Returns:
         (N, H, W) uint8 tiles.
 
     Raises:
-        ValueError: as of `offspring` and `draw_seeds`.
+        ValueError: the same errors as from `offspring` and `draw_seeds`.
     """
     parents = as_tiles(tiles, ndim=(3,))
     return offspring(draw_seeds(rng, len(parents)), parents, kind, **options)
@@ -188,11 +188,12 @@ def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
 
 
 def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
-    """Return one solvable offspring of each level, which follows from that level and its seed alone.
+    """Return one solvable offspring of each level, which depends only on that level and its seed.
 
-    It is drawn up to 32 times, until it is solvable and unlike its parent. After that the target of an unsolvable one
-    moves to where the source reaches, onto a wall beside it if need be, or an inner tile becomes empty; and one like
-    its parent stays so, which happens where hardly another level exists or hardly anything is to change.
+    It is drawn up to 32 times, until it is solvable and differs from its parent. After that, the target of an
+    unsolvable one moves to a tile that the source reaches, onto a wall beside it if necessary, or an inner tile becomes
+    empty. An offspring equal to its parent stays so; this happens where hardly another level exists or hardly anything
+    may change.
 
     Args:
         seeds: (N,) integers in [0, 2**63).
@@ -205,7 +206,7 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
         (N, H, W) uint8 tiles.
 
     Raises:
-        ValueError: an unknown mutation or option, a bad value, bad seeds, or a level that is neither task's.
+        ValueError: an unknown mutation or option, a bad value, bad seeds, or a level of neither task.
     """
     mutation = find_mutation(kind, options)
     parents = _as_parents(tiles)
@@ -230,10 +231,10 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
 
 
 def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
-    """What turns each level into another one.
+    """Return the edits that turn each level into another one.
 
     Args:
-        parents, children: (N, H, W).
+        parents, children: (N, H, W) uint8.
 
     Returns:
         For each of the N levels (k, 3) int16, row by row: row, col, new tile.

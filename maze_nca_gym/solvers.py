@@ -6,9 +6,9 @@ tiles, and its length counts them, both ends included.
 
 Where optima tie, the *canonical* one is returned. The shortest path starts at the source and takes, at each tile, the
 first of up, left, down, right that stays on a shortest path. The diameter path starts at the first tile, row by row,
-whose eccentricity is the diameter, the largest over all connected components, and is the canonical shortest path to
-the farthest tile that a breadth-first search finds first. These are the paths that networkx finds on the grid graph
-with nodes in row-major order and neighbours in that order.
+whose eccentricity is the diameter, the largest over all connected components. It is the canonical shortest path from
+there to the farthest tile that a breadth-first search finds first. These are the paths that networkx finds on the grid
+graph with nodes in row-major order and neighbours in that order.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.int32]:
-    """How many moves every tile is away from `start`.
+    """Return the number of moves from `start` to every tile.
 
     Args:
         tiles: (H, W) or (N, H, W).
@@ -140,7 +140,7 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
 
 
 def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
-    """Of all optimal solutions, canonical or not, the one on whose tiles the values sum to most.
+    """Return the optimal solution, canonical or not, on whose tiles the values sum to most.
 
     With the tiles of some path as values, it is the optimum that shares most of them. A level with source and target
     asks for a shortest path between them, a level without for a diameter path. Where sums tie, an earlier one in the

@@ -1,11 +1,11 @@
 """`solvers` on a device: the same paths and distances, to the tile, for a batch of levels that never leaves it.
 
-For levels that are on a GPU and are wanted there, such as thousands of mutated ones in a training loop. On the CPU
-`solvers` is about a hundred times faster, and it alone takes single levels.
+This is for levels that are on a GPU and are wanted there, such as thousands of mutated ones in a training loop. On the
+CPU `solvers` is about a hundred times faster, and only it takes single levels.
 
-The device works through 8 kernels for every move to the tile farthest off in any level, three times as many for the
-diameter, however many levels there are; the host waits for it once in 64 kernels (see `floods_torch`). Values of tiles
-are not looked through for foreign ones, which count as free.
+The device runs 8 kernels for every move to the farthest tile of any level, three times as many for the diameter,
+however many levels there are. The host waits for it once in 64 kernels (see `floods_torch`). Tiles are not checked for
+unknown values, which count as free.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TILES_AT_ONCE = 1 << 22
 
 
 def shortest_path(tiles: Tensor) -> Tensor:
-    """As `solvers.shortest_path`: the canonical shortest path from source to target.
+    """Return the same as `solvers.shortest_path`: the canonical shortest path from source to target.
 
     Args:
         tiles: (N, H, W) uint8 with exactly one source and one target a level.
@@ -42,7 +42,8 @@ def shortest_path(tiles: Tensor) -> Tensor:
 
 
 def diameter(tiles: Tensor) -> Tensor:
-    """As `solvers.diameter`: the canonical longest of the shortest paths between any two connected tiles.
+    """Return the same as `solvers.diameter`: the canonical longest of the shortest paths between any two connected
+    tiles.
 
     Args:
         tiles: (N, H, W) uint8; mazes need not be connected.
@@ -58,7 +59,7 @@ def diameter(tiles: Tensor) -> Tensor:
 
 
 def distances(tiles: Tensor, start: ArrayLike | Tensor | None = None) -> Tensor:
-    """As `solvers.distances`: how many moves every tile is away from `start`.
+    """Return the same as `solvers.distances`: the number of moves from `start` to every tile.
 
     Args:
         tiles: (N, H, W) uint8.
@@ -79,7 +80,7 @@ def distances(tiles: Tensor, start: ArrayLike | Tensor | None = None) -> Tensor:
 
 
 def eccentricities(tiles: Tensor) -> Tensor:
-    """As `solvers.eccentricities`: the distance from every tile to the farthest tile that it reaches.
+    """Return the same as `solvers.eccentricities`: the distance from every tile to the farthest tile that it reaches.
 
     Returns:
         (N, H, W) int32 on the device of `tiles`, -1 at walls.
@@ -92,7 +93,7 @@ def eccentricities(tiles: Tensor) -> Tensor:
 
 
 def _in_parts(solve: Callable[..., Tensor], dtype: torch.dtype, *batches: Tensor) -> Tensor:
-    """What `solve` makes of the batches, less its padding, in as many calls as memory asks for."""
+    """Apply `solve` to the batches, without its padding, in as many calls as memory requires."""
     n, height, width = batches[0].shape
     result = torch.empty(batches[0].shape, dtype=dtype, device=batches[0].device)
     at_once = max(1, TILES_AT_ONCE // (height * width))
@@ -109,9 +110,9 @@ def _shortest_paths(tiles: Tensor) -> Tensor:
 
 
 def _diameters(tiles: Tensor) -> Tensor:
-    """Return the walk from the first tile of the greatest eccentricity to whichever farthest tile it comes to.
+    """Return the walk from the first tile of the greatest eccentricity to the farthest tile at which it arrives.
 
-    Of the paths to all farthest tiles it is the first in the order up, left, down, right, and that leads to the tile
+    Of the paths to all farthest tiles it is the first in the order up, left, down, right. That one leads to the tile
     which a breadth-first search finds first.
     """
     free = lay_out(tiles != Tile.WALL)

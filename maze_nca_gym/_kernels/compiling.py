@@ -31,7 +31,8 @@ _lock = threading.Lock()
 
 
 def kernels(n_tiles: int) -> Any:
-    """The kernels for work on `n_tiles` tiles, as attributes: compiled if they are, or if it is worth the wait."""
+    """Return the kernels for work on `n_tiles` tiles, as attributes: compiled if they are, or if it is worth the
+    wait."""
     if _compiled is not None:
         return _compiled
     _start_compiler()
@@ -59,7 +60,7 @@ def _start_compiler() -> None:
 
 
 def _let_forks_wait(compiler: threading.Thread) -> None:
-    """A child forked while the compiler runs would wait for its locks forever: let a fork wait for the compiler.
+    """Make forks wait for the compiler: a child forked while it runs would wait for its locks forever.
 
     What runs before a fork runs in the reverse order of registration, and two modules that the compiler needs lock
     themselves there. They register when they are imported, which has to be earlier.
@@ -72,19 +73,19 @@ def _let_forks_wait(compiler: threading.Thread) -> None:
 
 @cache
 def _source_digest() -> str:
-    """In the names under which machine code is cached: numba notices a change in a kernel's own file alone."""
+    """Return a digest of all kernels, for the names of cached machine code: numba checks a kernel's own file only."""
     sources = (Path(str(module.__file__)).read_bytes() for module in _kernels.MODULES)
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
 
 
 def _is_needed() -> bool:
-    """Whether a thread is left that may use the kernels: the interpreter is about to end otherwise."""
+    """Return whether a thread is left that may use the kernels; otherwise the interpreter is about to end."""
     own = threading.current_thread()
     return any(thread.is_alive() and not thread.daemon for thread in threading.enumerate() if thread is not own)
 
 
 def _compile() -> None:
-    """Compile every kernel, as long as anybody is left to use them; each sees the compiled ones before as globals."""
+    """Compile every kernel, as long as a thread is left to use them; each finds the compiled ones before as globals."""
     global _compiled
     import numba
 

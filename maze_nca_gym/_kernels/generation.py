@@ -8,9 +8,9 @@ from maze_nca_gym._kernels.search import in_map, lay_out, lay_out_bordered, list
 
 @kernel("i8(u2[:, :, ::1], i8, i8[::1], i8[::1], u1[:, :, ::1])")
 def accept_random(noise, threshold, sources, targets, levels):
-    """Fill levels, solid with a border, with the first solvable candidates; returns how many there are.
+    """Fill levels, solid with a border, with the first solvable candidates; return how many there are.
 
-    A candidate has walls where its noise is below the threshold, but for source and target (counted row by row).
+    A candidate has walls where its noise is below the threshold, except at source and target (counted row by row).
     """
     n_candidates, height, width = noise.shape
     stride = width + 2
@@ -24,6 +24,7 @@ def accept_random(noise, threshold, sources, targets, levels):
         for row in range(height):
             for col in range(width):
                 level[row + 1, col + 1] = WALL if noise[i, row, col] < threshold else EMPTY
+        # The level has a wall border, so it is its own map with stride W + 2.
         source = (sources[i] // width + 1) * stride + sources[i] % width + 1
         target = (targets[i] // width + 1) * stride + targets[i] % width + 1
         flat = level.reshape(level.size)
@@ -31,13 +32,13 @@ def accept_random(noise, threshold, sources, targets, levels):
         flat[target] = TARGET
         lay_out_bordered(level, found)
         search(found, stride, target, source, queue)
-        accepted += found[source] >= 0
+        accepted += found[source] >= 0  # the next candidate overwrites an unsolvable one
     return accepted
 
 
 @kernel("i8(f8, i8)")
 def pick(uniform, n):
-    """One of 0 .. n - 1 from a number in [0, 1)."""
+    """Return one of 0 .. n - 1, chosen by a number in [0, 1)."""
     return min(int(uniform * n), n - 1)
 
 
@@ -110,7 +111,7 @@ def carve_depth_first(levels, uniforms):
             chosen = choices[pick(uniforms[i, carved], n_choices)]
             carved += 1
             next_row, next_col = chosen // cols, chosen % cols
-            level[row + next_row, col + next_col] = EMPTY
+            level[row + next_row, col + next_col] = EMPTY  # the wall between two cells is at the sum of their places
             level[2 * next_row, 2 * next_col] = EMPTY
             stack[depth] = chosen
             depth += 1
@@ -118,7 +119,7 @@ def carve_depth_first(levels, uniforms):
 
 @kernel("i8(i8[::1], i8)")
 def root_of(parents, cell):
-    """The representative of a cell's set, halving the way for the next time."""
+    """Return the representative of a cell's set; halve the way to it for the next time."""
     while parents[cell] != cell:
         parents[cell] = parents[parents[cell]]
         cell = parents[cell]
@@ -149,6 +150,7 @@ def carve_kruskal(levels, order):
             root_a, root_b = root_of(parents, a), root_of(parents, b)
             if root_a != root_b:
                 parents[root_a] = root_b
+                # Cells are at twice their rows and columns, so the wall between two is at the sum.
                 levels[i, a // cols + b // cols, a % cols + b % cols] = EMPTY
 
 
@@ -177,6 +179,7 @@ def divide_into_rooms(levels, uniforms, largest):
         while depth > 0:
             depth -= 1
             top, left, bottom, right = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+            # Numbers of odd rows and columns on which a wall may stand.
             high = (bottom - top - 1) // 2 if bottom - top > largest else 0
             wide = (right - left - 1) // 2 if right - left > largest else 0
             if high + wide == 0:

@@ -12,7 +12,7 @@ from maze_nca_gym._kernels.search import find_endpoints, in_map, lay_out, search
 
 @kernel("i8(f8, i8, i8, i8)")
 def inner_place(uniform, margin, height, width):
-    """A random inner tile's place, counted row by row over the level."""
+    """Return a random inner tile's place, counted row by row over the level."""
     inner_width = width - 2 * margin
     inner = pick(uniform, (height - 2 * margin) * inner_width)
     return (inner // inner_width + margin) * width + inner % inner_width + margin
@@ -28,12 +28,13 @@ def flip_tiles(levels, margins, noise, threshold):
             for col in range(margin, width - margin):
                 tile = levels[i, row, col]
                 flips = (noise[i, row * width + col] < threshold) & (tile <= WALL)
-                levels[i, row, col] = tile ^ np.uint8(flips)
+                levels[i, row, col] = tile ^ np.uint8(flips)  # EMPTY and WALL are 0 and 1
 
 
 @kernel("void(u1[:, :, ::1], i8[::1], f8[:, ::1], f8)")
 def move_sources(levels, margins, uniforms, rate):
-    """Put the source on another inner tile, whatever is there, where the first number of two in [0, 1) is below it."""
+    """Move the source to another inner tile, whatever is there, where the first of two numbers in [0, 1) is below
+    `rate`."""
     n, height, width = levels.shape
     for i in range(n):
         if uniforms[i, 0] >= rate:
@@ -45,7 +46,7 @@ def move_sources(levels, margins, uniforms, rate):
         margin, inner_width = margins[i], width - 2 * margins[i]
         others = (height - 2 * margin) * inner_width - 1
         inner = (old // width - margin) * inner_width + old % width - margin
-        inner = (inner + 1 + pick(uniforms[i, 1], others)) % (others + 1)
+        inner = (inner + 1 + pick(uniforms[i, 1], others)) % (others + 1)  # a shift of 1 to others: never the old place
         flat[old] = EMPTY
         flat[(inner // inner_width + margin) * width + inner % inner_width + margin] = SOURCE
 
@@ -79,10 +80,10 @@ def edit_tiles(levels, margins, kinds, uniforms):
 
 @kernel("void(u1[:, :, ::1], f8[::1], b1, b1[::1])")
 def join_endpoints(levels, uniforms, moves_target, joined):
-    """Whether source and target are joined, after the target has moved if it may and must.
+    """Write whether source and target are joined, after the target has moved if it may and must.
 
-    It moves to one of the tiles that the source reaches, if there is any; a number in [0, 1) decides which. Levels
-    have exactly one source and at most one target.
+    It moves to one of the tiles that the source reaches, if there is any, chosen by a number in [0, 1). Levels have
+    exactly one source and at most one target.
     """
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)

@@ -1,4 +1,4 @@
-"""What the kernels share: their registry and the numbers that stand for things."""
+"""The registry of the kernels, and the numbers that they share."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +7,16 @@ REGISTRY: list[tuple[Callable[..., Any], str]] = []
 """Every kernel with its numba signature, each after those it calls."""
 
 EMPTY, WALL, SOURCE, TARGET = 0, 1, 2, 3
-"""`levels.Tile` as plain numbers."""
+"""The values of `levels.Tile` as plain numbers, which machine code needs."""
 UNSEEN = -1
-"""In a map: a free tile that no search has reached. In results: no distance."""
+"""Value of a map at a free tile that no search has reached; in results, no distance.
+
+It is negative, so that one comparison with 0 tells reached tiles and walls from unreached ones.
+"""
 BLOCKED = 1 << 30
-"""In a map: a wall, or padding."""
+"""Value of a map at a wall or padding, larger than any distance, so that no search enters it."""
 SOLVED, UNSOLVABLE, MALFORMED = 0, 1, 2
-"""What becomes of a level; malformed is one without exactly one source and one target."""
+"""Status of a level; malformed is one without exactly one source and one target."""
 
 
 def kernel(signature: str):

@@ -40,9 +40,9 @@ def lay_out_path(tiles, path, found, ends):
 
 @kernel("b1(u1[:, ::1], b1[:, ::1], i8)")
 def is_optimal_path(tiles, path, length):
-    """Whether a set of tiles is some optimal solution, given how many tiles one has.
+    """Return whether a set of tiles is some optimal solution, given the number of tiles of one.
 
-    It is if it forms one chain of that many free tiles: between source and target where there are any, else
+    It is if it forms one chain of that many free tiles: between source and target where there are any, otherwise
     between two tiles whose distance in the maze is the chain's own length.
     """
     height, width = tiles.shape
@@ -74,7 +74,7 @@ def clip_into(values, clipped):
     finite = True
     for i in range(len(values)):
         value = values[i]
-        finite &= bool(abs(value) < np.float32(np.inf))
+        finite &= bool(abs(value) < np.float32(np.inf))  # False for NaN too; no early exit, for vector code
         clipped[i] = min(max(value, -STATE_LIMIT), STATE_LIMIT)
     return finite
 
@@ -86,18 +86,19 @@ ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 @kernel("Tuple((f8, f8, b1, b1))(f4[::1], b1[::1])")
 def compare_path(path, target):
-    """Loss, accuracy, whether the rounded path is the target, and whether it may be another optimum.
+    """Return loss, accuracy, whether the rounded path is the target, and whether it may be another optimum.
 
-    Rounding takes a half to 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
+    Rounding turns a half into 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
     too: `settle_optimum` decides. All is summed in float32, in which the counts are exact.
     """
     area = len(path)
+    # Interleaved parts fix the order of the additions, so that compiled and interpreted sums are the same bits.
     sums = np.zeros(4 * LANES, np.float32)  # squared errors, tiles wanted, tiles on, tiles that differ
     for start in range(0, area - area % LANES, LANES):
         for lane in range(LANES):
             value = path[start + lane]
             wanted = ONE if target[start + lane] else ZERO
-            on = ONE if value > HALF else ZERO
+            on = ONE if value > HALF else ZERO  # choices of values, not branches, become vector code
             value = value if value > ZERO else ZERO
             error = (value if value < ONE else ONE) - wanted
             sums[lane] += error * error
@@ -127,7 +128,7 @@ def compare_path(path, target):
 def transition(target, action, channels):
     """Clip an action into the next state's channels and compare its path, channel 0.
 
-    Returns whether the action is finite, and what `compare_path` does.
+    Returns whether the action is finite, and the results of `compare_path`.
     """
     area = target.size
     state = channels.reshape(channels.size)
@@ -138,7 +139,7 @@ def transition(target, action, channels):
 
 @kernel("Tuple((f8, f8, b1, b1))(u1[:, ::1], b1[:, ::1], f4[:, ::1])")
 def settle_optimum(tiles, target, path):
-    """Loss, accuracy, complete and optimal of a path that is not the target but may be another optimum.
+    """Return loss, accuracy, complete and optimal of a path that is not the target but may be another optimum.
 
     If it is one, loss and accuracy are measured against it.
     """
@@ -164,7 +165,7 @@ def write_scores(tiles, target, path, loss, accuracy, complete, doubtful, scores
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def score_paths(levels, targets, paths, scores):
-    """The scores of every level's path."""
+    """Write the scores of every level's path."""
     area = targets[0].size
     for i in range(len(levels)):
         loss, accuracy, complete, doubtful = compare_path(paths[i].reshape(area), targets[i].reshape(area))
@@ -185,7 +186,7 @@ def compare_paths(targets, paths, scores):
 
 @kernel("i8(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
 def transitions(levels, targets, actions, channels, scores):
-    """`transition` of every episode; returns the index of the first action that is not finite, or -1."""
+    """Apply `transition` to every episode; return the index of the first action that is not finite, or -1."""
     for i in range(len(levels)):
         finite, loss, accuracy, complete, doubtful = transition(targets[i], actions[i], channels[i])
         if not finite:

@@ -1,10 +1,16 @@
 """Breadth-first search over a level's map.
 
-A maze is searched in a flat *map* of int32 that is walled all round, so that no search needs a bounds check. Row r,
-column c of the level is index first + r * stride + c. A level with its own wall border needs no more: stride = W,
-first = 0. Any other gets one row of padding above and below and one column, which serves as the right neighbour of its
-row and the left neighbour of the next: stride = first = W + 1. A map holds UNSEEN at free tiles that no search has
-reached, distances at those it has, and BLOCKED at walls and padding.
+A search runs on a flat *map* of int32 with walls on every side, so that no neighbour needs a bounds check. Row r,
+column c of the level is at index first + r * stride + c. A level with its own wall border is its own map: stride = W,
+first = 0. Any other gets one row of padding above and below and one column. That column serves as the right neighbour
+of its row and the left neighbour of the next: stride = first = W + 1.
+
+Two arrays are passed through all kernels:
+
+- `found`, the map: UNSEEN at free tiles that no search has reached, distances at those it has, BLOCKED at walls and
+  padding.
+- `queue`: the indices of the tiles found, in the order of their distances. It doubles as the list of what a search
+  reached: its last tile is a farthest one, and `forget` resets only these tiles.
 """
 
 import numpy as np
@@ -14,9 +20,9 @@ from maze_nca_gym._kernels.registry import BLOCKED, SOURCE, TARGET, UNSEEN, WALL
 
 @kernel("b1(u1[:, ::1])")
 def has_border(tiles):
-    """Whether every tile on the edge is a wall."""
+    """Return whether every tile on the edge is a wall."""
     height, width = tiles.shape
-    walls = 0
+    walls = 0  # counted without branches, so that the loops become vector code
     for col in range(width):
         walls += (tiles[0, col] == WALL) & (tiles[height - 1, col] == WALL)
     if walls < width:
@@ -36,12 +42,12 @@ def lay_out_bordered(tiles, found):
 
 @kernel("i8(u1[:, ::1], i4[::1])")
 def lay_out(tiles, found):
-    """Write the map of one level; returns its stride. `found` has room for (H + 2) * (W + 1)."""
+    """Write the map of one level; return its stride. `found` has room for (H + 2) * (W + 1)."""
     height, width = tiles.shape
     if has_border(tiles):
         lay_out_bordered(tiles, found)
         return width
-    stride = width + 1
+    stride = width + 1  # one column of padding ends each row and precedes the next
     found[:] = BLOCKED
     for row in range(height):
         for col in range(width):
@@ -52,11 +58,10 @@ def lay_out(tiles, found):
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1])")
 def search(found, stride, start, goal, queue):
-    """Breadth-first search; returns how many tiles it found, which are then the head of `queue`, nearest first.
+    """Search breadth-first; return how many tiles were found, which are then the head of `queue`, nearest first.
 
-    Stops early once `goal` has its distance (-1: never). Neighbours are pushed in the order up, left, down, right
-    without branching on whether they are new: a mispredicted branch costs more than the superfluous store, which the
-    next push overwrites. `queue` needs four places more than there are tiles.
+    The search stops early once `goal` has its distance (-1: never). Neighbours are pushed in the order up, left, down,
+    right, the order that breaks ties in canonical solutions. `queue` needs four places more than there are tiles.
     """
     found[start] = 0
     queue[0] = start
@@ -68,6 +73,8 @@ def search(found, stride, start, goal, queue):
         distance = found[tile] + 1
         up, left, down, right = tile - stride, tile - 1, tile + stride, tile + 1
         at_up, at_left, at_down, at_right = found[up], found[left], found[down], found[right]
+        # Only UNSEEN is negative. Each neighbour is stored and pushed whether it is new or not, and only `tail` depends
+        # on that: a mispredicted branch costs more than a superfluous store, which the next push overwrites.
         found[up] = distance if at_up < 0 else at_up
         found[left] = distance if at_left < 0 else at_left
         found[down] = distance if at_down < 0 else at_down
@@ -92,24 +99,24 @@ def forget(found, queue, count):
 
 @kernel("i8(i8, i8, i8)")
 def in_map(place, width, stride):
-    """The index in the map of the tile that is `place`-th row by row."""
+    """Return the index in the map of the tile that is `place`-th row by row."""
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
 CHUNK = 32
-"""Tiles looked at together for a source or target: their bitwise or has bit 1 set if one is there."""
+"""Number of tiles checked together for a source or target: the bitwise or has bit 1 set if one is there."""
 
 
 @kernel("b1(u1[:, ::1], i8[::1])")
 def find_endpoints(tiles, endpoints):
-    """Write the places of source and target, counted row by row; returns whether there is exactly one of each."""
+    """Write the places of source and target, counted row by row; return whether there is exactly one of each."""
     height, width = tiles.shape
     area = height * width
     flat = tiles.reshape(area)
     sources = targets = 0
     for start in range(0, area, CHUNK):
         end = min(start + CHUNK, area)
-        union = np.uint8(0)
+        union = np.uint8(0)  # source and target are 2 and 3, so their bits survive the or; most chunks have neither
         for i in range(start, end):
             union |= flat[i]
         if union >= SOURCE:
@@ -125,13 +132,13 @@ def find_endpoints(tiles, endpoints):
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1], i4[::1])")
 def list_components(found, stride, size, queue, counts, fars):
-    """Write the number of tiles of every component and the tile farthest from its first; returns how many there are.
+    """Write the number of tiles of every component and the tile farthest from its first; return how many there are.
 
     The largest component comes first. The map is UNSEEN again afterwards.
     """
     n = largest = 0
     for start in range(size):
-        if found[start] == UNSEEN:
+        if found[start] == UNSEEN:  # not reached from any earlier start, so in a new component
             counts[n] = search(found, stride, start, -1, queue)
             fars[n] = queue[counts[n] - 1]
             if counts[n] > counts[largest]:

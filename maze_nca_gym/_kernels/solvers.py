@@ -11,6 +11,7 @@ def descend(found, stride, tile, path):
     """Mark the walk from `tile` to distance 0 that takes the first nearer neighbour of up, left, down, right."""
     height, width = path.shape
     flat = path.reshape(height * width)
+    # `at` follows in the level what `tile` is in the map, whose rows may be longer by the padding.
     at = tile if stride == width else (tile // stride - 1) * width + tile % stride
     flat[at] = True
     for nearer in range(found[tile] - 1, -1, -1):
@@ -23,7 +24,7 @@ def descend(found, stride, tile, path):
         elif found[tile + stride] == nearer:
             tile += stride
             at += width
-        else:
+        else:  # one neighbour is nearer, so the last needs no test
             tile += 1
             at += 1
         flat[at] = True
@@ -31,11 +32,12 @@ def descend(found, stride, tile, path):
 
 @kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i8[::1])")
 def solve_shortest_path(tiles, path, found, queue, endpoints):
-    """Mark the canonical shortest path of one level; returns its status."""
+    """Mark the canonical shortest path of one level; return its status."""
     if not find_endpoints(tiles, endpoints):
         return MALFORMED
     stride = lay_out(tiles, found)
     source = in_map(endpoints[0], tiles.shape[1], stride)
+    # Distances to the target, so that the walk starts at the source, where canonical ties are broken.
     search(found, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
     if found[source] < 0:
         return UNSOLVABLE
@@ -45,7 +47,7 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
 
 @kernel("i1(u1[:, ::1], b1[:, ::1])")
 def shortest_path(tiles, path):
-    """The canonical shortest path of one level; `path` must come in all False."""
+    """Mark the canonical shortest path of one level; `path` must be all False before."""
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
@@ -54,7 +56,7 @@ def shortest_path(tiles, path):
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
 def shortest_paths(levels, paths, status):
-    """The canonical shortest path of every level; `paths` must come in all False."""
+    """Mark the canonical shortest path of every level; `paths` must be all False before."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
@@ -65,7 +67,7 @@ def shortest_paths(levels, paths, status):
 
 @kernel("void(u1[:, :, ::1], i8[::1], i4[:, :, ::1])")
 def distance_maps(levels, starts, distances):
-    """Distances in moves from one tile of every level (counted row by row), UNSEEN at walls and out of reach."""
+    """Write distances in moves from one tile of every level (counted row by row), UNSEEN at walls and out of reach."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
@@ -80,7 +82,7 @@ def distance_maps(levels, starts, distances):
 
 @kernel("void(u1[:, :, ::1], i4[:, :, ::1])")
 def eccentricity_maps(levels, eccentricities):
-    """The distance from every tile to the farthest tile that it reaches, UNSEEN at walls."""
+    """Write the distance from every tile to the farthest tile that it reaches, UNSEEN at walls."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
@@ -92,13 +94,13 @@ def eccentricity_maps(levels, eccentricities):
                 eccentricities[i, row, col] = UNSEEN
                 if found[start] == UNSEEN:
                     count = search(found, stride, start, -1, queue)
-                    eccentricities[i, row, col] = found[queue[count - 1]]
+                    eccentricities[i, row, col] = found[queue[count - 1]]  # the last tile found is a farthest one
                     forget(found, queue, count)
 
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
 def search_and_bound(found, stride, start, queue, bound):
-    """Search all that `start` reaches and lower the upper bounds on its eccentricities; returns how many tiles.
+    """Search all that `start` reaches and lower the upper bounds of its eccentricities; return how many tiles.
 
     ecc(v) <= d(start, v) + ecc(start), and the bound of `start` becomes exact.
     """
@@ -114,7 +116,7 @@ def search_and_bound(found, stride, start, queue, bound):
 
 @kernel("i8(i4[::1], i8, i8, i8)")
 def climb(found, stride, tile, moves):
-    """The tile that is `moves` nearer to distance 0 than `tile`."""
+    """Return the tile that is `moves` nearer to distance 0 than `tile`."""
     for _ in range(moves):
         nearer = found[tile] - 1
         if found[tile - stride] == nearer:
@@ -130,10 +132,10 @@ def climb(found, stride, tile, moves):
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
 def probe_component(found, stride, far, queue, bound):
-    """Bound the eccentricities of a component, all UNSEEN; returns a lower bound on its diameter.
+    """Bound the eccentricities of a component, all UNSEEN; return a lower bound on its diameter.
 
-    `far` is the farthest tile from somewhere, hence, by the double sweep, the end of a long shortest path. Searching
-    from that path's middle (from both its middles if it has two) gives upper bounds that are exact in trees and tight
+    `far` is the farthest tile from some other, hence, by the double sweep, the end of a long shortest path. Searches
+    from that path's middle (from both its middles if it has two) give upper bounds that are exact in trees and tight
     elsewhere.
     """
     count = search_and_bound(found, stride, far, queue, bound)
@@ -151,7 +153,7 @@ def probe_component(found, stride, far, queue, bound):
 
 @kernel("i8(i4[::1], i4[::1], i8)")
 def first_farthest(found, queue, count):
-    """Of a search's tiles, the first of those at the greatest distance."""
+    """Return the first of a search's tiles at the greatest distance."""
     last = count - 1
     while last > 0 and found[queue[last - 1]] == found[queue[last]]:
         last -= 1
@@ -160,21 +162,22 @@ def first_farthest(found, queue, count):
 
 @kernel("b1(i4[::1], i8, i8, i4[:, ::1], i4[::1])")
 def find_diameter_ends(found, stride, size, scratch, ends):
-    """The first tile, row by row, whose eccentricity is the diameter, and the first farthest from it.
+    """Write the first tile, row by row, whose eccentricity is the diameter, and the first farthest from it.
 
-    Upper bounds spare most searches: every component that is large enough to matter is probed, the largest first;
-    then only tiles whose bound still reaches the best eccentricity so far are searched from. Returns whether there is
-    a free tile.
+    Upper bounds save most searches. Every component that is large enough to matter is probed, the largest first. Then
+    only tiles whose bound still reaches the best eccentricity so far are searched from. Returns whether there is a free
+    tile.
     """
     queue, bound, counts, fars = scratch[0], scratch[1], scratch[2], scratch[3]
     n_components = list_components(found, stride, size, queue, counts, fars)
     for tile in range(size):
-        bound[tile] = -1 if found[tile] == BLOCKED else BLOCKED
+        bound[tile] = -1 if found[tile] == BLOCKED else BLOCKED  # BLOCKED is above any eccentricity: no bound yet
     best = 0
     for i in range(n_components):
-        if counts[i] > best:
+        if counts[i] > best:  # n tiles have a diameter of at most n - 1 moves
             best = max(best, probe_component(found, stride, fars[i], queue, bound))
     ends[0] = -1
+    # Row by row, and a tie only counts while there is no end yet: the first tile of the greatest eccentricity wins.
     for tile in range(size):
         if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and ends[0] < 0)):
             count = search_and_bound(found, stride, tile, queue, bound)
@@ -188,20 +191,20 @@ def find_diameter_ends(found, stride, size, scratch, ends):
 
 @kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
 def solve_diameter(tiles, path, found, scratch):
-    """Mark the canonical diameter path of one level; returns its status."""
+    """Mark the canonical diameter path of one level; return its status."""
     stride = lay_out(tiles, found)
     size = len(found) if stride > tiles.shape[1] else tiles.size
     ends = scratch[4]
     if not find_diameter_ends(found, stride, size, scratch, ends):
         return UNSOLVABLE
-    search(found, stride, ends[1], ends[0], scratch[0])
+    search(found, stride, ends[1], ends[0], scratch[0])  # distances to the far end, to walk from the first
     descend(found, stride, ends[0], path)
     return SOLVED
 
 
 @kernel("i1(u1[:, ::1], b1[:, ::1])")
 def diameter(tiles, path):
-    """The canonical diameter path of one level; `path` must come in all False."""
+    """Mark the canonical diameter path of one level; `path` must be all False before."""
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     return solve_diameter(tiles, path, found, np.empty((5, (height + 2) * (width + 1) + 4), np.int32))
@@ -209,7 +212,7 @@ def diameter(tiles, path):
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
 def diameters(levels, paths, status):
-    """The canonical diameter path of every level; `paths` must come in all False."""
+    """Mark the canonical diameter path of every level; `paths` must be all False before."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((5, (height + 2) * (width + 1) + 4), np.int32)
@@ -218,6 +221,7 @@ def diameters(levels, paths, status):
 
 
 NONE = -np.inf
+"""Sum of a way that does not exist, below all others."""
 
 
 @kernel("void(f8[:, ::1], i8, f8[::1])")
@@ -236,7 +240,7 @@ def weigh(found, stride, goal, queue, count, gains, sums):
     The goal -1 is any of the farthest tiles. Tiles with no such way have a sum of NONE. Returns that of the start.
     """
     farthest = found[queue[count - 1]]
-    for i in range(count - 1, -1, -1):
+    for i in range(count - 1, -1, -1):  # farthest first, so that all tiles further out have their sums
         tile = queue[i]
         if tile == goal or (goal < 0 and found[tile] == farthest):
             sums[tile] = gains[tile]
@@ -266,7 +270,7 @@ def ascend(found, stride, tile, moves, sums, path):
 
 @kernel("i1(u1[:, ::1], f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
 def choose_shortest_path(tiles, values, path, found, scratch, weights):
-    """Mark the shortest path of one level that has the greatest sum of values; returns its status."""
+    """Mark the shortest path of one level that has the greatest sum of values; return its status."""
     width = tiles.shape[1]
     endpoints = np.empty(2, np.int64)
     if not find_endpoints(tiles, endpoints):
@@ -284,7 +288,7 @@ def choose_shortest_path(tiles, values, path, found, scratch, weights):
 
 @kernel("i1(u1[:, ::1], f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
 def choose_diameter(tiles, values, path, found, scratch, weights):
-    """Mark the diameter path of one level that has the greatest sum of values; returns its status."""
+    """Mark the diameter path of one level that has the greatest sum of values; return its status."""
     stride = lay_out(tiles, found)
     size = len(found) if stride > tiles.shape[1] else tiles.size
     lay_out_values(values, stride, weights[0])
@@ -308,7 +312,7 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
 
 @kernel("void(u1[:, :, ::1], f8[:, :, ::1], b1[:, :, ::1], i1[::1], b1)")
 def choose_paths(levels, values, paths, status, endpoints):
-    """The best solution of every level, all with endpoints or all without; `paths` must come in all False."""
+    """Mark the best solution of every level, all with endpoints or all without; `paths` must be all False before."""
     n, height, width = levels.shape
     area = (height + 2) * (width + 1)
     found = np.empty(area, np.int32)

@@ -1,4 +1,4 @@
-"""Where a vector environment computes, and what its arrays are: NumPy on the CPU, or torch on a device."""
+"""Backends of a vector environment: NumPy on the CPU, or torch on a device."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class NumpyBackend:
         return array
 
     def out(self, array: NDArray[Any]) -> Any:
-        """As it is."""
+        """Return the array unchanged."""
         return array
 
     def host(self, channels: NDArray[np.float32]) -> NDArray[np.float32]:
-        """As they are."""
+        """Return the channels unchanged."""
         return channels
 
 

@@ -1,4 +1,4 @@
-"""Where an environment's levels come from."""
+"""The source of an environment's levels."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ARGUMENTS = ("task", "size", "generator", "n_channels", "levels", "render_mode",
 
 
 class LevelSource:
-    """Where the levels of one environment come from: a generator, or a set from which they are drawn evenly.
+    """The source of one environment's levels: a generator, or a set from which they are drawn with equal probability.
 
     Attributes:
-        task: whose levels they are.
+        task: the task of the levels.
         shape: (H, W) of every level, borders included.
         has_border: whether a wall surrounds every level.
     """

@@ -170,7 +170,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     @property
     def source(self) -> LevelSource:
-        """Where its own levels come from."""
+        """The environment's own source of levels."""
         return self._source
 
     def serve(self, choose: Choose) -> None:

@@ -148,8 +148,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._n_steps >= self._max_episode_steps
 
     def _restart_at_once(self) -> Infos:
-        """Return SAME_STEP: what the ended episodes leave goes to `final_obs` and `final_info`; then they begin
-        anew."""
+        """Restart ended episodes in the SAME_STEP mode: `final_obs` and `final_info` receive what they leave."""
         ended, rows = self._done, np.flatnonzero(self._done)
         observation, final_info = self._observation(), self._step_info(ended)
         final_obs = np.full(self.num_envs, None, dtype=object)
@@ -203,7 +202,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return infos
 
     def _check_mask(self, mask: Any) -> NDArray[np.bool_]:
-        """Which episodes a reset starts; all without a mask.
+        """Return which episodes a reset starts; all without a mask.
 
         Raises:
             ValueError: not an (N,) bool array with at least one True, or partial before the first reset.
@@ -230,7 +229,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return list(seed)
 
     def _seed(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
-        """New generators where there is a seed, or none yet."""
+        """Make new generators where there is a seed, or none yet."""
         for i, seed in enumerate(seeds):
             if i not in self._rngs or (mask[i] and seed is not None):
                 self._rngs[i], self._rng_seeds[i] = seeding.np_random(seed)
@@ -253,7 +252,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def source(self) -> LevelSource:
-        """Where its own levels come from."""
+        """The environments' own source of levels."""
         return self._source
 
     def serve(self, choose: Choose) -> None:
@@ -266,7 +265,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def ended(self) -> NDArray[np.bool_]:
-        """(N,) which episodes have ended and not begun anew."""
+        """Which episodes have ended and not restarted, (N,) bool."""
         return self._done
 
     @property

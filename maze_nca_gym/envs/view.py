@@ -46,7 +46,7 @@ class View:
         self.window_closed = False
 
     def show(self, state: State, n_steps: int, edit: Callable[[list[tuple[int, int]]], State]) -> bool:
-        """In "human" mode show episode 0 in the window; returns whether the user asks for a new level there.
+        """Show episode 0 in the window, in "human" mode; return whether the user asks for a new level there.
 
         `edit` toggles the tiles at the (row, col) that the user clicked and returns the state to show then.
         """

@@ -25,20 +25,22 @@ class PopulationConfig:
     """How a population chooses levels to replay, to mutate and to drop.
 
     Attributes:
-        task: a name in `tasks.TASKS`.
-        capacity: most levels, >= 1.
-        prioritisation: "rank", "top-k", "proportional" or "uniform": how scores become replay weights.
-        temperature: > 0; the lower, the more of the replay goes to the highest scores ("rank", "proportional").
-        top_k: how many levels "top-k" replays, >= 1.
-        staleness_weight: share of the replay that goes by how long ago levels were measured, in [0, 1].
-        eviction: whom a fitter candidate replaces in a full population: the level of lowest score ("fitness"), or of
-            lowest replay probability ("replay weight").
+        task: "shortest-path" or "diameter".
+        capacity: the largest number of levels, at least 1.
+        prioritisation: how scores become replay weights: "rank", "top-k", "proportional" or "uniform".
+        temperature: the temperature of "rank" and "proportional", > 0; the lower, the larger the weights of the highest
+            scores.
+        top_k: the number of levels that "top-k" replays, at least 1.
+        staleness_weight: the fraction of the replay weights that depends on how long ago levels were measured, in [0,
+            1].
+        eviction: the member that a fitter candidate replaces in a full population: the one of lowest score ("fitness"),
+            or of lowest replay weight ("replay weight").
         score: "regret", or "learnability": p (1 - p) with the probability p that the agent completes the level.
         mutation: a name in `mutation.MUTATIONS`.
-        mutation_options: of that mutation.
+        mutation_options: the options of that mutation.
 
     Raises:
-        ValueError: any value is none of these.
+        ValueError: an unknown name or a value out of range.
     """
 
     task: str = "shortest-path"

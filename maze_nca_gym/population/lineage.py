@@ -1,7 +1,7 @@
-"""Where the levels of a population come from: the family trees of those that live.
+"""The ancestry of the levels of a population: the family trees of its members.
 
-A record is kept as long as its level lives or has a descendant that does, so that memory follows the population and not
-its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after it.
+A record is kept as long as its level is a member or has a descendant that is, so that memory follows the population and
+not its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import apply_edits
 
 FRESH = -1
-"""The parent, and the seed, of a level that is nobody's offspring."""
+"""The parent, and the seed, of a level without a parent."""
 
 
 class Record(NamedTuple):
     """One level that entered a population.
 
     Attributes:
-        id: its number, counted up over the life of the population.
+        id: its number, in the order of entry.
         parent: its parent's id, `FRESH` if it has none.
-        generation: 0 for a level that is nobody's offspring, else its parent's + 1.
-        seed: of the mutation that made it from its parent, `FRESH` if none did.
+        generation: 0 for a level without a parent, otherwise its parent's + 1.
+        seed: the seed of the mutation that made it from its parent, `FRESH` if none did.
         born: the tick at which it entered.
         fitness: its regret then.
-        edits: (k, 3) int16, row, col and new tile: what makes it of its parent. None for a root.
-        tiles: (H, W) of a root: a fresh level, or one whose parent was forgotten before it entered. None for others.
+        edits: (k, 3) int16, row, col and new tile: its differences from its parent. None for a root.
+        tiles: (H, W) uint8 of a root: a fresh level, or one whose parent was removed before it entered. None for
+            others.
     """
 
     id: int
@@ -44,7 +45,7 @@ class Record(NamedTuple):
 
 
 class Lineage:
-    """The records of all levels that live and of their ancestors."""
+    """Records of all members and of their ancestors."""
 
     def __init__(self) -> None:
         self._records: dict[int, Record] = {}  # in the order of their ids
@@ -61,14 +62,14 @@ class Lineage:
         """Return the record of a level.
 
         Raises:
-            ValueError: the level neither lives nor has a descendant that does.
+            ValueError: the level is no member and has no descendant that is.
         """
         if id not in self._records:
             raise ValueError(f"no level {id} lives or has living descendants")
         return self._records[id]
 
     def add(self, record: Record) -> None:
-        """A level starts to live. Its id is the highest so far; its parent is kept, unless it is a root."""
+        """Add a new member. Its id is the highest so far; its parent is kept, unless it is a root."""
         self._records[record.id] = record
         self._n_children[record.id] = 0
         self._living.add(record.id)
@@ -76,7 +77,7 @@ class Lineage:
             self._n_children[record.parent] += 1
 
     def remove(self, id: int) -> None:
-        """A level lives no more: forget it, and the ancestors that had no other descendant."""
+        """Remove a level, and every ancestor left without living descendants."""
         self._living.remove(id)
         while id not in self._living and not self._n_children[id]:
             record = self._records.pop(id)
@@ -90,7 +91,7 @@ class Lineage:
         """Return the records from a level's root to the level itself.
 
         Raises:
-            ValueError: as of `lineage[id]`.
+            ValueError: the level is not kept.
         """
         line = [self[id]]
         while line[-1].tiles is None:
@@ -98,10 +99,11 @@ class Lineage:
         return line[::-1]
 
     def family(self, id: int) -> list[Record]:
-        """Return the records of all kept levels that have the same root as this one, itself and the root too, by id.
+        """Return the records of all kept levels that have the same root as this one, itself and the root included, by
+        id.
 
         Raises:
-            ValueError: as of `lineage[id]`.
+            ValueError: the level is not kept.
         """
         root = self.ancestors(id)[0]
         members = {root.id: root}
@@ -111,10 +113,10 @@ class Lineage:
         return list(members.values())
 
     def tiles(self, id: int) -> Tiles:
-        """Return the (H, W) tiles of a level, replayed from its root.
+        """Return the (H, W) uint8 tiles of a level, replayed from its root.
 
         Raises:
-            ValueError: as of `lineage[id]`.
+            ValueError: the level is not kept.
         """
         root, *others = self.ancestors(id)
         assert root.tiles is not None
@@ -151,14 +153,14 @@ class Lineage:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], living: list[int]) -> Lineage:
-        """Return the lineage of arrays as of `to_arrays`.
+        """Make a lineage from the arrays that `to_arrays` returned.
 
         Args:
-            arrays: of these names, data types and numbers of dimensions.
-            living: the ids of the levels that live.
+            arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`.
+            living: the ids of the members.
 
         Raises:
-            ValueError: the arrays belong to no lineage; the message says why.
+            ValueError: the arrays are of no lineage; the message says why.
         """
         _check_lengths(arrays)
         ids = arrays["record_id"].tolist()
@@ -178,7 +180,7 @@ class Lineage:
         return lineage
 
     def _check(self, record: Record) -> None:
-        """Whether a record can be added.
+        """Check that a record can be added.
 
         Raises:
             ValueError: it cannot.
@@ -197,10 +199,10 @@ class Lineage:
             raise ValueError(f"the parent of level {record.id}, {record.parent}, is unknown or of another generation")
 
     def _keep(self, living: list[int]) -> None:
-        """Let no level live but these.
+        """Mark these levels as the only members.
 
         Raises:
-            ValueError: one is unknown, or somebody is left without living descendants.
+            ValueError: one is unknown, or a record is left without living descendants.
         """
         unknown = [id for id in living if id not in self]
         if unknown:

@@ -26,7 +26,7 @@ MEMBER = np.dtype(
         ("hash", np.uint64),  # `level_hashes`
     ]
 )
-"""What is known of a level besides its tiles and solution."""
+"""Fields of a member's record, beside its tiles and solution."""
 
 
 class Members:
@@ -121,7 +121,7 @@ class Candidates:
         return len(self.tiles)
 
     def take(self, indices: ArrayLike) -> Candidates:
-        """Those of these indices, in that order."""
+        """Return the candidates at these indices, in that order."""
         which = np.asarray(indices, np.int64)
         return Candidates(
             self.tiles[which],
@@ -134,11 +134,11 @@ class Candidates:
 
 
 class Measurements(NamedTuple):
-    """What N levels induced.
+    """Measurements of an agent on N levels.
 
     Attributes:
         regret: (N,) float64, finite: the agent's loss against the exact solution.
-        complete: (N,) float64 in [0, 1]: whether the agent completed them, or the share of times.
+        complete: (N,) float64 in [0, 1]: whether the agent completed them, or the fraction of times.
     """
 
     regret: NDArray[np.float64]
@@ -164,15 +164,15 @@ def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurem
 def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
     """Return p (1 - p), in (0, 1/4]: high for levels completed now and then, low for those completed always or never.
 
-    p is estimated as (completed + 1) / (measured + 2), Laplace's rule of succession, so that a level measured once is
-    not taken for one that is certain.
+    p is estimated as (completed + 1) / (measured + 2), Laplace's rule of succession. So a level measured once does not
+    count as certain.
     """
     p = (completed + 1) / (n_seen + 2)
     return p * (1 - p)
 
 
 def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
-    """Return means over all members, for a log; 0 where there is no member to tell of.
+    """Return means over all members, for a log; 0 where there are no members.
 
     `regret_learnability_correlation` is Pearson's, 0 where either is the same for all levels.
     """

@@ -1,4 +1,4 @@
-"""The population: levels, how hard they are for an agent, whom they come from, and who replaces them."""
+"""The population: levels, their difficulty for an agent, their ancestry, and their replacement."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ PARENTS = ("random", "fittest", "replay")
 class LevelPopulation:
     """Levels of one size, how hard each was for the agent, and where it comes from.
 
-    Members lie at indices 0 .. len - 1. A level keeps its index while it lives, and its `id` forever: what must
-    outlast an `insert` is kept as ids.
+    Members have the indices 0 .. len - 1. A level keeps its index while it is a member, and its `id` forever: store ids
+    where something must outlast an `insert`.
 
     Attributes:
-        config: as it was made.
+        config: the configuration that it was made with.
         clock: ticks so far.
         n_replacements: members dropped for fitter candidates so far.
         lineage: records of all members and their ancestors.
@@ -60,27 +60,28 @@ class LevelPopulation:
 
     @property
     def tiles(self) -> Tiles:
-        """(n, H, W) uint8, read-only."""
+        """Tiles of the members, (n, H, W) uint8, read-only."""
         return self._members.tiles
 
     @property
     def targets(self) -> NDArray[np.bool_]:
-        """(n, H, W) bool canonical solutions, read-only."""
+        """Canonical solutions of the members, (n, H, W) bool, read-only."""
         return self._members.targets
 
     @property
     def members(self) -> NDArray[Any]:
-        """(n,) records with the fields of `MEMBER`, read-only: `population.members["fitness"]`."""
+        """Records of the members, (n,) with the fields of `MEMBER`, read-only: `population.members["fitness"]`."""
         return self._members.table
 
     @property
     def complete_rate(self) -> NDArray[np.float64]:
-        """(n,) in [0, 1]: the mean of what all measurements of a level told."""
+        """Fraction of the measurements in which each level was completed, (n,) float64 in [0, 1]."""
         return self.members["completed"] / self.members["n_seen"]
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """(n,) what replay and eviction go by: regret or `members.learnability`, as `config.score` says."""
+        """Scores that replay and eviction use, (n,) float64: regret or `members.learnability`, as `config.score`
+        says."""
         measured = Measurements(self.members["fitness"], self.members["completed"])
         return self._score(measured, self.members["n_seen"])
 
@@ -94,13 +95,13 @@ class LevelPopulation:
         return LevelSet(self.tiles.copy(), self._state())
 
     def indices_of(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Where the levels of these ids are: (N,) int64, -1 for those that live no more."""
+        """Return the indices of the levels with these ids, (N,) int64, -1 for those that are no longer members."""
         return self._members.find(ids)
 
     def probabilities(self) -> NDArray[np.float64]:
-        """Return (n,) float64 that sum to 1: how likely `sample` takes each level (Prioritized Level Replay).
+        """Return the probability with which `sample` takes each level, (n,) float64 (Prioritized Level Replay).
 
-        (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness, see `selection`.
+        They are (1 - staleness_weight) * weights by score + staleness_weight * weights by staleness; see `selection`.
 
         Raises:
             ValueError: the population is empty.
@@ -122,7 +123,7 @@ class LevelPopulation:
         return rng.choice(len(self), size=n, p=probabilities)
 
     def tick(self, n: int = 1) -> None:
-        """Let the clock go on by which staleness and age are told.
+        """Advance the clock that measures staleness and age.
 
         Raises:
             ValueError: n < 0.
@@ -131,12 +132,12 @@ class LevelPopulation:
         self.clock += int(n)
 
     def update(self, indices: ArrayLike, fitness: ArrayLike, complete: ArrayLike) -> None:
-        """Members were measured again.
+        """Record new measurements of members.
 
         Args:
-            indices: (N,), an index as often as its level was measured; the fitness of the last time counts.
+            indices: (N,) indices, each once for every measurement of its level; the last fitness counts.
             fitness: (N,) regret, finite.
-            complete: (N,) whether the agent completed them, or the share of times, in [0, 1].
+            complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
 
         Raises:
             ValueError: no such index, another length, or values out of range; nothing has changed then.
@@ -146,13 +147,13 @@ class LevelPopulation:
         self._members.update(which, regret, completed, self.clock)
 
     def fresh(self, tiles: ArrayLike) -> Candidates:
-        """Return levels that are nobody's offspring, as candidates of generation 0.
+        """Return levels without parents, as candidates of generation 0.
 
         Args:
-            tiles: (N, H, W), of this population's task and size.
+            tiles: (N, H, W) uint8, of this population's task and size.
 
         Raises:
-            ValueError: they are not, or one is unsolvable.
+            ValueError: another task or size, or an unsolvable level.
         """
         levels = as_tiles(tiles, ndim=(3,)).copy()
         self._check_levels(levels)
@@ -184,19 +185,19 @@ class LevelPopulation:
         return Candidates(levels, self._solve(levels), parent["id"], parent["generation"] + 1, seeds, edits)
 
     def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
-        """Let measured candidates in.
+        """Insert measured candidates.
 
-        A level that is a member already, or an earlier candidate, is refused. The others enter while there is room, and
-        then by `selection.compete`: for members that score lower, in the order in which `config.eviction` drops them.
-        With "fitness" the levels of highest score among all stay.
+        A level that is a member already, or an earlier candidate, is rejected. The others enter while there is room,
+        and then by `selection.compete`: they replace members that score lower, in the order in which `config.eviction`
+        drops them. With "fitness" the levels of highest score among all stay.
 
         Args:
-            candidates: of this population's `fresh` or `offspring`.
+            candidates: candidates from this population's `fresh` or `offspring`.
             fitness: (N,) their regret, finite.
-            complete: (N,) whether the agent completed them, or the share of times, in [0, 1].
+            complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
 
         Returns:
-            (N,) int64, the ids that they got, -1 for those refused.
+            (N,) int64, the ids that they got, -1 for those rejected.
 
         Raises:
             ValueError: another size or task, another length, or values out of range; nothing has changed then.
@@ -305,7 +306,7 @@ class LevelPopulation:
             raise ValueError("the population is empty: insert levels first")
 
     def _check_levels(self, levels: Tiles) -> None:
-        """Whether levels are of this population's size and have endpoints as its task has them."""
+        """Check that levels are of this population's size and have endpoints as its task requires."""
         if len(self) and levels.shape[1:] != self.tiles.shape[1:]:
             raise ValueError(f"this population's levels are {self.tiles.shape[1:]} tiles, got {levels.shape[1:]}")
         n_endpoints = 2 if self._task.has_endpoints else 0

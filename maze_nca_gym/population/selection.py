@@ -1,7 +1,7 @@
-"""Which levels of a population are replayed, and which candidates replace which members.
+"""Selection in a population: the levels to replay, and the candidates that replace members.
 
-How often each level is replayed follows Jiang et al., *Prioritized Level Replay*, 2021. Powers are taken as logarithms,
-so that no temperature overflows.
+The frequency of replay follows Jiang et al., *Prioritized Level Replay*, 2021. Powers are computed as logarithms, so
+that no temperature overflows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def by_score(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def by_top_k(scores: Floats, temperature: float, k: int) -> Floats:
-    """Even weights for the k levels of highest score, the first of those that score alike; 0 for the others."""
+    """Return equal weights for the k levels of highest score, the first of those that score alike; 0 for the others."""
     best = np.argsort(-scores, kind="stable")[:k]
     weights = np.zeros(len(scores))
     weights[best] = 1 / len(best)
@@ -42,7 +42,7 @@ def by_top_k(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def uniform(scores: Floats, temperature: float, k: int) -> Floats:
-    """Even weights."""
+    """Return equal weights."""
     return np.full(len(scores), 1 / len(scores))
 
 
@@ -56,7 +56,8 @@ PRIORITISATIONS: dict[str, Callable[[Floats, float, int], Floats]] = {
 
 
 def by_staleness(waits: Integers) -> Floats:
-    """In proportion to how long ago each level was measured, in ticks; even weights where all were just now."""
+    """Return weights in proportion to the ticks since each level was measured; equal weights where all were just
+    now."""
     total = waits.sum(dtype=np.float64)
     return waits / total if total > 0 else np.full(len(waits), 1 / len(waits))
 
@@ -68,7 +69,7 @@ def _softmax(logarithms: Floats, temperature: float) -> Floats:
 
 
 class Outcome(NamedTuple):
-    """What comes of a competition.
+    """The result of a competition.
 
     Attributes:
         accepted: indices of the candidates that enter, ascending.
@@ -107,16 +108,16 @@ def compete(
 ) -> Outcome:
     """Let candidates compete with members for their places.
 
-    The fittest candidates fill what room there is. Those left, the fittest first, are each set against the next of the
-    members challenged and replace it as long as they score higher. Where those are the members of lowest score, the
-    levels of highest score among all stay, of equals the members and the earlier candidates.
+    The fittest candidates fill the available room. Each of the others, the fittest first, is compared with the next of
+    the challenged members and replaces it if it scores higher. If those are the members of lowest score, the levels of
+    highest score among all stay; among equals the members and the earlier candidates do.
 
     Args:
         candidates: indices into `scores` of those that compete, ascending.
-        scores: of candidates.
+        scores: scores of candidates.
         challenged: indices into `members` of those that may be dropped, the first to go first.
         members: scores of members.
-        room: how many candidates enter in any case.
+        room: the number of candidates that enter in any case.
     """
     fittest_first = candidates[np.argsort(-scores[candidates], kind="stable")]
     challengers = fittest_first[room : room + len(challenged)]

@@ -1,4 +1,4 @@
-"""What a population taken apart must look like to be put together again."""
+"""The storage format of populations, and checks of what is read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from maze_nca_gym.population.config import PopulationConfig, check_count
 
 KIND = "level population"
-"""What the state of a population says that it is."""
+"""Label of a population in its stored state."""
 FORMAT = 1
 """Version of the arrays and the state."""
 
 LARGEST_COUNT = 2**62
-"""What counts up must have room to go on."""
+"""Largest stored value of a counter, which leaves it room to continue."""
 
 _INTEGERS, _FLOATS = np.dtype(np.int64), np.dtype(np.float64)
 _PER_MEMBER = {
