@@ -68,11 +68,11 @@ class Policy(nn.Module):
         self.n_channels = len(self.channel_names)
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """The next state of (B, n_tiles, H, W) mazes and (B, n_channels, H, W) states, which are checked."""
+        """Return the next state of (B, n_tiles, H, W) mazes and (B, n_channels, H, W) states, which are checked."""
         raise NotImplementedError
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """One iteration; stores nothing.
+        """Return one iteration; stores nothing.
 
         Args:
             maze: (B, n_tiles, H, W) floats, the one-hot tiles.
@@ -215,7 +215,7 @@ class Policy(nn.Module):
         episode_start: NDArray[np.bool_] | None = None,
         deterministic: bool = True,
     ) -> tuple[NDArray[np.float32], Counters]:
-        """The action for an observation, by the protocol of Stable-Baselines3.
+        """Return the action for an observation, by the protocol of Stable-Baselines3.
 
         Args:
             observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or
@@ -241,7 +241,8 @@ class Policy(nn.Module):
         return (action[0] if single else action).cpu().numpy(), (counters + 1,)
 
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
-        """One iteration of every environment; those at the same step run as one batch, or all if none matters."""
+        """Return one iteration of every environment; those at the same step run as one batch, or all if none
+        matters."""
         if not self.uses_step or (counters == counters[:1]).all():
             return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
         action = torch.empty_like(state)
@@ -252,14 +253,14 @@ class Policy(nn.Module):
 
 
 def _to_tensor(array: NDArray[np.float32], device: torch.device) -> Tensor:
-    """Copies only what torch cannot share: read-only or strided arrays."""
+    """Return copies only what torch cannot share: read-only or strided arrays."""
     return torch.from_numpy(np.require(array, np.float32, ["C", "W"])).to(device)
 
 
 def _restarted_counters(
     n_envs: int, state: Counters | None, episode_start: NDArray[np.bool_] | None
 ) -> NDArray[np.int64]:
-    """(n_envs,) iterations so far: those of the last call, 0 where an episode starts."""
+    """Return (n_envs,) iterations so far: those of the last call, 0 where an episode starts."""
     counters = np.zeros(n_envs, np.int64) if state is None else np.array(state[0], np.int64)
     starts = np.zeros(n_envs, bool) if episode_start is None else np.asarray(episode_start, bool)
     for name, array in (("state", counters), ("episode_start", starts)):
@@ -270,7 +271,7 @@ def _restarted_counters(
 
 
 def common_task(policies: Mapping[str, Policy]) -> str:
-    """The task of all policies, by name.
+    """Return the task of all policies, by name.
 
     Raises:
         ValueError: there are several.

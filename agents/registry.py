@@ -84,12 +84,12 @@ _POLICIES = {
 
 
 def list_policies() -> dict[str, PolicyInfo]:
-    """Name -> task, description and measured scores of every policy that `load` knows."""
+    """Return name -> task, description and measured scores of every policy that `load` knows."""
     return dict(_POLICIES)
 
 
 def find_policy(name: str) -> PolicyInfo:
-    """The row of a policy, or one made up for a model file.
+    """Return the row of a policy, or one made up for a model file.
 
     Args:
         name: one of `list_policies()`, or the path of a file that `save_model` wrote, which ends in .safetensors.
@@ -115,7 +115,7 @@ def _row_of_file(path: str) -> PolicyInfo:
 
 
 def load(name: str, **options: Any) -> Policy:
-    """A ready policy by name, on the CPU.
+    """Return A ready policy by name, on the CPU.
 
     Args:
         name: one of `list_policies()`, or the path of a model file, which ends in .safetensors.

@@ -141,7 +141,7 @@ def _check_values(key: str, tensor: Tensor) -> None:
 
 
 def _digest(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 of the description and the tensors by name."""
+    """Return SHA-256 of the description and the tensors by name."""
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for key in sorted(tensors):
         digest.update(f"\n{key} {tensors[key].dtype}\n".encode())

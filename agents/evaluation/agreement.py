@@ -28,7 +28,7 @@ def kinds_of(
     target: NDArray[np.bool_],
     optimal: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """The kind of every path, (N,), as its place in `KINDS`.
+    """Return the kind of every path, (N,), as its place in `KINDS`.
 
     Args:
         task: what was asked for.
@@ -51,7 +51,7 @@ def kinds_of(
 
 
 def _length_within(task: Task, tiles: Tiles, path: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(N,) tiles on the task's solution where all but the path is wall; 0 where there is none."""
+    """Return (N,) tiles on the task's solution where all but the path is wall; 0 where there is none."""
     ends = tiles >= Tile.SOURCE
     inside = np.where(path | ends, tiles, np.uint8(Tile.WALL))
     length = task.solve(inside).sum(axis=(1, 2), dtype=np.int64)

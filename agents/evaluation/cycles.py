@@ -49,7 +49,7 @@ class Habit:
 def find_periods(
     policy: Policy, maze: Tensor, state: Tensor, start_step: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The periods of the state and of its rounded path, (B,) each: 1 at rest, 0 where there is none.
+    """Return the periods of the state and of its rounded path, (B,) each: 1 at rest, 0 where there is none.
 
     A state's period, of at most `WINDOW` iterations, is proven: an iteration is the same function of the state at
     every step, so what is back to the bit comes back forever. A path's, of at most half of `WINDOW`, is what all of
@@ -71,7 +71,7 @@ def find_periods(
 
 
 def repeat_periods(history: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The least period of every column of a (T, B) history, at most T // 2; 0 where there is none."""
+    """Return the least period of every column of a (T, B) history, at most T // 2; 0 where there is none."""
     periods = np.zeros(history.shape[1], np.int64)
     for period in range(len(history) // 2, 0, -1):
         periods[(history[period:] == history[:-period]).all(axis=0)] = period

@@ -24,7 +24,7 @@ TRIES = 256
 
 
 def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
-    """A copy of (B, C, H, W) states in which some entries have the value of another tile.
+    """Return A copy of (B, C, H, W) states in which some entries have the value of another tile.
 
     On every level that fraction of the entries, drawn evenly among all channels and tiles, is replaced; each by the
     value that its channel has at another tile, drawn evenly. So the values are such as occur, in the wrong places.
@@ -48,7 +48,8 @@ def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
 
 
 def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """The (H, W) level without a wall inside of its outer frame, so that the solution gets shorter (for the diameter,
+    """Return the (H, W) level without a wall inside of its outer frame, so that the solution gets shorter (for the
+    diameter,
     or longer) and the old one is no longer optimal; None if no such wall was found."""
     walls = level == Tile.WALL
     walls[[0, -1]] = walls[:, [0, -1]] = False
@@ -57,13 +58,14 @@ def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArra
 
 
 def close_path(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """The (H, W) level with a wall on an empty tile of the canonical solution; None if it would be unsolvable."""
+    """Return the (H, W) level with a wall on an empty tile of the canonical solution; None if it would be
+    unsolvable."""
     edited, solutions = _try_tiles(rng, task, level, target & (level == Tile.EMPTY), Tile.WALL)
     return _first(edited, solutions.sum(axis=(1, 2)) > 0)
 
 
 def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """The (H, W) level with its target on another tile that the source reaches; None if there is none."""
+    """Return the (H, W) level with its target on another tile that the source reaches; None if there is none."""
     places = np.argwhere((distances(level) > 0) & (level != Tile.TARGET))
     if not len(places):
         return None
@@ -75,7 +77,8 @@ def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDAr
 def _try_tiles(
     rng: np.random.Generator, task: Task, level: Tiles, candidates: NDArray[np.bool_], tile: Tile
 ) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Levels with that tile on one of the candidates each, in random order, and their solutions: (K, H, W) both."""
+    """Return levels with that tile on one of the candidates each, in random order, and their solutions: (K, H, W)
+    both."""
     places = rng.permutation(np.argwhere(candidates))[:TRIES]
     edited = np.repeat(level[None], len(places), axis=0)
     edited[np.arange(len(places)), places[:, 0], places[:, 1]] = tile
@@ -99,7 +102,7 @@ def edits_of(task: Task) -> dict[str, Edit]:
 def edit_levels(
     name: str, task: Task, tiles: Tiles, targets: NDArray[np.bool_], first: int
 ) -> tuple[NDArray[np.intp], Tiles]:
-    """The places of the levels that could be edited in this way, and what became of them.
+    """Return the places of the levels that could be edited in this way, and what became of them.
 
     Args:
         name: one of `EDITS`.

@@ -92,7 +92,7 @@ def _draw_curve(axes: Axes, result: Result, metric: str, looks: _Looks) -> None:
 
 
 def _columns(curve: Iterable[Point], metric: str) -> tuple[NDArray[np.float64], ...]:
-    """Steps, values, lower and upper ends."""
+    """Return steps, values, lower and upper ends."""
     rows = [(p.step, e.value, e.low, e.high) for p in curve for e in [_estimate(p.metrics, metric)]]
     return tuple(np.array(rows, dtype=float).T)
 
@@ -175,7 +175,7 @@ def _draw_bars(axes: Axes, results: Sequence[Result], looks: _Looks) -> None:
 
 
 def _bars(stability: Stability) -> list[tuple[str, Estimate, Estimate | None]]:
-    """(label, complete, complete of a fresh start) of each disturbance."""
+    """Return (label, complete, complete of a fresh start) of each disturbance."""
     return [
         ("none", stability.before.complete, None),
         (f"{LONGER} times\nas long", stability.after.complete, None),

@@ -27,7 +27,7 @@ class Estimate:
 
 
 def proportion(successes: NDArray[np.bool_]) -> Estimate:
-    """The fraction of (N,) that is true, with Wilson's interval, which is sound near 0 and 1 too.
+    """Return the fraction of (N,) that is true, with Wilson's interval, which is sound near 0 and 1 too.
 
     Raises:
         ValueError: N is 0.
@@ -40,7 +40,7 @@ def proportion(successes: NDArray[np.bool_]) -> Estimate:
 
 
 def mean(values: NDArray[np.float64]) -> Estimate:
-    """The mean of (N,), with the normal interval: +-1.96 standard errors.
+    """Return the mean of (N,), with the normal interval: +-1.96 standard errors.
 
     Where all values agree, as where there is one alone, both ends are the mean, which says less than it seems.
 

@@ -128,7 +128,7 @@ def evaluate(
 
 
 def _check_marks(steps: Sequence[int], n_steps: int) -> list[int]:
-    """The numbers of iterations, ascending, the last one included."""
+    """Return the numbers of iterations, ascending, the last one included."""
     marks = sorted({*steps, n_steps})
     if marks[0] < 1 or marks[-1] > n_steps:
         raise ValueError(f"steps must be from 1 to n_steps, {n_steps}, got {list(steps)}")

@@ -275,6 +275,6 @@ def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: _Tables)
 
 
 def _lags(tables: _Tables, name: object) -> NDArray[np.bool_]:
-    """(N,) where the fresh start alone ends in an optimal path."""
+    """Return (N,) where the fresh start alone ends in an optimal path."""
     fresh, continued = (tables.get(kind, name)[:, OPTIMAL] != 0 for kind in ("fresh", "continued"))
     return fresh & ~continued

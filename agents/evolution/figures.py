@@ -102,7 +102,7 @@ def _frame(snapshot: Snapshot, line: Line) -> Frame:
 
 
 def _level(tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
-    """One level with its caption."""
+    """Return one level with its caption."""
     rows, cols = tiles.shape
     panel = Panel(0, 0, rows, cols, max(LEAST_CELL, SIDE // max(rows, cols)))
     room = text_height(CAPTION) + 2

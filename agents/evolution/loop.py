@@ -29,7 +29,7 @@ PATIENCE = 100
 
 
 def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
-    """(n, H, W) levels that all differ, none of them reserved.
+    """Return (n, H, W) levels that all differ, none of them reserved.
 
     Args:
         draw: makes levels.
@@ -52,7 +52,7 @@ def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) ->
 
 
 def _firsts(levels: Tiles) -> NDArray[np.int64]:
-    """Indices of the levels unlike all before, ascending."""
+    """Return indices of the levels unlike all before, ascending."""
     return np.sort(np.unique(level_hashes(levels), return_index=True)[1])
 
 

@@ -61,7 +61,8 @@ class Regret:
         self._regret = MEASURES[measure]
 
     def __call__(self, tiles: Tiles, targets: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(N,) regret, 0 for a perfect path; and (N,) in [0, 1], the share of the policies that complete a level.
+        """Return (N,) regret, 0 for a perfect path; and (N,) in [0, 1], the share of the policies that complete a
+        level.
 
         Args:
             tiles: (N, H, W).
@@ -77,7 +78,7 @@ class Regret:
 
     @torch.no_grad()
     def paths(self, player: Player, tiles: Tiles) -> NDArray[np.float32]:
-        """(N, H, W) the path that a policy ends with on each level."""
+        """Return (N, H, W) the path that a policy ends with on each level."""
         policy, steps = run_sparsely(player.policy), [*range(EVERY, player.n_steps, EVERY), player.n_steps]
         found = np.zeros(tiles.shape, np.float32)
         for members in batches(tiles, self._batch) if len(tiles) else ():

@@ -51,7 +51,7 @@ class Records:
 
     @classmethod
     def start(cls, folder: Path, population: LevelPopulation) -> Records:
-        """Records of a new population; those of an older one are removed."""
+        """Return records of a new population; those of an older one are removed."""
         _tidy(folder)
         for name in (POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST):
             (folder / name).unlink(missing_ok=True)
@@ -88,7 +88,7 @@ class Records:
             self.lines.append({"round": clock, **self.population.statistics(), "complete": complete})
 
     def hardest(self, n: int) -> NDArray[np.int64]:
-        """(n,) indices of the levels of most regret, those of long solutions first among equals."""
+        """Return (n,) indices of the levels of most regret, those of long solutions first among equals."""
         members = self.population.members
         return np.lexsort((members["id"], -members["length"], -members["fitness"]))[:n]
 
@@ -138,7 +138,7 @@ def _tidy(folder: Path) -> None:
 
 
 def _read_lines(path: Path, population: LevelPopulation) -> list[Line]:
-    """The lines up to the population's clock.
+    """Return the lines up to the population's clock.
 
     Raises:
         ValueError: a round has no line, or one without all statistics.
@@ -160,7 +160,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _read_snapshots(path: Path, population: LevelPopulation, n_rounds: int) -> list[Snapshot]:
-    """The snapshots of the first `n_rounds` rounds.
+    """Return the snapshots of the first `n_rounds` rounds.
 
     Raises:
         ValueError: there is none of the first of them, or one is none of such a population.

@@ -21,7 +21,7 @@ BATCH, BATCH_TILES = 256, 1 << 17
 
 
 def task_of(policy: Policy, tiles: Tiles) -> Task:
-    """The policy's task, if these are levels of it.
+    """Return the policy's task, if these are levels of it.
 
     Raises:
         ValueError: they are not.
@@ -38,7 +38,7 @@ def task_of(policy: Policy, tiles: Tiles) -> Task:
 
 
 def encode(policy: Policy, tiles: Tiles) -> Tensor:
-    """(B, T, H, W) float32 one-hot tiles on the policy's device."""
+    """Return (B, T, H, W) float32 one-hot tiles on the policy's device."""
     return torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
 
 
@@ -54,7 +54,7 @@ def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArr
 
 
 def path_of(state: Tensor) -> NDArray[np.float32]:
-    """(B, H, W) float32, the predicted path."""
+    """Return (B, H, W) float32, the predicted path."""
     return state[:, PATH].float().cpu().numpy()
 
 
@@ -91,7 +91,7 @@ def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
-    """The levels in turn, `batch` at a time; by default as many as keep the state small."""
+    """Return the levels in turn, `batch` at a time; by default as many as keep the state small."""
     n, height, width = tiles.shape
     if batch is None:
         batch = max(1, min(BATCH, BATCH_TILES // (height * width)))
@@ -101,7 +101,7 @@ def batches(tiles: Tiles, batch: int | None) -> list[slice]:
 
 
 def tiles_of(levels: LevelSet | Tiles) -> Tiles:
-    """(N, H, W) tiles of either.
+    """Return (N, H, W) tiles of either.
 
     Raises:
         ValueError: no level at all, or no tiles.

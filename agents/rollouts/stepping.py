@@ -15,7 +15,7 @@ from ..policy import Policy
 def trace(
     policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0
 ) -> Iterator[Tensor]:
-    """Every state of a rollout, one at a time: the first as given, then one after each iteration.
+    """Return every state of a rollout, one at a time: the first as given, then one after each iteration.
 
     Arguments and errors are those of `rollout`; `torch.stack(list(trace(...)))` is (n_steps + 1, B, C, H, W).
     """

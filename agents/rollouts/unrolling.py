@@ -29,7 +29,7 @@ class Sharing(Protocol):
         """What the maze adds."""
 
     def advance(self, share: Any, state: Tensor, step: int = 0) -> Tensor:
-        """The next state."""
+        """Return the next state."""
 
 
 def unroll(
@@ -43,7 +43,8 @@ def unroll(
     n_returned: int | None = None,
     growth: float = math.inf,
 ) -> list[Tensor]:
-    """The states of a rollout after some numbers of iterations, differentiable in the model's weights and biases.
+    """Return the states of a rollout after some numbers of iterations, differentiable in the model's weights and
+    biases.
 
     They are those of `policy.rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
     where it is 0, those that come from the next iteration.
@@ -84,7 +85,7 @@ def unroll(
 
 
 def supported(model: Policy, maze: Tensor) -> bool:
-    """Whether `unroll` runs a model on these mazes in machine code.
+    """Return whether `unroll` runs a model on these mazes in machine code.
 
     It does so for an `NCA` with shared weights and with the ReLU as its activation, in float32 on the CPU, outside of
     autocast, where the compiler works. The first call compiles, which takes some seconds once per installation.
@@ -137,7 +138,7 @@ def _fused(
 def _trace(
     model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
 ) -> Iterator[Tensor]:
-    """Every state of a rollout in PyTorch, the first as given."""
+    """Yield every state of a rollout in PyTorch, the first as given."""
     if isinstance(model, NCA):  # PyTorch's convolutions are fastest so
         maze, state = (tensor.contiguous(memory_format=torch.channels_last) for tensor in (maze, state))
     advance, shrinking = _iteration(model, maze), Shrinking(growth, _ceiling(model))
@@ -156,7 +157,7 @@ def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
 
 
 def _ceiling(model: Policy) -> float:
-    """The largest number in a state."""
+    """Return the largest number in a state."""
     ceiling = model.ceiling if isinstance(model, NCA) else None
     return STATE_LIMIT if ceiling is None else ceiling
 

@@ -76,6 +76,6 @@ def _all_rest(policy: Policy, step: int, last: Sequence[Tensor], undisturbed: bo
 def run(
     policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0, every: int = 32
 ) -> Tensor:
-    """The last state of a rollout, (B, C, H, W), which asks every few iterations whether it has finished."""
+    """Return the last state of a rollout, (B, C, H, W), which asks every few iterations whether it has finished."""
     steps = [*range(every, n_steps, every), n_steps]
     return deque(visit(policy, maze, steps, state, start_step=start_step), maxlen=1).pop().state

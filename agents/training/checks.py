@@ -70,7 +70,8 @@ def _check_types(config: TrainingConfig) -> None:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value is of a simple type, a union or a tuple of them; an integer is a float, a bool no number."""
+    """Return whether a value is of a simple type, a union or a tuple of them; an integer is a float, a bool no
+    number."""
     arguments = get_args(hint)
     if hint is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)

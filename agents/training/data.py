@@ -54,12 +54,12 @@ class Batch:
         return Batch(self.tiles[index], self.target[index])
 
     def one_hot(self, n_tiles: int, device: torch.device) -> Tensor:
-        """(N, n_tiles, H, W) float32 on a device: what models get."""
+        """Return (N, n_tiles, H, W) float32 on a device: what models get."""
         return torch.from_numpy(one_hot(self.tiles, n_tiles)).to(device, non_blocking=True)
 
 
 def concatenate(batches: list[Batch]) -> Batch:
-    """One batch of many of one size."""
+    """Return one batch of many of one size."""
     tiles, targets = [batch.tiles for batch in batches], [batch.target for batch in batches]
     return Batch(np.concatenate(tiles), np.concatenate(targets))
 
@@ -71,20 +71,20 @@ class LevelStream:
         self.config = config
 
     def size(self, update: int) -> int:
-        """The inner size of an update's levels; they join one after the other."""
+        """Return the inner size of an update's levels; they join one after the other."""
         sizes = self.config.sizes
         n_joined = min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
         return sizes[int(draws(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
-        """The levels that an update needs: `batch_size`, or with a pool or a population its newcomers alone."""
+        """Return the levels that an update needs: `batch_size`, or with a pool or a population its newcomers alone."""
         config = self.config
         if config.n_levels is None or config.evolve:
             return self.draw(draws(config.seed, "levels", update), config.n_fresh, self.size(update))
         return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Fresh levels: the families in turn, a `long_fraction` of each long, shuffled; none that is held out.
+        """Return fresh levels: the families in turn, a `long_fraction` of each long, shuffled; none that is held out.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -104,14 +104,14 @@ class LevelStream:
         )
 
     def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, of: int) -> Batch:
-        """Levels, each with the longest solution of `of`."""
+        """Return levels, each with the longest solution of `of`."""
         tiles = self._allowed(rng, family, n * of, size)
         target = solutions(tiles, self.config.task)
         chosen = np.arange(n) * of + target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)
         return Batch(tiles, target)[chosen]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
-        """Levels of a family, those held out drawn anew."""
+        """Return levels of a family, those held out drawn anew."""
         tiles = self._draw(rng, family, n, size)
         for _ in range(PATIENCE):
             refused = np.flatnonzero(is_held_out(tiles, self.config.task))
@@ -121,7 +121,7 @@ class LevelStream:
         raise ValueError(f"nearly all {family} levels of size {size} are in the test sets; train on larger ones")
 
     def _draw(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
-        """Levels of a family: each of its variants in turn."""
+        """Return levels of a family: each of its variants in turn."""
         generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
         endpoints = find_task(self.config.task).has_endpoints
         order = rng.permutation(n) % len(variants)
@@ -176,7 +176,7 @@ def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterato
 
 
 def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
-    """(N, H, W) canonical solutions of (N, H, W) tiles."""
+    """Return (N, H, W) canonical solutions of (N, H, W) tiles."""
     return find_task(task).solve(tiles)
 
 
@@ -187,12 +187,12 @@ def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 
 @cache
 def _held_out(size: int, task: str) -> NDArray[np.uint64]:
-    """Hashes of the levels of a size that no training may see."""
+    """Return hashes of the levels of a size that no training may see."""
     return reserved_hashes(held_out_sets([size], task))
 
 
 def validation_batch(config: TrainingConfig) -> Batch:
-    """The first 1,024 levels, or fewer, of the validation set of the paper's mazes, at the run's first size."""
+    """Return the first 1,024 levels, or fewer, of the validation set of the paper's mazes, at the run's first size."""
     size = config.sizes[0]
     tiles = validation_levels("random", size, config.task, min(1024, most_levels(size, "validation"))).tiles
     return Batch(tiles, solutions(tiles, config.task))

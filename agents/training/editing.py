@@ -33,7 +33,8 @@ def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
 
 
 def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
-    """Large changes teach to give up everything. A gap alone contradicts nothing that a policy has found, so it teaches
+    """Return large changes teach to give up everything. A gap alone contradicts nothing that a policy has found, so it
+    teaches
     to notice."""
     n_replaced, n_opened = round(REPLACED * len(tiles)), round(OPENED * len(tiles))
     edited = tiles.copy()

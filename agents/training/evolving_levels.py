@@ -63,7 +63,7 @@ class EvolvingLevels:
 
     @classmethod
     def start(cls, config: TrainingConfig) -> EvolvingLevels:
-        """The levels on which a run without evolution trains, or with fresh ones as many as there is room for.
+        """Return the levels on which a run without evolution trains, or with fresh ones as many as there is room for.
 
         Their regret is that of an empty path, which is what a model without training leaves.
 
@@ -76,7 +76,7 @@ class EvolvingLevels:
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> Replay:
-        """The levels of an update: members drawn from the population, then the newcomers."""
+        """Return the levels of an update: members drawn from the population, then the newcomers."""
         with self._timed():
             rng = draws(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))
@@ -149,7 +149,7 @@ class EvolvingLevels:
     def from_tensors(
         cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig, update: int
     ) -> EvolvingLevels:
-        """The evolution of a run of which `description` and `tensors` were taken after an update.
+        """Return the evolution of a run of which `description` and `tensors` were taken after an update.
 
         Raises:
             ValueError: they belong to no such run; the message says why.
@@ -188,7 +188,7 @@ def check_description(description: Any) -> None:
 
 
 def measure(path: Tensor, batch: Batch) -> Tensor:
-    """(B, 2) float32: the regret of (B, H, W) paths, and whether rounded they are the solutions, 0 or 1.
+    """Return (B, 2) float32: the regret of (B, H, W) paths, and whether rounded they are the solutions, 0 or 1.
 
     Regret is the loss, the mean squared error of the path, clipped to [0, 1]. Relative to that of an empty path, 1 -
     accuracy, small errors would weigh more where paths are short, and levels evolve to be trivial.
@@ -201,7 +201,7 @@ def measure(path: Tensor, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: Workers) -> NDArray[np.float64]:
-    """(N, 2) regret and completeness of N levels after an episode, which the workers share."""
+    """Return (N, 2) regret and completeness of N levels after an episode, which the workers share."""
     if not len(levels):
         return np.zeros((0, 2))
     n_each = -(-len(levels) // workers.size)

@@ -86,7 +86,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
 
 
 def _column(lines: Sequence[Line], name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Updates and values of the lines that have one."""
+    """Return updates and values of the lines that have one."""
     pairs = [(line["update"], line[name]) for line in lines if name in line]
     updates, values = np.array(pairs, dtype=float).reshape(-1, 2).T
     return updates, values
@@ -128,7 +128,7 @@ def _plot(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], colour: st
 
 
 def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Geometric means over a window around each value, which is narrower at the ends."""
+    """Return Geometric means over a window around each value, which is narrower at the ends."""
     reach = math.floor(SMOOTHED * len(values) / 2)
     sums = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(values, 1e-12)))])
     places = np.arange(len(values))
@@ -198,7 +198,7 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
 
 
 def _rows(config: TrainingConfig) -> list[_Row]:
-    """Levels of each family in turn, the last of each with the longest solution of all candidates."""
+    """Return levels of each family in turn, the last of each with the longest solution of all candidates."""
     n_each = -(-ROWS // len(config.families))
     rows = []
     for family in config.families:
@@ -210,7 +210,7 @@ def _rows(config: TrainingConfig) -> list[_Row]:
 
 
 def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:
-    """Captioned pictures, row by row."""
+    """Yield captioned pictures, row by row."""
     tiles, target = (np.stack(arrays) for arrays in zip(*rows, strict=True))
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
@@ -233,7 +233,7 @@ def _verdict(scores: Scores, i: int) -> str:
 
 
 def _captioned(picture: Frame, left: str, right: str) -> Frame:
-    """A line of text above a picture."""
+    """Return A line of text above a picture."""
     frame = _with_room_above(picture, text_height(CAPTION) + 2)
     put_text(frame, 0, 0, left, CAPTION, INK)
     put_text(frame, 0, frame.shape[1], right, CAPTION, FAINT_INK, "right")

@@ -123,7 +123,7 @@ class _Run:
         self.state.losses, self.state.line_seconds = [], 0.0
 
     def measure(self, with_validation: bool) -> Line:
-        """A line of metrics."""
+        """Return A line of metrics."""
         state = self.state
         n_levels = len(state.losses) * state.config.batch_size
         line = {

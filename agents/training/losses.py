@@ -32,7 +32,7 @@ STEEPNESS = 8.0
 
 
 def mse(path: Tensor, target: Tensor) -> Tensor:
-    """(B,) mean squared errors of (B, H, W) paths, not clipped, so that what overshoots is pulled back.
+    """Return (B,) mean squared errors of (B, H, W) paths, not clipped, so that what overshoots is pulled back.
 
     Paper, section "Experimental setup": the loss comes first, and then the output is clipped to [0, 1].
     """
@@ -40,7 +40,8 @@ def mse(path: Tensor, target: Tensor) -> Tensor:
 
 
 def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
-    """(B,) binary cross-entropies of (B, H, W) paths with sigmoid(8 (path - 0.5)) as the probability of a path tile."""
+    """Return (B,) binary cross-entropies of (B, H, W) paths with sigmoid(8 (path - 0.5)) as the probability of a path
+    tile."""
     return F.binary_cross_entropy_with_logits(STEEPNESS * (path - 0.5), target, reduction="none").mean(dim=(1, 2))
 
 
@@ -48,7 +49,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entr
 
 
 def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:
-    """(K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
+    """Return (K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
 
     Args:
         loss: one of `LOSSES`.
@@ -63,7 +64,8 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
 
 
 def guidance_losses(states: Sequence[Tensor], steps: Tensor, counted: Tensor) -> Tensor:
-    """(K,) losses of K states, each (B, C, H, W): squared errors of the channels after the path, summed over the four
+    """Return (K,) losses of K states, each (B, C, H, W): squared errors of the channels after the path, summed over the
+    four
     steps and averaged over tiles, damped as those of `path_losses`.
 
     Args:
@@ -76,12 +78,12 @@ def guidance_losses(states: Sequence[Tensor], steps: Tensor, counted: Tensor) ->
 
 
 def _damped(of_levels: Tensor) -> Tensor:
-    """Losses, beyond 1 by their logarithm."""
+    """Return losses, beyond 1 by their logarithm."""
     return of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
 
 
 def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
-    """Whether levels have had a number of iterations for each tile of their solutions: (K, B) bool.
+    """Return whether levels have had a number of iterations for each tile of their solutions: (K, B) bool.
 
     No automaton can tell what it has had no time to find out, and to learn it all the same it guesses.
 

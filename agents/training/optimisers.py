@@ -51,12 +51,12 @@ START, END = 1 / 25, 1e-5
 
 
 def constant(progress: float) -> float:
-    """1 throughout."""
+    """Return 1 throughout."""
     return 1.0
 
 
 def one_cycle(progress: float) -> float:
-    """Cosine from 1/25 up to 1 at 10 %, then down to 1e-5 (Smith & Topin, "Super-Convergence")."""
+    """Return cosine from 1/25 up to 1 at 10 %, then down to 1e-5 (Smith & Topin, "Super-Convergence")."""
     if progress < RISE:
         return _cosine(START, 1.0, progress / RISE)
     return _cosine(1.0, END, (progress - RISE) / (1 - RISE))

@@ -67,26 +67,26 @@ class StatePool:
 
     @classmethod
     def fresh(cls, batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
-        """Levels with empty states."""
+        """Return levels with empty states."""
         n, height, width = batch.tiles.shape
         states = torch.zeros(n, n_channels, height, width)
         return cls(batch.tiles.copy(), batch.target.copy(), states, np.zeros(n, np.int64), patience)
 
     def _due(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether the members at these places should be solved by now."""
+        """Return whether the members at these places should be solved by now."""
         if self.patience is None:
             return np.zeros(len(places), bool)
         lengths = self.target[places].sum(axis=(1, 2))
         return cast(NDArray[np.bool_], self.ages[places] >= self.patience.per_tile * lengths + self.patience.more)
 
     def _solved(self, places: NDArray[np.int64], paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Whether (n, H, W) paths are solutions of the members at these places."""
+        """Return whether (n, H, W) paths are solutions of the members at these places."""
         if self.patience is not None and self.patience.any_optimum:
             return cast(NDArray[np.bool_], is_optimal(self.tiles[places], paths))
         return cast(NDArray[np.bool_], (paths == self.target[places]).all(axis=(1, 2)))
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: Batch) -> NDArray[np.int64]:
-        """(n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n.
+        """Return (n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n.
 
         Those that are due come first, so that they are replaced first, and the next of them edited.
         """
@@ -112,7 +112,7 @@ class StatePool:
         self.tiles[places], self.target[places], self.ages[places] = batch.tiles, batch.target, 0
 
     def take(self, places: NDArray[np.int64]) -> tuple[Batch, Tensor, Tensor]:
-        """The n levels at these places, their (n, C, H, W) states and (n,) ages."""
+        """Return the n levels at these places, their (n, C, H, W) states and (n,) ages."""
         levels = Batch(self.tiles[places], self.target[places])
         return levels, self.states[torch.from_numpy(places)], torch.from_numpy(self.ages[places])
 
@@ -140,7 +140,7 @@ class StatePool:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, update: int) -> StatePool:
-        """The pool of what `tensors` gave after an update of a run.
+        """Return the pool of what `tensors` gave after an update of a run.
 
         Raises:
             ValueError: a value that no pool has then.

@@ -33,11 +33,11 @@ class Workers:
         """Replace each tensor by its mean over the workers."""
 
     def gather(self, share: Tensor) -> Tensor:
-        """The shares of all workers, one after the other."""
+        """Return the shares of all workers, one after the other."""
         return share
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag of any worker is set."""
+        """Return whether the flag of any worker is set."""
         return flag
 
 
@@ -67,13 +67,13 @@ class FabricWorkers(Workers):
             tensor.copy_(mean.view_as(tensor))
 
     def gather(self, share: Tensor) -> Tensor:
-        """The shares of all workers, one after the other."""
+        """Return the shares of all workers, one after the other."""
         shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.size)]
         torch.distributed.all_gather(shares, share.contiguous())  # Fabric's gather warns that it is out of date
         return torch.cat(shares)
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag of any worker is set."""
+        """Return whether the flag of any worker is set."""
         return bool(self._fabric.all_reduce(torch.tensor(float(flag), device=self.device), reduce_op="sum"))
 
 
@@ -122,7 +122,7 @@ class Flag:
         self._set = True
 
     def is_set(self) -> bool:
-        """Whether it was."""
+        """Return whether it was."""
         return self._set
 
 

@@ -136,7 +136,7 @@ class MetricsFile(NullReport):
 
 
 def read_metrics(path: Path) -> list[Line]:
-    """The lines of a metrics file, none if it does not exist. One that a crash cut off at the end is left out.
+    """Return the lines of a metrics file, none if it does not exist. One that a crash cut off at the end is left out.
 
     Raises:
         ValueError: any other line that cannot be read.
@@ -152,12 +152,12 @@ def read_metrics(path: Path) -> list[Line]:
 
 
 def _to_text(line: Line) -> str:
-    """JSON knows no infinity: what is not finite becomes null."""
+    """Return JSON knows no infinity: what is not finite becomes null."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in line.items()}) + "\n"
 
 
 def _from_text(text: str) -> Line | None:
-    """None for what is no line of metrics."""
+    """Return none for what is no line of metrics."""
     try:
         values: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -171,7 +171,7 @@ def _from_text(text: str) -> Line | None:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is one that a float holds, or none."""
+    """Return whether it is one that a float holds, or none."""
     return type(value) in (int, float) and not abs(value) > sys.float_info.max
 
 
@@ -233,7 +233,7 @@ class ProgressLine(NullReport):
         return ", ".join(parts if update == last else [*parts, f"{duration(self._left())} left"])
 
     def _left(self) -> float:
-        """Seconds to the last update, at the pace of the last lines."""
+        """Return seconds to the last update, at the pace of the last lines."""
         (began, first), (now, update) = self._marks[0], self._marks[-1]
         return (self._config.n_updates - update) * (now - began) / max(update - first, 1)
 
@@ -342,7 +342,7 @@ class TensorBoardEvents(NullReport):
 
 
 def find_tensorboard() -> Any:
-    """The class that writes events.
+    """Return the class that writes events.
 
     Raises:
         ValueError: TensorBoard is not installed.

@@ -86,7 +86,7 @@ def check(kept: Mapping[str, Tensor]) -> None:
 
 
 def _matrix(shape: torch.Size) -> tuple[int, ...]:
-    """A row for each output, if there are several dimensions."""
+    """Return A row for each output, if there are several dimensions."""
     return (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
 
 
@@ -122,7 +122,7 @@ def _turn(state: dict[str, Tensor], afresh: bool) -> None:
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
-    """A gradient in the coordinates of the bases, or back."""
+    """Return A gradient in the coordinates of the bases, or back."""
     if "left_basis" in state:
         matrix = (state["left_basis"] if back else state["left_basis"].T) @ matrix
     if "right_basis" in state:

@@ -59,7 +59,7 @@ class TrainingState:
 
     @classmethod
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
-        """A run before its first update.
+        """Return A run before its first update.
 
         Raises:
             ValueError: its levels are to evolve, and nearly all of their size are held out.
@@ -130,7 +130,7 @@ class TrainingState:
     def _from_tensors(
         cls, description: Mapping[str, Any], tensors: dict[str, Tensor], device: torch.device
     ) -> TrainingState:
-        """The run of which these were taken; they have been compared with each other.
+        """Return the run of which these were taken; they have been compared with each other.
 
         Raises:
             ValueError: a value that no such run has.

@@ -120,7 +120,8 @@ def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
 def _backward(
     state: TrainingState, batch: Batch, start: Tensor | None, ages: Tensor, n_steps: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """The loss of a rollout and its last state, the path alone without a pool; the parameters get their gradients."""
+    """Return the loss of a rollout and its last state, the path alone without a pool; the parameters get their
+    gradients."""
     config = state.config
     maze = batch.one_hot(state.model.n_tiles, device)
     start = None if start is None else start.to(device)
@@ -140,7 +141,7 @@ def _backward(
 
 
 def _nearest_optima(batch: Batch, state: Tensor, leniency: float) -> NDArray[np.bool_]:
-    """(B, H, W) optimal solutions, see `TrainingConfig.leniency`."""
+    """Return (B, H, W) optimal solutions, see `TrainingConfig.leniency`."""
     path = state[:, PATH].detach().float().clamp(0, 1).nan_to_num().cpu().numpy()
     return best_path(batch.tiles, path + (1 - leniency) * batch.target)
 
@@ -148,7 +149,7 @@ def _nearest_optima(batch: Batch, state: Tensor, leniency: float) -> NDArray[np.
 def _of_guidance(
     states: Sequence[Tensor], batch: Batch, ages: Tensor, marks: Sequence[int], device: torch.device
 ) -> Tensor:
-    """Losses of the first steps from all tiles which anything from the target could have reached."""
+    """Return losses of the first steps from all tiles which anything from the target could have reached."""
     of_batch = guidance(batch.tiles)
     steps, distances = (torch.from_numpy(array).to(device) for array in (of_batch.steps, of_batch.distances))
     reached = torch.stack([(ages + mark).to(device)[:, None, None] >= distances for mark in marks])

@@ -82,7 +82,7 @@ class ConfiguredTrain(Train):
 
 
 def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:
-    """The command that the arguments after `train` ask for.
+    """Return the command that the arguments after `train` ask for.
 
     Args:
         arguments: with a preset anywhere among them, or none.
@@ -99,7 +99,8 @@ def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:
 
 
 def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
-    """The arguments, with True after every switch of the configuration that stands alone: --evolve, --compile ..."""
+    """Yield the arguments, with True after every switch of the configuration that stands alone: --evolve, --compile
+    ..."""
     switches = {flag(f.name) for f in fields(TrainingConfig) if str(f.type).startswith("bool")}
     for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
         yield word

@@ -72,7 +72,7 @@ def evaluate_all(command: Evaluate) -> int:
 
 
 def _prepare(command: Evaluate) -> list[_Cell]:
-    """All cells, each tried for an iteration: what cannot work fails before the first result is waited for."""
+    """Return all cells, each tried for an iteration: what cannot work fails before the first result is waited for."""
     device = find_device(command.device)
     policies = {name: load(name).to(device) for name in dict.fromkeys(command.policies)}
     task = common_task(policies)
@@ -122,7 +122,7 @@ def _run(command: Evaluate, cell: _Cell, position: str) -> Result:
 
 
 def _run_stability(command: Evaluate, cell: _Cell, n_steps: int, label: str) -> Stability | None:
-    """None where weights are not shared, so that there is no running on."""
+    """Return none where weights are not shared, so that there is no running on."""
     if cell.policy.most_iterations is not None:
         complain(
             f"{cell.name} has weights for {cell.policy.most_iterations} iterations and cannot run on: no stability"
@@ -161,7 +161,7 @@ def _save(command: Evaluate, cells: Sequence[_Cell], results: Sequence[Result], 
 
 
 def _content(result: Result) -> dict[str, Any]:
-    """Everything measured; the metrics after the last iteration first."""
+    """Return everything measured; the metrics after the last iteration first."""
     return {
         "metrics": asdict(result.evaluation.final),
         **asdict(result.evaluation),
@@ -186,7 +186,7 @@ def _notes(cells: Sequence[_Cell]) -> list[str]:
 
 
 def _verdict(cell: _Cell, result: Result) -> int:
-    """1 if an exact policy had enough iterations and left a level unsolved, else 0."""
+    """Return 1 if an exact policy had enough iterations and left a level unsolved, else 0."""
     found = result.evaluation
     n_wrong = round((1 - found.final.optimal.value) * found.n_levels)
     if cell.enough is None or not n_wrong:

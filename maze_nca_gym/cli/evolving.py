@@ -80,7 +80,7 @@ def _evolve(command: Evolve) -> int:
 
 
 def _prepare(command: Evolve) -> _Plan:
-    """Everything that can fail, before anything is changed."""
+    """Return everything that can fail, before anything is changed."""
     check_name("--regret", command.regret, MEASURES)
     policies = {name: load(name).to(find_device(command.device)) for name in dict.fromkeys(command.policies)}
     task = common_task(policies)
@@ -91,14 +91,14 @@ def _prepare(command: Evolve) -> _Plan:
 
 
 def _sizes_of_test_sets(command: Evolve) -> tuple[int, ...]:
-    """The inner size, if test sets have such levels: those are square."""
+    """Return the inner size, if test sets have such levels: those are square."""
     rows, cols = command.levels.inner_size()
     return (rows,) if rows == cols >= _LEAST_SIZE else ()
 
 
 @cache
 def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
-    """Hashes of the levels of the test and validation sets."""
+    """Return hashes of the levels of the test and validation sets."""
     return reserved_hashes(held_out_sets(sizes, task))
 
 
@@ -114,7 +114,7 @@ def _first_levels(command: Evolve, task: str, reserved: NDArray[np.uint64]) -> T
 
 @torch.no_grad()
 def _player(command: Evolve, name: str, policy: Policy, levels: Tiles) -> Player:
-    """A policy, tried for an iteration, and its number of them.
+    """Return A policy, tried for an iteration, and its number of them.
 
     Raises:
         ValueError: the policy cannot run on such levels, or for so many iterations.
@@ -150,7 +150,7 @@ def _configuration(command: Evolve, task: str, players: dict[str, Player]) -> di
 
 
 def _digest(policy: Policy) -> str:
-    """SHA-256 of the weights and biases."""
+    """Return SHA-256 of the weights and biases."""
     digest = hashlib.sha256()
     for parameter in policy.parameters():
         digest.update(parameter.detach().cpu().numpy().tobytes())
@@ -158,7 +158,7 @@ def _digest(policy: Policy) -> str:
 
 
 def _open(command: Evolve, plan: _Plan) -> Records:
-    """The records in the folder, of this configuration, or new ones.
+    """Return the records in the folder, of this configuration, or new ones.
 
     Raises:
         ValueError: the folder has others, or unreadable ones.
@@ -201,7 +201,7 @@ def _compare(command: Evolve, there: Any, here: dict[str, Any]) -> None:
 
 
 def command_line(command: Evolve) -> str:
-    """The command that evolves the same levels, in the words of a shell."""
+    """Return the command that evolves the same levels, in the words of a shell."""
     words = [
         "maze-nca-gym",
         "evolve",

@@ -50,12 +50,12 @@ def draw_episode(path: Path, policy: Policy, task: Task, tiles: Tiles, n_steps: 
 
 
 def _spread(n_steps: int, most: int) -> set[int]:
-    """Steps from 0 to `n_steps`, both included, evenly spaced where they are too many."""
+    """Return steps from 0 to `n_steps`, both included, evenly spaced where they are too many."""
     return {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, most)).round()}
 
 
 def _states(policy: Policy, task: Task, tiles: Tiles, n_steps: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """(step, (C, H, W) state) from 0 to `n_steps`."""
+    """Yield (step, (C, H, W) state) from 0 to `n_steps`."""
     maze = torch.from_numpy(one_hot(tiles[None], task.n_tiles)).to(policy.device)
     for step, state in enumerate(trace(policy, maze, n_steps)):
         yield step, state[0].cpu().numpy()

@@ -26,7 +26,7 @@ _LINGER = 10
 
 @one_thread()
 def play(command: Play) -> int:
-    """Episode after episode, until there were enough or the user closes the window; returns the exit code."""
+    """Return episode after episode, until there were enough or the user closes the window; returns the exit code."""
     policy = load(command.policy)
     env = _make_env(command, policy)
     try:

@@ -65,7 +65,7 @@ def _prepare(command: Solve) -> _Job:
 
 
 def _shown_level(index: int | None, targets: NDArray[np.bool_]) -> int:
-    """The place of the level in the picture; by default the first of those with the longest solution."""
+    """Return the place of the level in the picture; by default the first of those with the longest solution."""
     if index is None:
         return int(targets.sum(axis=(1, 2)).argmax())
     if index >= len(targets):
@@ -74,7 +74,7 @@ def _shown_level(index: int | None, targets: NDArray[np.bool_]) -> int:
 
 
 def _run(command: Solve, job: _Job) -> SolveResult:
-    """The policy's episodes, behind a progress bar; work of more than a minute or so is announced."""
+    """Return the policy's episodes, behind a progress bar; work of more than a minute or so is announced."""
     n_levels, height, width = job.levels.tiles.shape
     if job.n_steps * job.levels.tiles.size * job.policy.n_channels > LONG:
         complain(
@@ -156,7 +156,7 @@ def _draw(command: Solve, job: _Job, outcome: SolveResult) -> None:
 
 
 def _verdict(command: Solve, job: _Job, outcome: SolveResult) -> int:
-    """1 if an exact policy finished without a solution, else 0."""
+    """Return 1 if an exact policy finished without a solution, else 0."""
     if not job.policy.exact or outcome.solved.all():
         return 0
     n_levels = len(outcome.steps)

@@ -66,7 +66,7 @@ def _make_folder(command: TrainHinted) -> None:
 
 
 def _learn(command: TrainHinted, config: HintConfig) -> tuple[NCA, int, float]:
-    """The network, its updates, and the seconds that they took."""
+    """Return the network, its updates, and the seconds that they took."""
     n_updates = config.n_updates_in_all
     print(f"{command.out}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
     with closing(MetricsFile(command.out / METRICS)) as metrics, progress_bar("learning", n_updates) as advance:
@@ -104,7 +104,7 @@ def _describe(command: TrainHinted, config: HintConfig, certificate: Certificate
 
 
 def command_line(config: HintConfig) -> str:
-    """The command that learns with a configuration, in the words of a shell."""
+    """Return the command that learns with a configuration, in the words of a shell."""
     words = ["maze-nca-gym", "train-hinted"]
     words += [] if config.task == HintConfig().task else ["--task", config.task]
     words += ["--heals"] if config.heals else []

@@ -24,7 +24,7 @@ def _names() -> tuple[str, ...]:
 
 
 def list_packs() -> list[str]:
-    """Names of the packs that come with the package."""
+    """Return names of the packs that come with the package."""
     return list(_names())
 
 

@@ -77,7 +77,7 @@ class History:
         self.append(snapshot)
 
     def move(self, steps: int) -> bool:
-        """View the snapshot `steps` later, or earlier if negative; return whether there is one."""
+        """Return view the snapshot `steps` later, or earlier if negative; return whether there is one."""
         if not 0 <= self.back - steps < len(self):
             return False
         self.back -= steps

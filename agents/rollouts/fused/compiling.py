@@ -16,7 +16,7 @@ from . import blocks, kernels, pooling, sparse, vectors
 
 @cache
 def compiled() -> SimpleNamespace:
-    """`forward` and `backward`, which release Python's lock while they run; the first call compiles them."""
+    """Return `forward` and `backward`, which release Python's lock while they run; the first call compiles them."""
     namespace: dict[str, Any] = dict(vars(kernels))
     for function in kernels.HELPERS:
         namespace[function.__name__] = _compile(function, namespace)

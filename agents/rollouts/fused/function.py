@@ -55,7 +55,7 @@ class Plan:
         return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.ceiling)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
-        """Memory for what the channels of maxima are before these are taken, of n rollouts."""
+        """Return memory for what the channels of maxima are before these are taken, of n rollouts."""
         return np.empty((n, n_states, n_tiles if self.max_pool else 0, 2), np.float32)
 
 
@@ -70,7 +70,7 @@ class Unroll(torch.autograd.Function):
     def forward(
         ctx: Any, plan: Plan, maze: Tensor, state: Tensor | None, weight: Tensor, bias: Tensor
     ) -> tuple[Tensor, ...]:
-        """The states, each (B, n_returned, H, W), channels side by side in memory."""
+        """Return the states, each (B, n_returned, H, W), channels side by side in memory."""
         mazes, history = _as_tiles([maze])[0], None
         if any(ctx.needs_input_grad):
             shape = len(maze), plan.keep[-1] + 1
@@ -85,7 +85,7 @@ class Unroll(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """None for plan, mazes and state, and the gradients of weights and bias."""
+        """Return none for plan, mazes and state, and the gradients of weights and bias."""
         *history, weight = ctx.saved_tensors
         sums = _backward(ctx.plan, [part.numpy() for part in history], gradients, ctx.mazes, ctx.has_state, weight)
         return None, None, None, *map(torch.from_numpy, ctx.plan.layout.unpack(*sums))
@@ -94,7 +94,8 @@ class Unroll(torch.autograd.Function):
 def _forward(
     plan: Plan, history: Sequence[Floats] | None, mazes: Floats, state: Tensor | None, weight: Tensor, bias: Tensor
 ) -> Floats:
-    """The (k, B, H W, n_returned) states; every state goes to `history`, maps and `unpooled`, if there is one."""
+    """Return the (k, B, H W, n_returned) states; every state goes to `history`, maps and `unpooled`, if there is
+    one."""
     layout, (n_mazes, n_tiles, n_fed) = plan.layout, mazes.shape
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
@@ -115,7 +116,7 @@ def _forward(
 def _backward(
     plan: Plan, history: Sequence[Floats], gradients: Sequence[Tensor], mazes: Floats, has_state: bool, weight: Tensor
 ) -> list[Floats]:
-    """The gradients of the weights, by row: of what is fed in, and of the state."""
+    """Return the gradients of the weights, by row: of what is fed in, and of the state."""
     layout, groups = plan.layout, _groups(len(mazes))
     input_rows, channels = layout.form[3], layout.form[4]
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
@@ -154,12 +155,12 @@ def _on_threads(work: Callable[[range], None], groups: Sequence[range]) -> None:
 
 @cache
 def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """One for each process: a fork has none of its parent's threads."""
+    """Return one for each process: a fork has none of its parent's threads."""
     return ThreadPoolExecutor(n_threads, "maze_nca_gym rollouts")
 
 
 def _as_tiles(tensors: Sequence[Tensor]) -> Floats:
-    """(B, C, H, W) tensors as one (k, B, H W, C) array."""
+    """Return (B, C, H, W) tensors as one (k, B, H W, C) array."""
     n_mazes, n_channels, height, width = tensors[0].shape
     tiles = torch.empty(len(tensors), n_mazes, height, width, n_channels)
     for tensor, out in zip(tensors, tiles, strict=True):
@@ -175,7 +176,8 @@ class _Histories:
         self._lock = threading.Lock()
 
     def take(self, shape: tuple[int, ...]) -> Floats:
-        """An array with zeros where none of its users writes; it returns to this when nobody refers to it any more."""
+        """Return an array with zeros where none of its users writes; it returns to this when nobody refers to it any
+        more."""
         with self._lock:
             memory = self._free.pop(shape, None)
         if memory is None:

@@ -56,7 +56,7 @@ class Layout:
     mirrored: Form
 
     def pack(self, weight: Floats) -> Floats:
-        """(C out, C in, taps) weights of the state in the order in which the machine code reads them."""
+        """Return (C out, C in, taps) weights of the state in the order in which the machine code reads them."""
         return self._pack(weight, depth=self.form[4])
 
     def pack_inputs(self, weight: Floats, bias: Floats) -> Floats:
@@ -66,20 +66,20 @@ class Layout:
         return self._pack(np.concatenate([weight, of_one], axis=1), depth=self.form[5])
 
     def pack_rows(self, weight: Floats) -> Floats:
-        """(C out, C in, taps) weights of the state as the machine code for sparse states reads them."""
+        """Return (C out, C in, taps) weights of the state as the machine code for sparse states reads them."""
         channels = self.form[4]
         dense = zeros((weight.shape[2], channels, channels))
         dense[:, : weight.shape[1], : weight.shape[0]] = weight.transpose(2, 1, 0)
         return dense.ravel()
 
     def unpack(self, input_sums: Floats, sums: Floats) -> tuple[Floats, Floats]:
-        """The gradients of all weights, (C, T + C, taps), and of the (C,) bias, from those by row."""
+        """Return the gradients of all weights, (C, T + C, taps), and of the (C,) bias, from those by row."""
         fed, state = (self._unpack(*of) for of in ((input_sums, self.form[5]), (sums, self.form[4])))
         weight = np.concatenate([fed[:, : self.n_fed], state[:, : self.n_channels]], axis=1)
         return weight, np.ascontiguousarray(fed[:, self.n_fed, self.centre])
 
     def _pack(self, weight: Floats, depth: int) -> Floats:
-        """Weights for each pair of vectors: for each tap, for each input, for each channel."""
+        """Return weights for each pair of vectors: for each tap, for each input, for each channel."""
         n_out, n_in, n_taps = weight.shape
         channels, step = self.form[4], WIDTH * LANES
         dense = np.zeros((n_taps, depth, channels), np.float32)
@@ -93,7 +93,7 @@ class Layout:
 
 
 def zeros(shape: tuple[int, ...]) -> Floats:
-    """An array whose vectors do not straddle two lines of the cache."""
+    """Return an array whose vectors do not straddle two lines of the cache."""
     size = math.prod(shape) * 4
     memory = np.zeros(size + LINE, np.uint8)
     start = -memory.ctypes.data % LINE
@@ -126,7 +126,7 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
 
 
 def _whole(number: int, divisor: int) -> int:
-    """The next multiple."""
+    """Return the next multiple."""
     return -(-number // divisor) * divisor
 
 

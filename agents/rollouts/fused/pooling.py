@@ -22,7 +22,7 @@ def _vectors(code: Code, x: Value, n: Value, filler: float) -> Iterator[tuple[Va
 
 
 def write_highest(code: Code, x: Value, n: Value) -> Value:
-    """The largest of n floats, or what is not a number."""
+    """Return the largest of n floats, or what is not a number."""
     highest = code.variable(constant(-math.inf))
     with _vectors(code, x, n, -math.inf) as (_, numbers):
         code.builder.store(code.larger(code.builder.load(highest), numbers), highest)

@@ -42,6 +42,6 @@ class Shrinking:
         return gradient * torch.where(lengths > self._longest, self._longest / lengths, 1)
 
     def _lengths(self, gradient: Tensor, state: Tensor) -> Tensor:
-        """(B, 1, 1, 1) norms."""
+        """Return (B, 1, 1, 1) norms."""
         inside = (state != 0) & (state < self.most)
         return (gradient * inside).square().sum(dim=(1, 2, 3), keepdim=True).sqrt()

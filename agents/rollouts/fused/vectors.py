@@ -23,7 +23,7 @@ _INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
 def constant(number: float) -> Value:
-    """A vector of one number."""
+    """Return A vector of one number."""
     return ir.Constant(VECTOR, [float(number)] * LANES)
 
 
@@ -45,11 +45,11 @@ class Code:
         return ir.Constant(_INT64, number)
 
     def forward(self, address: Value, n_floats: Value) -> Value:
-        """The address so many floats on."""
+        """Return the address so many floats on."""
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0) -> Value:
-        """The vector that begins there."""
+        """Return the vector that begins there."""
         return self.builder.load(self._pointer(address, n_floats, VECTOR), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
@@ -62,22 +62,22 @@ class Code:
         return self.builder.load(self.builder.gep(pointer, [index]))
 
     def load_spread(self, address: Value, n_floats: int = 0) -> Value:
-        """A vector of the one float there."""
+        """Return A vector of the one float there."""
         return self.spread(self.builder.load(self._pointer(address, n_floats, _FLOAT)))
 
     def spread(self, number: Value) -> Value:
-        """A vector of one float."""
+        """Return A vector of one float."""
         return self.spread_as(VECTOR, number)
 
     def spread_as(self, kind: Any, number: Value) -> Value:
-        """Some kind of vector of one number."""
+        """Return some kind of vector of one number."""
         empty = ir.Constant(kind, ir.Undefined)
         single = self.builder.insert_element(empty, number, ir.Constant(_INT32, 0))
         lanes = ir.Constant(ir.VectorType(_INT32, kind.count), [0] * kind.count)
         return self.builder.shuffle_vector(single, empty, lanes)
 
     def load_as(self, kind: Any, address: Value) -> Value:
-        """Some kind of vector that begins there."""
+        """Return some kind of vector that begins there."""
         return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
 
     def store_as(self, vector: Value, address: Value) -> None:
@@ -85,7 +85,7 @@ class Code:
         self.builder.store(vector, self.builder.inttoptr(address, vector.type.as_pointer()), align=4)
 
     def variables(self, starts: Sequence[Sequence[Value]]) -> list[list[Value]]:
-        """Variables with these first values, which the compiler turns into registers."""
+        """Return variables with these first values, which the compiler turns into registers."""
         return [[self.variable(start) for start in row] for row in starts]
 
     def variable(self, start: Value) -> Value:
@@ -101,27 +101,27 @@ class Code:
                 self.builder.store(self.builder.call(function, [left, right, self.builder.load(total)]), total)
 
     def between(self, vector: Value, least: Value, most: Value) -> Value:
-        """Its numbers cut off at those of two others; what is not a number stays so."""
+        """Return its numbers cut off at those of two others; what is not a number stays so."""
         vector = self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
         return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
 
     def larger(self, a: Value, b: Value) -> Value:
-        """The larger of each two numbers of two vectors; where one is not a number, that."""
+        """Return the larger of each two numbers of two vectors; where one is not a number, that."""
         first = self.builder.or_(self.builder.fcmp_ordered(">", a, b), self.builder.fcmp_unordered("uno", a, a))
         return self.builder.select(first, a, b)
 
     def first_lanes(self, vector: Value, n: Value, other: Value) -> Value:
-        """Its first n numbers, and those of another vector after them."""
+        """Return its first n numbers, and those of another vector after them."""
         lanes = ir.Constant(ir.VectorType(_INT64, LANES), list(range(LANES)))
         within = self.builder.icmp_signed("<", lanes, self.spread_as(lanes.type, n))
         return self.builder.select(within, vector, other)
 
     def largest(self, vector: Value) -> Value:
-        """The largest number of a vector, as `larger` compares them."""
+        """Return the largest number of a vector, as `larger` compares them."""
         return self._folded(vector, self.larger)
 
     def total(self, vector: Value) -> Value:
-        """The sum of a vector's numbers."""
+        """Return the sum of a vector's numbers."""
         return self._folded(vector, self.builder.fadd)
 
     def count(self, mask: Value) -> Value:
@@ -130,7 +130,7 @@ class Code:
         return self.builder.zext(self.builder.ctpop(bits), _INT64)
 
     def where_between(self, vector: Value, least: Value, most: Value, value: Value) -> Value:
-        """`value` where the vector lies strictly between two others, 0 elsewhere."""
+        """Return `value` where the vector lies strictly between two others, 0 elsewhere."""
         above, below = (self.builder.fcmp_ordered(sign, vector, end) for sign, end in ((">", least), ("<", most)))
         return self.builder.select(self.builder.and_(above, below), value, constant(0))
 
