@@ -15,6 +15,7 @@ from .registry import PolicyInfo, find_policy, list_policies, load
 
 if TYPE_CHECKING:
     from .environments import make_env
+    from .evaluation.run import evaluate
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policy import Policy
     from .rollouts import rollout, trace
@@ -26,6 +27,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ShortestPathNCA",
+    "evaluate",
     "find_policy",
     "list_policies",
     "load",
@@ -43,6 +45,7 @@ _LAZY = {
     "DepthFirstNCA": ".handcoded",
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",
+    "evaluate": ".evaluation.run",
     "train": ".training.run",
 }
 

@@ -5,9 +5,11 @@ Nothing here imports torch: a policy's module is imported when the policy is ask
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,42 +94,74 @@ def find_policy(name: str) -> PolicyInfo:
     """Return the row of a policy, or one made up for a model file.
 
     Args:
-        name: one of `list_policies()`, or the path of a file that `save_model` wrote, which ends in .safetensors.
+        name: one of `list_policies()`, the path of a file that `save_model` wrote, which ends in .safetensors, or
+            "module:class" for a class of one's own.
 
     Raises:
-        ValueError: unknown name (the message lists the known ones), no such file, or a file that is no model.
+        ValueError: unknown name (the message lists the known ones), no such file or class, or one that is no policy.
     """
-    if name.endswith(MODEL_FILE):
-        return _row_of_file(name)
+    if name.endswith(MODEL_FILE) or ":" in name:
+        policy = load(name)
+        kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
+        description = f"a model of class {type(policy).__name__}, {kind}"
+        return PolicyInfo(task=policy.task, description=description, constructor="", exact=policy.exact)
     if name not in _POLICIES:
-        raise ValueError(unknown_name("policy", name, _POLICIES, f", or a model file (*{MODEL_FILE})"))
+        raise ValueError(unknown_name("policy", name, _POLICIES, f", a model file (*{MODEL_FILE}), or module:class"))
     return _POLICIES[name]
 
 
-def _row_of_file(path: str) -> PolicyInfo:
-    if not Path(path).is_file():
-        raise ValueError(f"there is no model file {path}")
-    info = PolicyInfo(task="", description="", constructor=".weights:load_model", options={"path": path})
-    model = _make(info)
-    return replace(
-        info, task=model.task, exact=model.exact, description=f"a model of class {type(model).__name__}, from a file"
-    )
-
-
 def load(name: str, **options: Any) -> Policy:
-    """Return A ready policy by name, on the CPU.
+    """Return a ready policy by name, on the CPU.
 
     Args:
-        name: one of `list_policies()`, or the path of a model file, which ends in .safetensors.
+        name: one of `list_policies()`, the path of a model file, which ends in .safetensors, or "module:class" for a
+            class of one's own, or a function that returns a policy; the module is imported.
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
         ValueError: as `find_policy`, or an option with an unknown value.
     """
-    return _make(find_policy(name), **options)
+    if name.endswith(MODEL_FILE):
+        if not Path(name).is_file():
+            raise ValueError(f"there is no model file {name}")
+        return _make(".weights:load_model", {"path": name, **options})
+    if ":" in name:
+        return _make_own(name, options)
+    info = find_policy(name)
+    return _make(info.constructor, {**info.options, **options})
 
 
-def _make(info: PolicyInfo, **options: Any) -> Policy:
-    module, constructor = info.constructor.split(":")
-    policy: Policy = getattr(import_module(module, __package__), constructor)(**{**info.options, **options})
+def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
+    """Return a policy of a class outside of this package.
+
+    Raises:
+        ValueError: no such module or class, or one that makes no policy of these options.
+    """
+    from .policy import Policy
+
+    module, attribute = name.split(":", 1)
+    if not is_module(module):
+        raise ValueError(f"there is no module {module!r} for the policy {name}")
+    if not hasattr(import_module(module), attribute):
+        raise ValueError(f"the module {module!r} has no {attribute!r} for the policy {name}")
+    try:
+        policy = _make(name, options)
+    except TypeError as error:
+        raise ValueError(f"{name} makes no policy of the options {dict(options)}: {error}") from error
+    if not isinstance(policy, Policy):
+        raise ValueError(f"{name} makes no Policy, but a {type(policy).__name__}")
+    return policy
+
+
+def is_module(name: str) -> bool:
+    """Whether a module of this name can be found; the packages that it is in are imported."""
+    try:
+        return name in sys.modules or find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False
+
+
+def _make(constructor: str, options: Mapping[str, Any]) -> Policy:
+    module, name = constructor.split(":")
+    policy: Policy = getattr(import_module(module, __package__), name)(**options)
     return policy

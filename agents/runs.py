@@ -70,6 +70,16 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 
+def check_at_least(option: str, value: float | None, least: float) -> None:
+    """Check that a number, if given, is at least `least`.
+
+    Raises:
+        ValueError: it is less.
+    """
+    if value is not None and not value >= least:
+        raise ValueError(f"{option} must be at least {least}, got {value}")
+
+
 def check_folder(option: str, folder: Path) -> None:
     """Check that there is such a folder to write in, or can be, by writing beside where it would be.
 

@@ -1,19 +1,17 @@
 """A new architecture in 30 lines: a richer update, trained and saved like those of the package.
 
-python examples/10_new_architecture.py [updates]
+    python examples/10_new_architecture.py [updates]
+
+Stop it with Ctrl-C and run it again: it goes on where it was.
 """
 
 import sys
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from maze_nca_gym.agents import Policy
-from maze_nca_gym.agents.training import Intervals, NullReport, TrainingConfig, TrainingState, find_workers, train
-from maze_nca_gym.agents.training.data import validation_batch
-from maze_nca_gym.agents.training.loop import validate
-from maze_nca_gym.agents.weights import load_model, register_model
+from maze_nca_gym.agents import Policy, evaluate, train
+from maze_nca_gym.agents.weights import register_model
 
 
 @register_model
@@ -33,18 +31,11 @@ class TwoLayerNCA(Policy):
         return torch.relu(self.act(torch.relu(self.perceive(torch.cat([maze, state], dim=1)))))
 
 
-config = TrainingConfig(
-    model="TwoLayerNCA",
-    n_channels=16,
-    n_layers=16,
-    n_updates=int(sys.argv[1]) if len(sys.argv) > 1 else 300,
-    loss_at=(0.5, 1.0),
-    learning_rate=4e-3,
-    schedule="one-cycle",
-)
-folder = Path("runs/two-layer")
-folder.mkdir(parents=True, exist_ok=True)
-train(TrainingState.start(config, torch.device("cpu")), folder, find_workers("cpu"), NullReport(), Intervals())
-policy = load_model(folder / "model.safetensors")
-scores = validate(policy, validation_batch(config))
-print(f"{policy.n_weights:,} weights: accuracy {scores['accuracy']:.3f}, complete {scores['complete']:.1%}")
+n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+options = {"model": "TwoLayerNCA", "n_channels": 16, "n_layers": 16, "learning_rate": 4e-3, "n_updates": n_updates}
+try:
+    policy = train("fast", out=f"runs/two-layer-{n_updates}", device="cpu", threads=1, **options)
+except KeyboardInterrupt as interruption:
+    sys.exit(str(interruption))
+scores = evaluate(policy, families="random", sizes=16, n=1024, steps=16, stability=False)[0].metrics
+print(f"{policy.n_weights:,} weights: accuracy {scores.accuracy.value:.3f}, complete {scores.complete.value:.1%}")

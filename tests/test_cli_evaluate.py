@@ -17,10 +17,10 @@ from oracles import canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.evaluation import FAMILIES, evaluate, metrics, test_levels
+from maze_nca_gym.agents.evaluation import FAMILIES, evaluate, metrics, run, test_levels
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.cli import evaluating, main
+from maze_nca_gym.cli import main
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.scoring import score
 from maze_nca_gym.solvers import shortest_path
@@ -53,7 +53,7 @@ class TestEndToEnd:
         assert files() == [
             f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png", "stability.png")
         ]
-        for name in evaluating.FIGURES:
+        for name in run.FIGURES:
             with Image.open(f"runs/evaluate/{name}") as image:
                 image.load()
                 assert min(image.size) > 400
@@ -134,7 +134,7 @@ class TestEndToEnd:
             asked.append((len(levels), n_steps))
             return evaluate(policy, levels.tiles[:2], 2)
 
-        monkeypatch.setattr(evaluating, "evaluate", record)
+        monkeypatch.setattr(run, "evaluate_on", record)
         save_model(learned(n_layers=64), "model")
         assert (
             main(["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16", "--no-stability"])
@@ -172,7 +172,7 @@ class TestFailure:
         def fail(*_, **__):
             raise torch.OutOfMemoryError("no memory")
 
-        monkeypatch.setattr(evaluating, "evaluate", fail)
+        monkeypatch.setattr(run, "evaluate_on", fail)
         assert main(["evaluate", "shortest-path-bfs", *SMALL, "--batch", "7"]) == 1
         assert capsys.readouterr().err == "maze-nca-gym: error: --batch 7 is too much for cpu: no memory\n"
         assert files() == []
@@ -208,7 +208,7 @@ WRONG = {
 
 @pytest.mark.parametrize("arguments", WRONG)
 def test_wrong_usage_is_explained_before_any_work(arguments, capsys, monkeypatch):
-    monkeypatch.setattr(evaluating, "evaluate", lambda *_, **__: pytest.fail("work has begun"))
+    monkeypatch.setattr(run, "evaluate_on", lambda *_, **__: pytest.fail("work has begun"))
     Path("a-file.safetensors").write_text("no model", encoding="utf-8")
     save_model(MLP(4, 3, size=5, n_nodes=4), "mlp")
     save_model(learned(n_layers=3, shared_weights=False), "own")

@@ -28,15 +28,14 @@ EXPECTED = {
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {"09_train_your_own": ["10"], "10_new_architecture": ["3"], "11_ppo": ["1024", "4"]}
 """Of examples that take minutes without."""
+FILES_OF_A_RUN = ["checkpoint.safetensors", "config.json", "curves.png"]
+FILES_OF_A_RUN += ["metrics.jsonl", "model.safetensors", "rollouts.png"]
 WRITTEN = {
     "04_record_video": ["runs/video/four-rooms-episode-0.mp4"],
     "06_your_own_level": ["runs/own-level.png"],
     "08_accuracy_curve": ["runs/accuracy-curve.png"],
-    "09_train_your_own": [
-        f"runs/own-10/{name}"
-        for name in ("checkpoint.safetensors", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png")
-    ],
-    "10_new_architecture": ["runs/two-layer/checkpoint.safetensors", "runs/two-layer/model.safetensors"],
+    "09_train_your_own": [f"runs/own-10/{name}" for name in FILES_OF_A_RUN],
+    "10_new_architecture": [f"runs/two-layer-3/{name}" for name in FILES_OF_A_RUN],
     "11_ppo": ["runs/ppo.png"],
     "12_adversarial_evolution": ["runs/evolution.png"],
 }

@@ -37,13 +37,14 @@ METRICS = ("accuracy", "complete", "optimal")
 
 @dataclass(frozen=True)
 class Result:
-    """A policy on a set: what the figures show.
+    """A policy on a set: what tables and figures show.
 
     Attributes:
         policy: its label.
         family, size: of the levels.
         evaluation: the metrics.
         stability: None if it was not measured.
+        enough: iterations with which an exact policy finishes on all levels; None if nothing is promised.
     """
 
     policy: str
@@ -51,6 +52,17 @@ class Result:
     size: int
     evaluation: Evaluation
     stability: Stability | None = None
+    enough: int | None = None
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics after the last iteration."""
+        return self.evaluation.final
+
+    @property
+    def n_wrong(self) -> int:
+        """The number of levels that are not solved after the last iteration."""
+        return round((1 - self.metrics.optimal.value) * self.evaluation.n_levels)
 
 
 def draw_iterations(results: Sequence[Result], path: str | Path) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym import __version__
-from maze_nca_gym.cli.output import FAILED, INTERRUPTED, WRONG_USAGE, JobError, complain
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, WRONG_USAGE, JobError, complain, complaining
 
 __all__ = ["main"]
 
@@ -34,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from maze_nca_gym.cli.commands import parse
 
-        code = parse(arguments).run()
+        with complaining():
+            code = parse(arguments).run()
         sys.stdout.flush()  # here, where a reader that has left is still handled
         return code
     except SystemExit as end:  # tyro's, after `--help` or wrong usage

@@ -1,18 +1,26 @@
-"""`maze-nca-gym evaluate`: its options; the work is in `evaluating`."""
+"""`maze-nca-gym evaluate`: its options, and the tables that it prints."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
+from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import INTEGER, check_at_least
+from maze_nca_gym.cli.options import INTEGER
+from maze_nca_gym.cli.output import FAILED, complain, percent, print_table
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.scoring import MINIBATCH
+
+if TYPE_CHECKING:
+    from maze_nca_gym.agents import Policy
+    from maze_nca_gym.agents.evaluation import Estimate, Evaluation, Result, Stability
 
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
@@ -51,21 +59,6 @@ class Evaluate:
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evaluate")
     """Folder for results.json and the figures; it replaces those of an earlier run."""
 
-    def check(self) -> None:
-        """Check the options before the work begins.
-
-        Raises:
-            ValueError: what is wrong and what is allowed.
-        """
-        if not self.policies:
-            raise ValueError("name at least one policy, or a model file (*.safetensors)")
-        self.family_names()
-        self.inner_sizes()
-        check_at_least("--n", self.n, 1)
-        check_at_least("--steps", self.steps, 1)
-        check_at_least("--batch", self.batch, 1)
-        check_folder("--out", self.out)
-
     def family_names(self) -> list[str]:
         """Return the names of the families, each once.
 
@@ -96,14 +89,142 @@ class Evaluate:
 
         Raises:
             ValueError: a bad option, policy or combination.
-            JobError: the device has too little memory.
+            MemoryError: the device has too little memory.
         """
-        self.check()
-        from maze_nca_gym.cli.evaluating import evaluate_all
+        families, sizes = self.family_names(), self.inner_sizes()
+        check_folder("--out", self.out)
+        from maze_nca_gym.agents import evaluate, load
 
-        return evaluate_all(self)
+        policies = {name: load(name) for name in dict.fromkeys(self.policies)}
+        results = evaluate(
+            policies,
+            families=families,
+            sizes=sizes,
+            n=self.n,
+            steps=self.steps,
+            stability=self.stability,
+            batch=self.batch,
+            device=self.device,
+        )
+        _print_results(results, _notes(policies))
+        for label, paths in results.save(self.out).items():
+            for path in paths:
+                print(f"{label}: {path}")
+        return max(map(_verdict, results))
 
 
 def _words(given: tuple[str, ...]) -> list[str]:
     """What commas or spaces separate, each once."""
     return list(dict.fromkeys(word for text in given for word in text.split(",")))
+
+
+def _notes(policies: Mapping[str, Policy]) -> list[str]:
+    """Return a sentence for each policy that draws something else than a path."""
+    return [f"{name} {DRAWINGS[policy.draws].note}" for name, policy in policies.items() if policy.draws in DRAWINGS]
+
+
+def _verdict(result: Result) -> int:
+    """Return 1 if an exact policy had enough iterations and left a level unsolved, else 0."""
+    if result.enough is None or not result.n_wrong:
+        return 0
+    n_steps = result.evaluation.n_steps
+    where = f"{result.n_wrong:,} of {result.evaluation.n_levels:,} levels of {result.family}-{result.size}"
+    if n_steps < result.enough:
+        complain(
+            f"{where} stopped at the limit of {n_steps:,} iterations (--steps); {result.policy} solves all of them "
+            f"within {result.enough:,}"
+        )
+        return 0
+    complain(f"{result.policy} is exact, yet {where} are not solved")
+    return FAILED
+
+
+def _print_results(results: Sequence[Result], notes: Sequence[str]) -> None:
+    """Print all tables, a row a policy and set, narrow enough for a terminal of 80 columns, and then the notes."""
+    _print_rows(results, "metrics after the last step, with 95 % intervals", _metrics)
+    agreeing = [result for result in results if result.evaluation.agreement]
+    if agreeing:
+        _print_rows(agreeing, "% of paths by how they agree with exact search", _agreement)
+    disturbed = [result for result in results if result.stability is not None]
+    if disturbed:
+        _print_rows(disturbed, "% complete, running on or with a corrupted state", _stability)
+        _print_rows(disturbed, "% of levels on which the path, in the long run", _habits)
+        _print_rows(disturbed, "% hysteresis: levels that only a fresh start solves, edited on the way", _hysteresis)
+    print("accuracy: of each level, against its nearest optimum; paper's: of minibatches of 64, as published")
+    for note in notes:
+        print(note)
+
+
+def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Result], Mapping[str, str]]) -> None:
+    described = [describe(result) for result in results]
+    columns = list(dict.fromkeys(column for cells in described for column in cells))
+    rows = [
+        (f"{result.policy}, {result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
+        for result, cells in zip(results, described, strict=True)
+    ]
+    print_table(("policy, levels", *columns), rows, numbers=columns, title=title, unbroken=columns)
+
+
+def _metrics(result: Result) -> dict[str, str]:
+    found = result.evaluation
+    return {
+        "n": f"{found.n_levels:,}",
+        "steps": _steps(found),
+        "accuracy": _with_spread(found.final.accuracy, found.n_levels),
+        "paper's": _with_spread(found.final.paper_accuracy, found.n_levels // MINIBATCH),
+        "complete": _with_interval(found.final.complete),
+        "optimal": _with_interval(found.final.optimal),
+    }
+
+
+def _steps(found: Evaluation) -> str:
+    """Those given; first those within which the last level finished, where they were fewer."""
+    used = found.curve[-1].step
+    return f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}"
+
+
+def _with_spread(estimate: Estimate, n: int) -> str:
+    """Return a mean and, if it is of several numbers, half its interval."""
+    return f"{estimate.value:.4f}" + (f"\n± {(estimate.high - estimate.low) / 2:.4f}" if n > 1 else "")
+
+
+def _with_interval(estimate: Estimate) -> str:
+    return f"{percent(estimate.value)}\n{100 * estimate.low:.2f} to {100 * estimate.high:.2f}"
+
+
+def _agreement(result: Result) -> dict[str, str]:
+    return {kind.replace(" ", "\n"): _short(fraction) for kind, fraction in result.evaluation.agreement.items()}
+
+
+def _stability(result: Result) -> dict[str, str]:
+    from maze_nca_gym.agents.evaluation.stability import LONGER
+
+    found = _stability_of(result)
+    return {
+        "n": f"{found.n_levels:,}",
+        "usual": _short(found.before.complete.value),
+        f"{LONGER} x\nsteps": _short(found.after.complete.value),
+        **{f"{c.fraction * 100:g} %\ncorrupt": _short(c.after.complete.value) for c in found.corruption},
+    }
+
+
+def _habits(result: Result) -> dict[str, str]:
+    path = _stability_of(result).path
+    return {"rests": _short(path.rests), "cycles": _short(path.cycles), "wanders": _short(path.wanders)}
+
+
+def _hysteresis(result: Result) -> dict[str, str]:
+    found = _stability_of(result)
+    return {e.edit: f"{_short(e.hysteresis.value)} of {e.n_levels:,}" for e in found.edits} | (
+        {} if found.hysteresis is None else {"all": _short(found.hysteresis.value)}
+    )
+
+
+def _stability_of(result: Result) -> Stability:
+    assert result.stability is not None
+    return result.stability
+
+
+def _short(fraction: float) -> str:
+    """Return a percentage with one digit behind the point, without its sign."""
+    return percent(fraction, digits=1).removesuffix(" %")

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.runs import check_folder, flag
-from maze_nca_gym.cli.options import INTEGER, NUMBER, GeneratorOptions, check_at_least
+from maze_nca_gym.agents.runs import check_at_least, check_folder, flag
+from maze_nca_gym.cli.options import INTEGER, NUMBER, GeneratorOptions
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.population import PopulationConfig
 from maze_nca_gym.population.config import EVICTIONS, SCORES, check_name

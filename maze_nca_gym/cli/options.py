@@ -13,7 +13,7 @@ from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
-from maze_nca_gym.agents.runs import flag
+from maze_nca_gym.agents.runs import check_at_least, flag
 from maze_nca_gym.generation import GENERATORS, find_generator, generate
 from maze_nca_gym.levels import LevelSet, load_levels
 
@@ -40,16 +40,6 @@ INTEGER = _reader(int, "an integer", "INT")
 """Annotation of an `int`, or of an `int | None` that is None by default."""
 NUMBER = _reader(float, "a number", "NUMBER")
 """Annotation of a `float`, or of a `float | None` that is None by default."""
-
-
-def check_at_least(option: str, value: float | None, least: float) -> None:
-    """Check that a number, if given, is at least `least`.
-
-    Raises:
-        ValueError: it is less.
-    """
-    if value is not None and not value >= least:
-        raise ValueError(f"{option} must be at least {least}, got {value}")
 
 
 def options_of(generator: str) -> dict[str, Any]:

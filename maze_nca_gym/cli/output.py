@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -22,6 +24,23 @@ class JobError(Exception):
 def complain(message: str) -> None:
     """One line on stderr."""
     print(f"maze-nca-gym: {message}", file=sys.stderr)
+
+
+@contextmanager
+def complaining() -> Iterator[None]:
+    """Show the library's warnings within the block as complaints."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **source: Any) -> None:
+        if issubclass(category, UserWarning):
+            complain(str(message))
+        else:
+            plainly(message, category, *where, **source)
+
+    with warnings.catch_warnings():
+        plainly = warnings.showwarning
+        warnings.filterwarnings("always", category=UserWarning, module="maze_nca_gym")
+        warnings.showwarning = show
+        yield
 
 
 def print_facts(facts: Mapping[str, str]) -> None:

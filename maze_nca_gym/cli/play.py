@@ -8,7 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.cli.options import INTEGER, NUMBER, LevelOptions, check_at_least
+from maze_nca_gym.agents.runs import check_at_least
+from maze_nca_gym.cli.options import INTEGER, NUMBER, LevelOptions
 
 _EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
 

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import INTEGER, LevelOptions, check_at_least
+from maze_nca_gym.agents.runs import check_at_least, check_folder
+from maze_nca_gym.cli.options import INTEGER, LevelOptions
 
 DEFAULT_N = 1000
 PICTURES = ("gif", "png")

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import INTEGER, NUMBER, check_at_least
+from maze_nca_gym.agents.runs import check_at_least, check_folder
+from maze_nca_gym.cli.options import INTEGER, NUMBER
 
 _OUT = arg(metavar="FOLDER", help_behavior_hint="(default: runs/train/PRESET)")
 _THREADS = arg(help_behavior_hint="(default: one per core)")

@@ -10,8 +10,8 @@ from tyro.conf import arg
 
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.hinting.config import USUAL, HintConfig
-from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import INTEGER, NUMBER, check_at_least
+from maze_nca_gym.agents.runs import check_at_least, check_folder
+from maze_nca_gym.cli.options import INTEGER, NUMBER
 
 
 def _option(name: str, metavar: str) -> Any:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
-from dataclasses import fields
+from dataclasses import fields, replace
+from inspect import signature
 from pathlib import Path
 
 import pytest
 import torch
 
-from maze_nca_gym.agents import Policy, train
+from maze_nca_gym.agents import Policy, evaluate, find_policy, load, train
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import TrainingConfig, loop, reports
 from maze_nca_gym.agents.weights import MODELS, load_model
+from maze_nca_gym.cli.evaluate import Evaluate
 from maze_nca_gym.cli.train import Train
+from maze_nca_gym.levels import LevelSet, parse
 
 TINY = {"n_channels": 6, "n_layers": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
+
+LEVEL = parse("#####\n#S..#\n#.#.#\n#..T#\n#####")
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +28,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def defaults_of(function):
-    return {p.name: p.default for p in inspect.signature(function).parameters.values() if p.kind != p.VAR_KEYWORD}
+    return {p.name: p.default for p in signature(function).parameters.values() if p.kind != p.VAR_KEYWORD}
 
 
 class TestTrain:
@@ -86,3 +90,75 @@ class TestTrain:
         with pytest.raises(ValueError, match=message):
             train(**options)
         assert not Path("runs").exists()
+
+
+class TestEvaluate:
+    def test_its_options_are_the_commands(self):
+        assert {field.name for field in fields(Evaluate)} | {"levels"} == set(signature(evaluate).parameters)
+
+    def test_names_sets_and_files(self):
+        policies = ["shortest-path-bfs", "depth-first"]
+        found = evaluate(policies, families="perfect", sizes=[5, 6], n=4, stability=False, out="there")
+        assert [(row.policy, row.family, row.size) for row in found] == [
+            (policy, "perfect", size) for policy in policies for size in (5, 6)
+        ]
+        assert found[0].metrics.optimal.value == 1
+        assert sorted(path.name for path in Path("there").iterdir()) == ["iterations.png", "results.json", "sizes.png"]
+
+    @pytest.mark.parametrize("as_what", ["tiles", "set", "file", "name"])
+    def test_levels_of_ones_own(self, as_what):
+        levels = {"tiles": LEVEL[None], "set": LevelSet(LEVEL[None]), "file": "own.npz", "name": "FourRooms"}[as_what]
+        LevelSet(LEVEL[None], {"size": [3, 3]}).save("own.npz")
+        (row,) = evaluate(load("shortest-path-bfs"), levels=levels, stability=as_what == "tiles")
+        assert (row.policy, row.metrics.optimal.value, row.n_wrong) == ("ShortestPathNCA", 1, 0)
+        assert row.family == {"file": "own.npz", "name": "FourRooms"}.get(as_what, "levels")
+
+    def test_a_mapping_names_policies_and_warnings_say_what_is_missing(self):
+        policy = load("shortest-path-bfs")
+        policy.promises = replace(policy.promises, needs_border=True)
+        with pytest.warns(UserWarning, match="mine needs a wall around every level"):
+            found = evaluate({"mine": policy}, levels=LEVEL[None, 1:-1, 1:-1], stability=False)
+        assert [row.policy for row in found[:]] == ["mine"]
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"policies": []}, "at least one policy"),
+            ({"policies": "nobody"}, "unknown policy 'nobody'"),
+            ({"families": "mazes"}, "mazes"),
+            ({"families": []}, "at least one each"),
+            ({"n": 0}, "--n must be at least 1, got 0"),
+            ({"levels": LEVEL[None], "n": 2}, "--n must be at most 1"),
+        ],
+    )
+    def test_bad_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            evaluate(**{"policies": "depth-first", **options})
+
+
+class TestLoad:
+    def test_a_class_of_ones_own(self, monkeypatch):
+        Path("mine.py").write_text(
+            "from maze_nca_gym.agents import ShortestPathNCA\n"
+            "class Mine(ShortestPathNCA):\n    pass\n"
+            "def tied(ties='all'):\n    return Mine(ties=ties)\n",
+            encoding="utf-8",
+        )
+        monkeypatch.syspath_prepend(".")
+        assert type(load("mine:Mine")).__name__ == "Mine"
+        assert load("mine:tied", ties="canonical").task == "shortest-path"
+        assert find_policy("mine:Mine").task == "shortest-path"
+        assert evaluate("mine:Mine", levels=LEVEL[None], stability=False)[0].metrics.optimal.value == 1
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("nowhere:Mine", "no module 'nowhere'"),
+            ("json:Mine", "module 'json' has no 'Mine'"),
+            ("json:dumps", "json:dumps"),
+            ("json:JSONDecoder", "no Policy"),
+        ],
+    )
+    def test_what_is_no_policy(self, name, message):
+        with pytest.raises(ValueError, match=message):
+            load(name)

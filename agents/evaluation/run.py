@@ -1,0 +1,262 @@
+"""Policies measured on named test sets or levels of one's own, in one call, with results that save themselves."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import torch
+
+from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.families import most_levels, test_levels
+from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels
+from maze_nca_gym.tasks import find_task
+
+from ..environments import border_warning
+from ..handcoded.base import HandcodedNCA
+from ..iterations import check_steps, default_steps
+from ..policy import Policy, common_task, named_policies
+from ..rollouts import encode, one_thread, rollout
+from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
+from .figures import Result, draw_iterations, draw_sizes, draw_stability
+from .metrics import evaluate as evaluate_on
+from .stability import Stability, effort, measure_stability
+
+DISTURBED = 32
+"""Stability, which takes many times the iterations, is measured on one in so many levels of a whole set."""
+FIGURES = ("iterations.png", "sizes.png", "stability.png")
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True)
+class Results(Sequence[Result]):
+    """A sequence with a result for each policy and set of levels, policy by policy.
+
+    Attributes:
+        rows: the results.
+        levels: of each result, what the levels are.
+        configuration: the options, JSON-serialisable.
+        seconds: the time that it took.
+    """
+
+    rows: tuple[Result, ...]
+    levels: tuple[Mapping[str, Any], ...]
+    configuration: Mapping[str, Any]
+    seconds: float
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
+        return self.rows[index]
+
+    def save(self, folder: str | Path) -> dict[str, list[Path]]:
+        """Write `results.json` and those figures that have something to show; those of earlier results go.
+
+        Returns:
+            "results" and "figure" -> the files.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for figure in FIGURES:
+            (folder / figure).unlink(missing_ok=True)
+        content = {
+            "configuration": self.configuration,
+            "versions": versions(),
+            "results": [
+                {"policy": row.policy, "levels": dict(levels), **_content(row)}
+                for row, levels in zip(self.rows, self.levels, strict=True)
+            ],
+            "timing": {"seconds": self.seconds},
+        }
+        write_json(folder / RESULTS, content)
+        several_sizes = len({row.size for row in self.rows}) > 1
+        disturbed = any(row.stability is not None for row in self.rows)
+        draws = {draw_iterations: True, draw_sizes: several_sizes, draw_stability: disturbed}
+        named = zip(draws.items(), FIGURES, strict=True)
+        return {
+            "results": [folder / RESULTS],
+            "figure": [draw(self.rows, folder / name) for (draw, wanted), name in named if wanted],
+        }
+
+
+def _content(result: Result) -> dict[str, Any]:
+    """Everything measured; the metrics after the last iteration first."""
+    return {
+        "metrics": asdict(result.metrics),
+        **asdict(result.evaluation),
+        "stability": None if result.stability is None else asdict(result.stability),
+    }
+
+
+def evaluate(
+    policies: str | Policy | Iterable[str] | Mapping[str, Policy],
+    *,
+    levels: str | Path | LevelSet | Tiles | None = None,
+    families: str | Iterable[str] = ("random", "perfect"),
+    sizes: int | Iterable[int] = (16, 32),
+    n: int | None = None,
+    steps: int | None = None,
+    stability: bool = True,
+    batch: int | None = None,
+    device: str | None = None,
+    out: str | Path | None = None,
+) -> Results:
+    """Measure policies on named test sets, or on levels of one's own.
+
+    This is the command `maze-nca-gym evaluate`, with its options; `evaluation.evaluate` is the loop within.
+
+    >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
+
+    Args:
+        policies: names, model files or policies, all of one task; a mapping gives policies their names.
+        levels: a file, a name, a set or (N, H, W) tiles, in place of families and sizes.
+        families: kinds of level.
+        sizes: inner sizes of the levels.
+        n: levels of each set at the most; always the first ones.
+        steps: iterations on a level, by default what a policy is made for.
+        stability: whether to run for 10 times as long, corrupt states and edit mazes, on the first 256 levels of each
+            set (fewer of large ones).
+        batch: levels that run at once, by default 256, fewer of large ones.
+        device: cpu, cuda, cuda:1 ..., by default where the policies are.
+        out: a folder for `results.json` and the figures; None to write nothing.
+
+    Raises:
+        ValueError: a bad option, policy or combination.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written.
+    """
+    for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):
+        check_at_least(name, number, 1)
+    if out is not None:
+        check_folder("--out", Path(out))
+    found = named_policies(policies)
+    if device is not None:
+        found = {name: policy.to(find_device(device)) for name, policy in found.items()}
+    task = common_task(found)
+    if levels is None:
+        kinds = list(dict.fromkeys([families] if isinstance(families, str) else families))
+        inner = list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))
+        chosen: dict[str, Any] = {"families": kinds, "sizes": inner}
+        if not kinds or not inner:
+            raise ValueError("families and sizes must name at least one each")
+        counts = {size: min(n or most_levels(size), most_levels(size)) for size in inner}
+        sets = [test_levels(kind, size, task, counts[size]) for kind in kinds for size in inner]
+    else:
+        sets = [_own_levels(levels, task, n)]
+        chosen = {"levels": sets[0].config["name"]}
+    cells = _prepare(found, sets, steps)
+    begin = time.perf_counter()
+    rows = []
+    for i, cell in enumerate(cells, 1):
+        with naming_memory(f"--batch {batch}", device):
+            rows.append(_run(cell, f"{i}/{len(cells)}", stability, batch))
+    configuration = {
+        "policies": list(found),
+        **chosen,
+        "n": n,
+        "steps": steps,
+        "stability": stability,
+        "device": str(next(iter(found.values())).device) if device is None else device,
+    }
+    seconds = time.perf_counter() - begin
+    results = Results(tuple(rows), tuple(cell.levels.config for cell in cells), configuration, seconds)
+    if out is not None:
+        results.save(out)
+    return results
+
+
+class _Cell(NamedTuple):
+    """A result to be: a policy, by its name, and a set of levels.
+
+    Attributes:
+        n_steps: iterations on each level.
+        enough: iterations with which an exact policy finishes on all of them; None if nothing is promised.
+    """
+
+    name: str
+    policy: Policy
+    levels: LevelSet
+    n_steps: int
+    enough: int | None
+
+
+def _own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) -> LevelSet:
+    """Return the first `n` levels as the task has them, described like a test set.
+
+    Raises:
+        ValueError: no such levels, or fewer than `n`.
+    """
+    name = str(levels) if isinstance(levels, str | Path) else "levels"
+    given = load_levels(levels)
+    if n is not None and n > len(given):
+        raise ValueError(f"--n must be at most {len(given)}, the number of levels, got {n}")
+    tiles = find_task(task).prepare(given.tiles[:n])
+    size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
+    known = {} if "family" in given.config else {"name": name, "family": name, "size": size}
+    return LevelSet(tiles, {**given.config, **known})
+
+
+def _prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None) -> list[_Cell]:
+    """Return all cells, each tried for an iteration: what cannot work fails before the first result is waited for."""
+    cells = []
+    for name, policy in policies.items():
+        for levels in sets:
+            usual = default_steps(policy, find_task(policy.task).solve_all(levels.tiles))
+            n_steps = usual if steps is None else steps
+            _try(name, policy, levels, n_steps)
+            if policy.needs_border and not has_border(levels.tiles).all():
+                warnings.warn(border_warning(name), stacklevel=3)
+            cells.append(_Cell(name, policy, levels, n_steps, usual if policy.exact else None))
+    return cells
+
+
+@torch.no_grad()
+def _try(name: str, policy: Policy, levels: LevelSet, n_steps: int) -> None:
+    """Run one iteration on one level.
+
+    Raises:
+        ValueError: the policy cannot run on such levels, or for so many iterations.
+    """
+    try:
+        check_steps(policy, n_steps)
+        rollout(policy, encode(policy, levels.tiles[:1]), 1)
+    except ValueError as error:
+        raise ValueError(f"{name} on {levels.config['name']}: {error}") from error
+
+
+def _run(cell: _Cell, position: str, stability: bool, batch: int | None) -> Result:
+    """Evaluate one policy on one set, behind a progress bar."""
+    label, n, config = f"{position} {cell.name}, {cell.levels.config['name']}", len(cell.levels), cell.levels.config
+    threads = one_thread() if isinstance(cell.policy, HandcodedNCA) else nullcontext()
+    with threads:
+        with progress_bar(label, n * cell.n_steps) as advance:
+            found = evaluate_on(cell.policy, cell.levels, cell.n_steps, batch=batch, report=advance)
+        disturbed = _run_stability(cell, found.curve[-1].step, label, batch) if stability else None
+    return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough)
+
+
+def _run_stability(cell: _Cell, n_steps: int, label: str, batch: int | None) -> Stability | None:
+    """None where weights are not shared, so that there is no running on."""
+    if cell.policy.most_iterations is not None:
+        most = cell.policy.most_iterations
+        warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)
+        return None
+    tiles = cell.levels.tiles[: most_levels(cell.levels.config["size"]) // DISTURBED]
+    total = len(tiles) * n_steps * effort(find_task(cell.policy.task))
+    with progress_bar(f"{label}, stability", total) as advance:
+        return measure_stability(cell.policy, tiles, n_steps, batch=batch, report=advance)
