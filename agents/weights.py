@@ -38,7 +38,7 @@ class Rebuildable(Protocol):
 
 
 def model_class(name: str) -> type[Policy]:
-    """Return A class in `MODELS`.
+    """Return a class in `MODELS`.
 
     Raises:
         ValueError: unknown name; the message lists the known ones.

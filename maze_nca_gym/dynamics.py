@@ -142,7 +142,7 @@ def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
 
 
 def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
-    """Return A copy of the array with other values at `rows`."""
+    """Return a copy of the array with other values at `rows`."""
     array = array.copy()
     array[rows] = values
     return array

@@ -141,7 +141,7 @@ def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
-    """Return A seed of text: a number of over a hundred bits, to which no training seed ever comes near."""
+    """Return a seed of text: a number of over a hundred bits, to which no training seed ever comes near."""
     return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 

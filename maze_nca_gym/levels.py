@@ -165,7 +165,7 @@ def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def clear_endpoints(tiles: Tiles) -> Tiles:
-    """Return A copy of the tiles in which source and target are empty: a level of the diameter task."""
+    """Return a copy of the tiles in which source and target are empty: a level of the diameter task."""
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 
@@ -174,7 +174,7 @@ _WORD = np.dtype("<u8")
 
 
 def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
-    """Return A number for each level by which it is recognised: that of any other tiles, or of another shape, differs.
+    """Return a number for each level by which it is recognised: that of any other tiles, or of another shape, differs.
 
     All that counts is content: the same maze without its source and target, turned or mirrored, is another level.
     Every eight tiles, added to a key of their place and the shape, go through the finaliser of SplitMix64, and the
@@ -201,7 +201,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
 
 @cache
 def _place_keys(height: int, width: int) -> NDArray[np.uint64]:
-    """Return A key for every eight tiles of levels of this shape."""
+    """Return a key for every eight tiles of levels of this shape."""
     n_words = -(-height * width // _WORD.itemsize)
     shape = scramble(np.array([height << 32 | width], np.uint64))
     return scramble(np.arange(n_words, dtype=np.uint64) * GAMMA + shape)

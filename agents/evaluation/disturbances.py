@@ -24,7 +24,7 @@ TRIES = 256
 
 
 def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
-    """Return A copy of (B, C, H, W) states in which some entries have the value of another tile.
+    """Return a copy of (B, C, H, W) states in which some entries have the value of another tile.
 
     On every level that fraction of the entries, drawn evenly among all channels and tiles, is replaced; each by the
     value that its channel has at another tile, drawn evenly. So the values are such as occur, in the wrong places.

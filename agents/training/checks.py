@@ -1,4 +1,4 @@
-"""What a configuration may hold."""
+"""Checks of a configuration."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _check_ranges(config: TrainingConfig) -> None:
 
 
 def _check_newcomers(config: TrainingConfig) -> None:
-    """Whether every update has either none or those of every family."""
+    """Check that every update has either no fresh levels or some of every family."""
     option = "pool_fresh" if config.pool_size else "population_fresh" if config.evolve else None
     none_wanted = option is not None and not getattr(config, option)
     check(

@@ -143,12 +143,12 @@ class TrainingConfig:
     pool_steps: tuple[int, int] = (12, 24)
     """Fewest and most iterations of an update with a pool; each update draws the number."""
     pool_retry: float | None = None
-    """With a pool: iterations for each tile of its solution after which a level is due, and one update more. Levels
-    that are due and wrong restart from an empty state; those that are right are replaced or edited first. So hard
-    levels stay and are tried again, which helps runs with guidance, and short runs without (LOG.md). None: states last,
-    and fresh levels replace any."""
+    """Iterations for each tile of its solution after which a level of the pool is due, and one update more. Levels that
+    are due and wrong restart from an empty state; those that are right are replaced or edited first. So hard levels
+    stay and are tried again, which helps runs with guidance, and short runs without (LOG.md). None: states last, and
+    fresh levels replace any."""
     state_noise: float = 0.0
-    """With a pool: standard deviation of the noise added to the states before a rollout."""
+    """Standard deviation of the noise added to the states of a pool before a rollout."""
 
     evolve: bool = False
     """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").

@@ -30,9 +30,9 @@ from maze_nca_gym.tasks import find_task
 from .config import TrainingConfig
 
 AHEAD = 8
-"""Batches that are made ahead."""
+"""Number of batches that are made ahead."""
 PATIENCE = 100
-"""How often levels that are held out are drawn anew."""
+"""Largest number of times that held-out levels are drawn again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Batch:
         return Batch(self.tiles[index], self.target[index])
 
     def one_hot(self, n_tiles: int, device: torch.device) -> Tensor:
-        """Return (N, n_tiles, H, W) float32 on a device: what models get."""
+        """Return the levels as models read them, (N, n_tiles, H, W) float32 on a device."""
         return torch.from_numpy(one_hot(self.tiles, n_tiles)).to(device, non_blocking=True)
 
 
@@ -77,14 +77,14 @@ class LevelStream:
         return sizes[int(draws(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
-        """Return the levels that an update needs: `batch_size`, or with a pool or a population its newcomers alone."""
+        """Return the levels that an update needs: `batch_size`, or with a pool or a population only its newcomers."""
         config = self.config
         if config.n_levels is None or config.evolve:
             return self.draw(draws(config.seed, "levels", update), config.n_fresh, self.size(update))
         return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return fresh levels: the families in turn, a `long_fraction` of each long, shuffled; none that is held out.
+        """Return fresh levels: the families in turn, a `long_fraction` of each long, shuffled, none held out.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -111,7 +111,7 @@ class LevelStream:
         return Batch(tiles, target)[chosen]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
-        """Return levels of a family, those held out drawn anew."""
+        """Return (N, H, W) uint8 levels of a family; held-out ones are drawn again."""
         tiles = self._draw(rng, family, n, size)
         for _ in range(PATIENCE):
             refused = np.flatnonzero(is_held_out(tiles, self.config.task))
@@ -142,7 +142,7 @@ class LevelStream:
         return self.draw(draws(self.config.seed, "fixed levels"), n_levels, self.config.sizes[0])
 
     def _of_epochs(self, update: int) -> NDArray[np.int64]:
-        """Which levels of the fixed set an update sees: every level once an epoch, in an order of its own."""
+        """Return which levels of the fixed set an update uses: every level once an epoch, in an order of its own."""
         n_levels, batch_size = len(self.fixed), self.config.batch_size
         places = np.arange(update * batch_size, (update + 1) * batch_size)
         indices = np.empty(batch_size, np.int64)
@@ -155,7 +155,7 @@ class LevelStream:
 
 @contextmanager
 def made_ahead(stream: LevelStream, start: int, n_workers: int = 1) -> Iterator[Iterator[Batch]]:
-    """The batches of updates `start` to the last, made on other threads while the device trains.
+    """Make the batches of updates `start` to the last on other threads, while the device trains.
 
     The generators and solvers are machine code that runs outside Python's lock, so the threads have cores of their own.
     """
@@ -181,7 +181,7 @@ def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 
 
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
-    """Which of (N, H, W) square levels no training may see, (N,) bool."""
+    """Return which of (N, H, W) square levels no training may use, (N,) bool."""
     return is_reserved(tiles, _held_out(tiles.shape[1] - 2, task))
 
 

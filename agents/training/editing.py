@@ -1,4 +1,4 @@
-"""What happens to levels of a pool while their states stay, so that policies learn to give up what is not true now."""
+"""Edits of a pool's levels while their states stay, so that policies learn to give up what is no longer true."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.mutation import mutate
 
 FEW, MOST = 2, 40
-"""Walls, gaps, sources or targets that a level gets."""
+"""Smallest and largest number of walls, gaps, sources or targets that a level gets."""
 REPLACED, OPENED = 0.3, 0.4
-"""Of all kinds of edit: parts of the levels that others replace, and that get a single gap."""
+"""Fractions of the levels, with edits of all kinds, that are replaced by others, and that get a single gap."""
 
 
 class Edits(NamedTuple):

@@ -52,8 +52,8 @@ class EvolvingLevels:
     Attributes:
         population: the levels. Its clock counts updates.
         regret: sum over the batches since the last chance of a round: mean regret, over that of empty paths.
-        n_rounds: of offspring so far.
-        seconds: that all of this took, over all sessions.
+        n_rounds: the number of rounds of offspring so far.
+        seconds: the time that all of this took, over all sessions.
     """
 
     population: LevelPopulation
@@ -84,12 +84,12 @@ class EvolvingLevels:
             return Replay(members, newcomers, concatenate([replayed, newcomers]))
 
     def note(self, replay: Replay, path: Tensor, workers: Workers) -> None:
-        """Learn how hard the levels of an update were; newcomers that are fit enter.
+        """Record how hard the levels of an update were; newcomers that are fit enter.
 
         Args:
-            replay: as of `replay`; nothing has entered since.
+            replay: the result of `replay`; nothing has entered since.
             path: this worker's share (B, H, W) of their paths after the last iteration.
-            workers: who shares the batch.
+            workers: the workers that share the batch.
         """
         with self._timed():
             share = replay.batch[workers.rank :: workers.size]
@@ -105,10 +105,10 @@ class EvolvingLevels:
         """Let offspring compete with the members, if it is time and the model does well on those.
 
         Args:
-            model: as it is after the update.
-            config: of the run.
+            model: the model after the update.
+            config: the configuration of the run.
             update: updates made.
-            workers: who shares the scoring.
+            workers: the workers that share the scoring.
         """
         if update % config.evolve_every:
             return
@@ -124,7 +124,7 @@ class EvolvingLevels:
             self.n_rounds += 1
 
     def line(self) -> dict[str, float]:
-        """What a line of metrics says of it."""
+        """Return its part of a line of metrics."""
         own = {"evolution_seconds": self.seconds, "n_rounds": float(self.n_rounds)}
         return own | self.population.statistics()
 
@@ -135,12 +135,12 @@ class EvolvingLevels:
         self.seconds += time.perf_counter() - began
 
     def description(self) -> dict[str, Any]:
-        """What is no tensor, JSON-serialisable; `from_tensors` reads it back."""
+        """Return all that is no tensor, JSON-serialisable; `from_tensors` reads it back."""
         numbers = {"regret": self.regret, "n_rounds": self.n_rounds, "seconds": self.seconds}
         return {**numbers, "population": self.population.to_arrays()[1]}
 
     def tensors(self) -> dict[str, Tensor]:
-        """By name, for a checkpoint: as those hold no float64, their bits as integers."""
+        """Return the tensors by name, for a checkpoint; float64 values become the integers of their bits."""
         arrays, _ = self.population.to_arrays()
         bits = {name: array.view(np.int64) if array.dtype == np.float64 else array for name, array in arrays.items()}
         return {name: torch.from_numpy(array) for name, array in bits.items()}
@@ -220,7 +220,7 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
 
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
-    """What all workers measured, in the order of levels of which each has taken every `workers.size`-th."""
+    """Return the measurements of all workers in the order of levels, of which each took every `workers.size`-th."""
     shares = workers.gather(share).view(workers.size, -1, 2)
     measured: NDArray[np.float64] = shares.transpose(0, 1).flatten(0, 1).double().cpu().numpy()
     return measured

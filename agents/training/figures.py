@@ -41,7 +41,7 @@ OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
 LENGTH = "mean_solution_length"
 UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
-"""Of time, in seconds; one is used from so many of them on."""
+"""Units of time in seconds, and the least number of them for which each is used."""
 MANY = 40
 """Points from which on a curve needs no markers."""
 CLOSE = 1e4
@@ -138,9 +138,9 @@ def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
-    """An axis above the panels with the time that the updates took.
+    """Add an axis above the panels with the time that the updates took.
 
-    It is what was measured, so this axis alone differs from run to run; an interruption changes nothing else.
+    It shows measured time, so only this axis differs from run to run; an interruption changes nothing else.
     """
     updates, seconds = _column(lines, "seconds")
     unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
@@ -155,7 +155,7 @@ def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def _apart(places: NDArray[np.float64], least: float) -> list[int]:
-    """Of ascending places the first, and each that is at least so far from the one kept before it."""
+    """Return of ascending places the first, and each at least `least` from the one kept before it."""
     kept: list[int] = []
     for i, place in enumerate(places):
         if not kept or place - places[kept[-1]] >= least:
@@ -233,7 +233,7 @@ def _verdict(scores: Scores, i: int) -> str:
 
 
 def _captioned(picture: Frame, left: str, right: str) -> Frame:
-    """Return A line of text above a picture."""
+    """Return a line of text above a picture."""
     frame = _with_room_above(picture, text_height(CAPTION) + 2)
     put_text(frame, 0, 0, left, CAPTION, INK)
     put_text(frame, 0, frame.shape[1], right, CAPTION, FAINT_INK, "right")

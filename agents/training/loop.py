@@ -60,17 +60,17 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
     """Make all updates that are left.
 
     Args:
-        state: a fresh or a loaded one; is changed.
-        folder: gets `checkpoint.safetensors` and `model.safetensors`, and at the end `population.npz` of levels that
-            evolve.
-        workers: who shares the work.
-        report: is told of everything.
-        rhythm: how often.
+        state: a fresh or a loaded state, which is changed.
+        folder: receives `checkpoint.safetensors` and `model.safetensors`, and at the end `population.npz` of levels
+            that evolve.
+        workers: the workers that share the work.
+        report: receives all events.
+        rhythm: the intervals between events.
 
     Raises:
         ValueError: a batch that the workers cannot share equally, or nearly all levels of a size are held out.
         Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
-        KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
+        KeyboardInterrupt: after Ctrl-C, when the state has been saved.
         OSError: a file could not be written; the last checkpoint is intact.
     """
     if state.config.batch_size % workers.size:
@@ -102,7 +102,7 @@ class _Run:
         self.saved_at = time.monotonic()
 
     def step(self, batch: Batch) -> None:
-        """One update, and what is due after it."""
+        """Make one update, and do what is due after it."""
         state, began = self.state, time.perf_counter()
         loss = update(state, batch, self.stream, self.workers)
         seconds = time.perf_counter() - began
@@ -115,7 +115,7 @@ class _Run:
                 self.save()
 
     def log(self, with_validation: bool) -> None:
-        """Tell the report."""
+        """Send a line to the report."""
         if not self.workers.rank:
             self.report.log(self.measure(with_validation))
             if with_validation:
@@ -123,7 +123,7 @@ class _Run:
         self.state.losses, self.state.line_seconds = [], 0.0
 
     def measure(self, with_validation: bool) -> Line:
-        """Return A line of metrics."""
+        """Return a line of metrics."""
         state = self.state
         n_levels = len(state.losses) * state.config.batch_size
         line = {

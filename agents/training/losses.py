@@ -1,9 +1,9 @@
-"""What training minimises: losses of the path channel against the exact solution, and of guidance.
+"""The losses of training: of the path channel against the exact solution, and of guidance.
 
-Guidance is where the solution from every tile begins. Were the source elsewhere, the level would have another solution,
-and its first step is one of four. These are answers to as many levels, and no trace of how an automaton finds them. But
-no rollout has to reach the end of a long path before it learns where it went wrong: a tile's answer can be known after
-as many iterations as it is moves away.
+Guidance is the first step of the solution from every tile. If the source were elsewhere, the level would have another
+solution, and its first step is one of four. These are answers to as many levels, without a trace of how an automaton
+finds them. But no rollout has to reach the end of a long path before it learns where it went wrong: a tile's answer can
+be known after as many iterations as it has moves to the target.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ N_STEPS = len(STEPS)
 GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
 """The channels that are to show first steps."""
 STEEPNESS = 8.0
-"""Of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
+"""Steepness of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
 
 
 def mse(path: Tensor, target: Tensor) -> Tensor:
@@ -83,20 +83,21 @@ def _damped(of_levels: Tensor) -> Tensor:
 
 
 def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
-    """Return whether levels have had a number of iterations for each tile of their solutions: (K, B) bool.
+    """Return whether levels have had a number of iterations for each tile of their solutions, (K, B) bool.
 
-    No automaton can tell what it has had no time to find out, and to learn it all the same it guesses.
+    No automaton can find a solution before that, and one that has to answer anyway learns to guess.
 
     Args:
         target: (B, H, W) exact solutions.
         ages: (K, B) iterations since the rollouts began.
-        per_tile: that number; with 0 all are.
+        per_tile: the number of iterations for each tile; with 0 all levels have had time.
     """
     return ages >= per_tile * target.sum(dim=(1, 2))
 
 
 def loss_steps(loss_at: Sequence[float], n_steps: int) -> list[int]:
-    """After which iterations the losses are taken: parts of `n_steps`, rounded, at least 1, ascending, each once."""
+    """Return the iterations after which losses are taken: fractions of `n_steps`, rounded, at least 1, ascending, each
+    once."""
     return sorted({max(1, round(part * n_steps)) for part in loss_at})
 
 
@@ -114,7 +115,7 @@ class Guidance:
 
 
 def guidance(tiles: Tiles) -> Guidance:
-    """Of (N, H, W) levels with a target each."""
+    """Return the guidance of (N, H, W) levels with a target each."""
     height, width = tiles.shape[1:]
     targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
     away = distances(tiles, targets)

@@ -15,9 +15,9 @@ def begin_with(model: Policy, name: str) -> None:
     """Let the first channels of a model begin with the weights of another network; no other channel reaches them.
 
     Args:
-        model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels,
-            with max-pooling, which looks at all and writes the last, just as many.
-        name: of a network that ships, or the path of a model file.
+        model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels.
+            With max-pooling, which reads all channels and writes the last, the numbers must be equal.
+        name: the name of a network that ships, or the path of a model file.
 
     Raises:
         ValueError: no such network or file, or one that does not fit.

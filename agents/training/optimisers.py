@@ -1,4 +1,4 @@
-"""What changes the weights, and what it keeps from update to update."""
+"""Optimisers, and what they store from update to update."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class Kind(NamedTuple):
     """A kind of optimiser.
 
     Attributes:
-        make: from parameters and `lr`.
-        empty: the tensors that it keeps for a parameter besides `step`, by torch's names, before the first update.
-        check: raises ValueError where tensors by such names cannot have become of these.
+        make: makes an optimiser from parameters and `lr`.
+        empty: returns the tensors that it stores for a parameter besides `step`, by torch's names, before the first
+            update.
+        check: raises ValueError where tensors by such names cannot have resulted from these.
     """
 
     make: Callable[..., Optimizer]

@@ -1,10 +1,10 @@
-"""Levels that keep their states from update to update, so that a policy learns to hold and to mend a solution.
+"""Levels that keep their states from update to update, so that a policy learns to hold and to repair a solution.
 
 (Persistent states as in Mordvintsev et al., "Growing Neural Cellular Automata".)
 
 States that have gone wrong tend to stay so, and nothing in an update leads back to what made them wrong. So where
-levels are tried again, those that are wrong once they are due start anew; those that are due and stayed are solved, and
-make room first. What gathers are hard levels, not stuck states.
+levels are tried again, those that are due and wrong restart from an empty state. Those that are due and stayed are
+solved, and are replaced first. So hard levels gather, not stuck states.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .data import Batch, is_held_out, solutions
 from .editing import EDITS
 
 LARGEST = 100.0
-"""Of a state's values: those of networks that learn well mostly stay below 10."""
+"""Largest value of a state in the pool; those of networks that learn well mostly stay below 10."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Patience:
 
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
-        """Of the levels of a run: `pool_retry`, and another update after that; None if they are not tried again."""
+        """Return the patience of a run: `pool_retry`, and another update after that; None if levels are not tried
+        again."""
         if config.pool_retry is None:
             return None
         return cls(config.pool_retry, config.pool_steps[1], config.leniency > 0)
@@ -48,15 +49,14 @@ class Patience:
 
 @dataclass(eq=False)
 class StatePool:
-    """Levels of one size, their solutions, and the states that they have come to.
+    """Levels of one size, their solutions, and their current states.
 
     Attributes:
         tiles: (P, H, W) uint8, on the CPU like all of it.
         target: (P, H, W) bool.
         states: (P, C, H, W) float32.
-        ages: (P,) int64, the iterations that the states have had since the level came or started anew, or since it was
-            edited, less some grace.
-        patience: how long until a level is due; None forever.
+        ages: (P,) int64, the iterations of the states since the level came, restarted, or was edited, less some grace.
+        patience: the time until a level is due; None means forever.
     """
 
     tiles: NDArray[np.uint8]
@@ -117,10 +117,10 @@ class StatePool:
         return levels, self.states[torch.from_numpy(places)], torch.from_numpy(self.ages[places])
 
     def put(self, places: NDArray[np.int64], states: Tensor, n_steps: int) -> None:
-        """Keep the (n, C, H, W) states that the members at these places have come to after so many more iterations.
+        """Store the (n, C, H, W) states of the members at these places after `n_steps` more iterations.
 
-        Members whose states have exploded start anew: what they add to a loss would drown all others for long. So do
-        those that are due and wrong.
+        Members whose states have exploded restart: their part of a loss would exceed all others' for long. So do those
+        that are due and wrong.
         """
         states = states.detach().cpu().float()
         exploded = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST).numpy()
@@ -130,7 +130,7 @@ class StatePool:
         self.ages[places[anew]] = 0
 
     def tensors(self) -> dict[str, Tensor]:
-        """By name, for a checkpoint; `from_tensors` reads them back."""
+        """Return the tensors by name, for a checkpoint; `from_tensors` reads them back."""
         return {
             "tiles": torch.from_numpy(self.tiles),
             "target": torch.from_numpy(self.target),

@@ -78,7 +78,7 @@ class FabricWorkers(Workers):
 
 
 def find_workers(device: str = "auto") -> Workers:
-    """This process alone, or with its siblings if `torchrun` started it.
+    """Return this process alone, or with its siblings if `torchrun` started it.
 
     Args:
         device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
@@ -118,7 +118,7 @@ class Flag:
         self._set = False
 
     def set(self) -> None:
-        """It was."""
+        """Set the flag."""
         self._set = True
 
     def is_set(self) -> bool:
@@ -132,11 +132,11 @@ _asked: list[Flag] = []
 
 @contextmanager
 def asked_to_stop() -> Iterator[Flag]:
-    """A flag that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
+    """Yield a flag that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
 
     A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
-    gets signals, nothing sets the flag. Within another such block it is the other's: who prepares a run in one, as
-    by reading its checkpoint, need not fear for what a library makes of an exception out of nowhere.
+    gets signals, nothing sets the flag. Within another such block the flag is the other's. So a run can be prepared in
+    a block, by reading its checkpoint for example, without an exception at an unexpected place.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Flag()

@@ -1,4 +1,4 @@
-"""Who is told how a run goes."""
+"""The interface of reports, which receive the events of a run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import Protocol, TypeAlias
 from ..policy import Policy
 
 Line: TypeAlias = Mapping[str, float]
-"""What is measured at an update: `update`, `seconds` (of training), `loss` (mean since the last line),
-`learning_rate` and `levels_per_second`; after a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on
-levels held out. Where levels evolve also what `LevelPopulation.statistics` gives, such as `mean_solution_length`, with
-`n_rounds` of offspring so far and `evolution_seconds`, their part of `seconds`."""
+"""The metrics at an update.
+
+They are `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate` and `levels_per_second`.
+After a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on held-out levels. Where levels evolve also
+those of `LevelPopulation.statistics`, such as `mean_solution_length`, with `n_rounds` of offspring so far and
+`evolution_seconds`, their part of `seconds`.
+"""
 
 COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
-"""What a validation measures."""
+"""Names of the metrics of a validation."""
 
 
 class Report(Protocol):
-    """Is told of everything, and changes nothing of the run."""
+    """A receiver of all events of a run; it changes nothing of the run."""
 
     def log(self, line: Line) -> None:
         """Take a line, in the order of updates."""
@@ -28,7 +31,7 @@ class Report(Protocol):
 
 
 class NullReport:
-    """A report that nobody reads."""
+    """A report that does nothing."""
 
     def log(self, line: Line) -> None:
         """Ignore it."""

@@ -36,9 +36,9 @@ class RunReport:
         """Prepare; files are opened when the context is entered.
 
         Args:
-            folder: of the run; exists.
-            config: of the run.
-            update: of the checkpoint from which it goes on, or 0.
+            folder: the folder of the run, which exists.
+            config: the configuration of the run.
+            update: the update of the checkpoint from which it continues, or 0.
             tensorboard: whether to write events.
         """
         self._folder, self._config, self._update, self._tensorboard = folder, config, update, tensorboard
@@ -88,25 +88,25 @@ class RunReport:
 
 
 NEEDED = {"update", "seconds", "loss", "learning_rate"}
-"""What every line has."""
+"""Metrics that every line has."""
 
 
 class MetricsFile(NullReport):
-    """A line as soon as it is told, so that whoever follows the file, or looks after a crash, finds all of them.
+    """A file that receives each line at once, so that it is complete for a reader that follows it, or after a crash.
 
     Attributes:
-        lines: all that the file holds, those of earlier sessions first.
+        lines: all lines in the file, those of earlier sessions first.
     """
 
     def __init__(self, path: Path, update: int = 0) -> None:
-        """Open the file, and drop what was written after the checkpoint from which the run goes on.
+        """Open the file, and drop what was written after the checkpoint from which the run continues.
 
         Args:
             path: the file; it need not exist.
-            update: of the checkpoint.
+            update: the update of the checkpoint.
 
         Raises:
-            ValueError: a line, and not only the end of the last one, that cannot be read.
+            ValueError: a line that cannot be read, other than the end of the last one.
             OSError: it could not be written; it is then as it was.
         """
         self.lines: list[Line] = [line for line in read_metrics(path) if line["update"] <= update]
@@ -152,7 +152,7 @@ def read_metrics(path: Path) -> list[Line]:
 
 
 def _to_text(line: Line) -> str:
-    """Return JSON knows no infinity: what is not finite becomes null."""
+    """Return a line as JSON, which has no infinity: values that are not finite become null."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in line.items()}) + "\n"
 
 
@@ -184,15 +184,15 @@ WIDE = 100
 
 
 class ProgressLine(NullReport):
-    """On a terminal one line that changes, elsewhere (a file, a pipe) a line now and then."""
+    """A line of progress: on a terminal one line that changes, elsewhere (a file, a pipe) a new line now and then."""
 
     def __init__(self, config: TrainingConfig, earlier: Sequence[Line] = (), update: int = 0) -> None:
         """Show the line.
 
         Args:
-            config: of the run.
+            config: the configuration of the run.
             earlier: lines of earlier sessions.
-            update: where this session begins.
+            update: the first update of this session.
         """
         self._config = config
         self._complete = next((line["complete"] for line in reversed(earlier) if "complete" in line), None)
@@ -243,7 +243,7 @@ class ProgressLine(NullReport):
 
 
 def duration(seconds: float) -> str:
-    """In words: 40 s, 12 min, 2 h 05 min."""
+    """Return a duration in words: 40 s, 12 min, 2 h 05 min."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -262,12 +262,12 @@ class Pictures(NullReport):
     """
 
     def __init__(self, folder: Path, config: TrainingConfig, lines: Sequence[Line]) -> None:
-        """Remember where to draw what.
+        """Store what to draw, and where.
 
         Args:
-            folder: gets the pictures.
-            config: of the run.
-            lines: all lines so far; whoever owns them appends the new ones.
+            folder: receives the pictures.
+            config: the configuration of the run.
+            lines: all lines so far; their owner appends the new ones.
         """
         self._folder, self._config, self._lines = folder, config, lines
         self._drawn_at, self._n_drawn = -EVERY, 0
@@ -307,8 +307,8 @@ class TensorBoardEvents(NullReport):
         """Open a file of events in the folder.
 
         Args:
-            folder: is made if missing; `tensorboard --logdir` takes it.
-            update: of the checkpoint from which the run goes on: events of later ones are hidden.
+            folder: the folder for `tensorboard --logdir`; it is made if missing.
+            update: the update of the checkpoint from which the run continues: events of later ones are hidden.
 
         Raises:
             ValueError: TensorBoard is not installed.

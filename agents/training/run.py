@@ -26,7 +26,7 @@ from .updates import Diverged
 
 DESCRIPTION = "config.json"
 FOLDER = Path("runs/train")
-"""Where runs are by default, each in a folder with the name of its preset."""
+"""Default folder of runs, each in a folder with the name of its preset."""
 _WAYS_OUT = "choose another --out, or lose that run with --overwrite"
 
 
@@ -100,7 +100,7 @@ def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
 
 @contextmanager
 def _threads(n: int) -> Iterator[None]:
-    """Let torch compute on so many threads within the block.
+    """Let torch compute on `n` threads within the block.
 
     Raises:
         ValueError: fewer than 1.

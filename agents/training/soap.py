@@ -12,12 +12,12 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 LARGEST_SIDE = 2_048
-"""Of a matrix whose coordinates turn; those of larger sides stay, whose turning would cost more than the gradient."""
+"""Largest side of a matrix whose coordinates turn; turning larger ones would cost more than the gradient."""
 TURN_EVERY = 10
 """Updates from one turn of the coordinates to the next."""
 TINY = 1e-8
 LARGEST_SKEW = 1e-2
-"""By which products of the vectors of a basis may be off 0 or 1: they are rounded."""
+"""Largest error of products of a basis's vectors, which should be 0 or 1: they are rounded."""
 SIDES = ("left", "right")
 
 
@@ -55,7 +55,7 @@ class SOAP(Optimizer):
 
 
 def empty(parameter: Tensor) -> dict[str, Tensor]:
-    """What is kept for a parameter besides `step`, before the first one."""
+    """Return what is stored for a parameter besides `step`, before the first step."""
     matrix = _matrix(parameter.shape)
     kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
     for side, length in zip(SIDES, matrix, strict=False):
@@ -69,7 +69,7 @@ def check(kept: Mapping[str, Tensor]) -> None:
     """Check that moments can be those of gradients, and that bases are orthonormal.
 
     Args:
-        kept: as of `empty`, after any number of steps.
+        kept: the tensors of `empty`, after any number of steps.
 
     Raises:
         ValueError: they cannot, or are not.
@@ -86,12 +86,12 @@ def check(kept: Mapping[str, Tensor]) -> None:
 
 
 def _matrix(shape: torch.Size) -> tuple[int, ...]:
-    """Return A row for each output, if there are several dimensions."""
+    """Return a row for each output, if there are several dimensions."""
     return (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
 
 
 def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
-    """What to subtract for a gradient, (rows, columns) or (rows,), in units of the learning rate."""
+    """Return what to subtract for a gradient, (rows, columns) or (rows,), in units of the learning rate."""
     state["step"] += 1
     number = int(state["step"])
     for side, rows in zip(SIDES, (gradient, gradient.mT) if gradient.dim() > 1 else (), strict=False):
@@ -122,7 +122,7 @@ def _turn(state: dict[str, Tensor], afresh: bool) -> None:
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
-    """Return A gradient in the coordinates of the bases, or back."""
+    """Return a gradient in the coordinates of the bases, or back."""
     if "left_basis" in state:
         matrix = (state["left_basis"] if back else state["left_basis"].T) @ matrix
     if "right_basis" in state:

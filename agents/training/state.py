@@ -1,4 +1,4 @@
-"""What a training run carries from update to update, and its way into a file and back."""
+"""The state of a training run between updates, and its way into a file and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .pool import StatePool
 
 KIND, CALLED = "maze_nca_gym checkpoint 1", "checkpoint"
 POPULATION = "population"
-"""What the names of an evolution's tensors begin with."""
+"""Prefix of the names of an evolution's tensors."""
 
 
 @dataclass(eq=False)
@@ -34,16 +34,17 @@ class TrainingState:
     """A run after `update` updates.
 
     Attributes:
-        config: what it is a run of.
-        model: the weights that are trained, on the device.
-        optimiser: over them, of the configuration's kind.
+        config: the configuration of the run.
+        model: the model that is trained, on the device.
+        optimiser: its optimiser, of the configuration's kind.
         average: the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
         evolution: the levels of a configuration whose levels evolve, else None.
         update: updates made.
-        seconds: that they took, over all sessions.
-        losses: of the updates since the last line of metrics, so that the next one is the same in a later session.
-        line_seconds: that these took.
+        seconds: the time that they took, over all sessions.
+        losses: the losses of the updates since the last line of metrics, so that the next line is the same in a later
+            session.
+        line_seconds: the time that these took.
     """
 
     config: TrainingConfig
@@ -59,7 +60,7 @@ class TrainingState:
 
     @classmethod
     def start(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
-        """Return A run before its first update.
+        """Return a run before its first update.
 
         Raises:
             ValueError: its levels are to evolve, and nearly all of their size are held out.
@@ -79,7 +80,7 @@ class TrainingState:
 
     @property
     def best_model(self) -> Policy:
-        """What the run is for: the average, if there is one."""
+        """The model to save: the average, if there is one."""
         return self.model if self.average is None else self.average
 
     def save(self, path: Path) -> None:

@@ -23,9 +23,9 @@ from .processes import Workers
 from .state import TrainingState
 
 TINY = 1e-12
-"""Keeps a gradient of zeros zero when it is divided by its norm."""
+"""Small number that keeps a gradient of zeros zero when it is divided by its norm."""
 EXPLODED = 1e4
-"""A loss beyond this is no training any more: an empty path loses at most 1 wherever the loss is taken."""
+"""Largest loss of a run that still trains: an empty path loses at most 1 wherever the loss is taken."""
 
 
 class Diverged(RuntimeError):
@@ -33,16 +33,16 @@ class Diverged(RuntimeError):
 
 
 def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> float:
-    """Make one update, after which the levels may evolve; returns the loss before it, averaged over the workers.
+    """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
 
     Args:
-        state: is changed.
+        state: the state of the run, which is changed.
         batch: the levels of this update; with a pool or a population, its newcomers.
         stream: fills new pools.
-        workers: who shares the batch.
+        workers: the workers that share the batch.
 
     Raises:
-        Diverged: on every worker; the weights are as they were.
+        Diverged: raised on every worker; the weights are as they were.
     """
     config, evolution = state.config, state.evolution
     if evolution is None:
@@ -88,7 +88,7 @@ def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
-    """From the states that the levels have come to, which then go back to the pool."""
+    """Roll out from the states in the pool, and store those reached."""
     config = state.config
     rng = draws(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)

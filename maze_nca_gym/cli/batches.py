@@ -1,4 +1,4 @@
-"""What the commands say about the levels that a policy gets."""
+"""Messages of the commands about the levels that a policy gets."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def parse(arguments: Sequence[str]) -> Command:
     """Return the command that the arguments ask for.
 
     Raises:
-        SystemExit: with 0 after printing the requested help, with 2 after reporting wrong usage.
+        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
         ValueError: an unknown command or preset; the message names the nearest.
     """
     _check_commands(arguments)

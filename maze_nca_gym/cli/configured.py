@@ -25,7 +25,7 @@ from maze_nca_gym.cli.train import Train
 
 @dataclass(frozen=True)
 class Fields(TrainingConfig):  # type: ignore[misc] # agents/ is checked by its place on disk
-    """What decides the weights that the run ends with; what is not given is as in the preset."""
+    """Options that determine the weights at the end of the run; those not given are as in the preset."""
 
     def __post_init__(self) -> None:
         """Check nothing: `TrainingConfig` does, outside of the parser, so that its message stands alone."""
@@ -85,11 +85,11 @@ def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:
     """Return the command that the arguments after `train` ask for.
 
     Args:
-        arguments: with a preset anywhere among them, or none.
-        style: tyro's.
+        arguments: the words, with a preset anywhere among them, or none.
+        style: the configuration of tyro.
 
     Raises:
-        SystemExit: as `tyro.cli`.
+        SystemExit: the same codes as from `tyro.cli`.
         ValueError: an unknown preset; the message lists the known ones.
     """
     arguments = list(_switched_on(arguments))

@@ -114,7 +114,7 @@ class Evaluate:
 
 
 def _words(given: tuple[str, ...]) -> list[str]:
-    """What commas or spaces separate, each once."""
+    """Split at commas and spaces, and return each word once."""
     return list(dict.fromkeys(word for text in given for word in text.split(",")))
 
 

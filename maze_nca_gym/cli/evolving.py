@@ -43,13 +43,13 @@ _LEAST_SIZE = 4
 
 
 class _Plan(NamedTuple):
-    """What a run needs, all of it checked.
+    """All that a run needs, checked.
 
     Attributes:
         players: the policies by name.
-        levels: (n, H, W), the first ones.
+        levels: (n, H, W) uint8, the first ones.
         reserved: hashes of the levels of the test sets.
-        configuration: all that decides which levels come out, JSON-serialisable.
+        configuration: all that determines the resulting levels, JSON-serialisable.
     """
 
     players: dict[str, Player]
@@ -114,10 +114,10 @@ def _first_levels(command: Evolve, task: str, reserved: NDArray[np.uint64]) -> T
 
 @torch.no_grad()
 def _player(command: Evolve, name: str, policy: Policy, levels: Tiles) -> Player:
-    """Return A policy, tried for an iteration, and its number of them.
+    """Return a policy, tried for an iteration, and its number of iterations.
 
     Raises:
-        ValueError: the policy cannot run on such levels, or for so many iterations.
+        ValueError: the policy cannot run on such levels, or for that many iterations.
     """
     n_steps = _enough(policy, levels) if command.steps is None else command.steps
     try:
@@ -186,7 +186,7 @@ def _open(command: Evolve, plan: _Plan) -> Records:
 
 
 def _compare(command: Evolve, there: Any, here: dict[str, Any]) -> None:
-    """Whether a folder's population is of this configuration.
+    """Check that a folder's population is of this configuration.
 
     Raises:
         ValueError: it is of another one.
@@ -251,7 +251,7 @@ class _Loop:
         self.saved_at = time.monotonic()
 
     def run(self) -> None:
-        """All first levels and rounds that are left."""
+        """Measure all first levels and make all rounds that are left."""
         command, plan, population = self.command, self.plan, self.records.population
         if len(population) < command.n:
             with progress_bar(f"measuring {command.n:,} levels", command.n) as advance:
@@ -295,7 +295,7 @@ class _Loop:
 
 
 def _summarise(command: Evolve, plan: _Plan, records: Records) -> None:
-    """What came of it, and where it is."""
+    """Print the results, and where they are."""
     first, last = records.lines[0], records.lines[-1]
     hardest = records.hardest(1)[0]
     print_facts(

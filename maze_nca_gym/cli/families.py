@@ -21,7 +21,7 @@ _FPS, _LAST_FRAME, _SIDE = 1.5, 4, 400
 
 
 def load_population(source: str) -> LevelPopulation:
-    """Return A population by the name of a pack, or the path of a file.
+    """Return a population by the name of a pack, or the path of a file.
 
     Raises:
         ValueError: it is none.
@@ -33,7 +33,7 @@ def load_population(source: str) -> LevelPopulation:
 
 
 def print_line(population: LevelPopulation, id: int) -> None:
-    """A level and its ancestors, the oldest first, as a table."""
+    """Print a level and its ancestors, the oldest first, as a table."""
     line = population.lineage.ancestors(id)
     rows = []
     for kin, record in zip(_kin(population, line), line, strict=True):
@@ -71,7 +71,7 @@ def _hardest(records: Sequence[Record], n: int) -> list[Record]:
 
 
 def _kin(population: LevelPopulation, records: Sequence[Record]) -> list[Kin]:
-    """Return the levels of records, with what pictures tell of them."""
+    """Return the levels of records, with the captions of their pictures."""
     tiles = np.stack([population.lineage.tiles(record.id) for record in records])
     solutions = find_task(population.config.task).solve_all(tiles)
     lives = population.indices_of([record.id for record in records]) >= 0

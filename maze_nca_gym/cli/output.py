@@ -1,4 +1,4 @@
-"""What the commands print: tables, levels as coloured text, and messages on stderr."""
+"""Output of the commands: tables, levels as coloured text, and messages on stderr."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class JobError(Exception):
-    """What was asked for is legal, but could not be done."""
+    """A job that was asked for correctly, but could not be done."""
 
 
 def complain(message: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     print(f"maze-nca-gym: {message}", file=sys.stderr)
 
 
@@ -44,7 +44,7 @@ def complaining() -> Iterator[None]:
 
 
 def print_facts(facts: Mapping[str, str]) -> None:
-    """A table with one fact a row."""
+    """Print a table with one fact in each row."""
     table = Table(show_header=False)
     table.add_column(style="bold")
     table.add_column()
@@ -60,13 +60,13 @@ def print_table(
     title: str | None = None,
     unbroken: Sequence[str] | None = None,
 ) -> None:
-    """A table with a header.
+    """Print a table with a header.
 
     Args:
-        columns: headings.
-        rows: cells.
+        columns: the headings.
+        rows: the cells.
         numbers: columns that are aligned to the right.
-        title: stands above.
+        title: the title above the table.
         unbroken: columns that keep their width where the terminal is narrow, by default the first.
     """
     table = Table(title=title, title_justify="left")
@@ -80,7 +80,7 @@ def print_table(
 
 
 def print_level(drawing: str) -> None:
-    """A level's text, coloured on a terminal, as it is elsewhere."""
+    """Print a level's text, coloured on a terminal, unchanged elsewhere."""
     text = Text(drawing)
     for glyph, style in _GLYPH_STYLES.items():
         text.highlight_regex(f"[{glyph}]+", style)
@@ -88,7 +88,7 @@ def print_level(drawing: str) -> None:
 
 
 def percent(fraction: float, digits: int = 2) -> str:
-    """Return a percentage, rounded, with so many digits behind the point; only all is 100 %, and only none is 0 %."""
+    """Return a percentage, rounded to `digits` decimals; only all is 100 %, and only none is 0 %."""
     rounded, least = round(100 * fraction, digits), 10.0**-digits
     if fraction < 1 and rounded >= 100:
         return f">{100 - least:.{digits}f} %"

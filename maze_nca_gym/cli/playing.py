@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from maze_nca_gym.cli.play import Play
 
 _LINGER = 10
-"""The end of an episode stays in view for so many frames' time, but no longer than a second."""
+"""Number of frames for which the end of an episode stays in view, but no longer than a second."""
 
 
 @one_thread()
@@ -89,10 +89,10 @@ def _has_finished(policy: Policy, observation: Observation, step: int) -> bool:
 
 
 def _check_screen() -> None:
-    """Where there is no screen, SDL draws into memory forever, unless it was told so.
+    """Check that there is a screen; without one, SDL draws into memory forever, unless it was asked to.
 
     Raises:
-        JobError: that is so.
+        JobError: there is none.
     """
     invisible = pygame.display.get_init() and pygame.display.get_driver() in ("offscreen", "dummy")
     if invisible and "SDL_VIDEODRIVER" not in os.environ:

@@ -31,7 +31,7 @@ LONG = 10**11
 
 
 class _Job(NamedTuple):
-    """What there is to do: the policy, on its device; levels as its task has them; where to stop; what to draw."""
+    """The job: the policy, on its device; levels as its task has them; where to stop; what to draw."""
 
     policy: Policy
     task: Task
@@ -88,7 +88,7 @@ def _run(command: Solve, job: _Job) -> SolveResult:
 
 
 def _results(command: Solve, job: _Job, outcome: SolveResult, seconds: float) -> dict[str, Any]:
-    """What results.json holds; only `timing` varies from run to run."""
+    """Return the content of results.json; only `timing` varies from run to run."""
     source = {} if command.source.levels is None else {"levels": command.source.levels}
     return {
         "configuration": {
@@ -105,7 +105,7 @@ def _results(command: Solve, job: _Job, outcome: SolveResult, seconds: float) ->
 
 
 def _metrics(outcome: SolveResult) -> dict[str, Any]:
-    """What became of all levels; the steps are those of solved levels, None where there are none."""
+    """Return the results on all levels; the steps are those of solved levels, None where there are none."""
     steps = outcome.steps[outcome.solved]
     return {
         "n_levels": len(outcome.steps),

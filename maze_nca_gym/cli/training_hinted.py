@@ -30,7 +30,7 @@ FAILED = 1
 
 
 def train_hinted(command: TrainHinted, config: HintConfig) -> int:
-    """Learn from hints, and tell how it went; returns the exit code."""
+    """Learn from hints, print the results and return the exit code."""
     torch.set_num_threads(command.threads)
     _make_folder(command)
     model, n_updates, seconds = _learn(command, config)
@@ -52,7 +52,7 @@ def train_hinted(command: TrainHinted, config: HintConfig) -> int:
 
 
 def _make_folder(command: TrainHinted) -> None:
-    """The folder, without the files of an earlier run.
+    """Make the folder, without the files of an earlier run.
 
     Raises:
         ValueError: it has a run.

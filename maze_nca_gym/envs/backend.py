@@ -43,7 +43,7 @@ class NumpyBackend:
     replace = staticmethod(dynamics.replace)
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return A C-contiguous float32 array."""
+        """Return a C-contiguous float32 array."""
         array = check_action(action, shape)
         if ignored.any():
             array = array.copy()

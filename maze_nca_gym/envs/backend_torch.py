@@ -55,7 +55,7 @@ class TorchBackend(NumpyBackend):
         return super().action(_check_tensor(action, shape).cpu().float().numpy(), shape, ignored)
 
     def out(self, array: NDArray[Any]) -> Any:
-        """Return A tensor on the same memory."""
+        """Return a tensor on the same memory."""
         return torch.from_numpy(array)
 
 
@@ -73,7 +73,7 @@ class DeviceBackend:
         return dynamics_torch.initial(tiles, target, n_tiles, n_channels, self._device)
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> torch.Tensor:
-        """Return A float32 tensor on the device."""
+        """Return a float32 tensor on the device."""
         tensor = _check_tensor(action, shape).to(self._device, torch.float32)
         if ignored.any():
             tensor = tensor.clone()
@@ -81,9 +81,9 @@ class DeviceBackend:
         return tensor
 
     def out(self, array: Any) -> Any:
-        """Return A tensor on the device."""
+        """Return a tensor on the device."""
         return array if isinstance(array, torch.Tensor) else torch.from_numpy(array).to(self._device)
 
     def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
-        """Return A NumPy copy."""
+        """Return a NumPy copy."""
         return channels.cpu().numpy()

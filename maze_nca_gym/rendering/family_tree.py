@@ -126,7 +126,7 @@ def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
 
 
 def _draw_kin(kin: Kin, is_chosen: bool) -> Frame:
-    """Return A level in its rim, which is white around all but the chosen one."""
+    """Return a level in its rim, which is white around all but the chosen one."""
     picture = draw_kin(kin)
     colour = palette.SOURCE if is_chosen else palette.PAPER
     height, width, _ = picture.shape
@@ -176,7 +176,7 @@ def _leaves(root: int, children: Mapping[int | None, list[int]]) -> list[int]:
 
 
 def _line_of(by_id: Mapping[int, Kin], chosen: int) -> set[int]:
-    """Return A level and its ancestors."""
+    """Return a level and its ancestors."""
     line, id = {chosen}, by_id[chosen].parent
     while id is not None:
         line.add(id)

@@ -188,7 +188,7 @@ def _draw_channels(
 
 
 def _compact(value: float) -> str:
-    """Return A number in few characters: 57, 0.25, -3.1, 16777k."""
+    """Return a number in few characters: 57, 0.25, -3.1, 16777k."""
     if 10_000 <= abs(value) < math.inf:
         return f"{value / 1000:.0f}k"
     if value.is_integer():

@@ -23,7 +23,7 @@ _INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
 
 def constant(number: float) -> Value:
-    """Return A vector of one number."""
+    """Return a vector of one number."""
     return ir.Constant(VECTOR, [float(number)] * LANES)
 
 
@@ -62,11 +62,11 @@ class Code:
         return self.builder.load(self.builder.gep(pointer, [index]))
 
     def load_spread(self, address: Value, n_floats: int = 0) -> Value:
-        """Return A vector of the one float there."""
+        """Return a vector of the one float there."""
         return self.spread(self.builder.load(self._pointer(address, n_floats, _FLOAT)))
 
     def spread(self, number: Value) -> Value:
-        """Return A vector of one float."""
+        """Return a vector of one float."""
         return self.spread_as(VECTOR, number)
 
     def spread_as(self, kind: Any, number: Value) -> Value:
