@@ -62,8 +62,7 @@ def border_warning(name: str) -> str:
 
 def _choices(policy: Policy) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
-    size = getattr(policy, "size", None)
-    fixed = {} if size is None else {"size": tuple(size)}
+    fixed = {} if policy.size is None else {"size": policy.size}
     return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **fixed}
 
 

@@ -6,7 +6,7 @@ A policy maps a maze and a state to the next state. It keeps weights only: whoev
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,6 +30,28 @@ Counters = tuple[NDArray[np.int64]]
 """The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
 
 
+class Convolution(NamedTuple):
+    """Iterations that are the same convolution of the maze and the positive part of the state, and then a ReLU.
+
+    Attributes:
+        weight: (C, T + C, taps).
+        bias: (C,).
+        kernel_size: side of the kernel, odd.
+        taps: the places in the kernel that have weights, counted row by row.
+        unbounded: the step after which there is no ReLU; None if there is no such step.
+        sees_maze: whether every iteration reads the maze, and not only the first.
+        max_pool: whether the last two channels become maxima, as in `learned.NCA`.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    kernel_size: int
+    taps: tuple[int, ...]
+    unbounded: int | None
+    sees_maze: bool
+    max_pool: bool
+
+
 class Policy(nn.Module):
     """One iteration of a cellular automaton, the same at every tile.
 
@@ -48,6 +70,10 @@ class Policy(nn.Module):
         promises: what the policy states about its weights; a model file keeps it.
         tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
             than an iteration.
+        gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
+        memory_format: the order in memory in which PyTorch iterates the policy fastest.
+        ceiling: the largest number that an iteration leaves; None for the environment's limit.
+        size: (rows, cols) of the mazes that it is built for, without their border; None for any.
     """
 
     uses_step = True
@@ -56,6 +82,10 @@ class Policy(nn.Module):
     draws = "path"
     promises = Promises()
     tells_when_finished = False
+    gains_from_threads = True
+    memory_format: torch.memory_format = torch.contiguous_format
+    ceiling: float | None = None
+    size: tuple[int, int] | None = None
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
@@ -71,6 +101,27 @@ class Policy(nn.Module):
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         """Return the next state of (B, n_tiles, H, W) mazes and (B, n_channels, H, W) states, which are checked."""
         raise NotImplementedError
+
+    @property
+    def same_share(self) -> bool:
+        """Whether `share` is the same at every step."""
+        return True
+
+    def share(self, maze: Tensor, step: int = 0) -> Any:
+        """Return what `advance` needs of the (B, T, H, W) maze, computed once a rollout; by default the maze itself."""
+        return maze
+
+    def advance(self, share: Any, state: Tensor, step: int = 0) -> Tensor:
+        """Return the next state, from the maze's `share` and the (B, C, H, W) state."""
+        return self.update(share, state, step)
+
+    def convolution(self) -> Convolution | None:
+        """Return what all iterations are, for machine code to run them; None if they are something else."""
+        return None
+
+    def without_gradients(self) -> Policy:
+        """Return what runs in place of the policy where nobody needs gradients; by default the policy itself."""
+        return self
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return one iteration; stores nothing.

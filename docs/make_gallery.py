@@ -18,7 +18,6 @@ from torch import Tensor
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy, load, trace
-from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
 from maze_nca_gym.rendering import contact_sheet, draw_frame, draw_level, save_gif, save_png
@@ -78,7 +77,7 @@ def _run(animation: Animation, frames: list[Frame], begun: Tensor | None, first:
     """Add the frames of one maze; the state and the step with which the automaton has finished."""
     maze = torch.from_numpy(one_hot(animation.tiles[None], animation.policy.n_tiles))
     for step, state in enumerate(trace(animation.policy, maze, sys.maxsize, begun), start=first):
-        finished = step > first and _finished(animation, maze, state)
+        finished = step > first and _finished(animation, maze, state, step)
         if finished or step % animation.every == 0:
             frames.append(_frame(animation, state[0].numpy(), step))
         if finished:
@@ -86,10 +85,10 @@ def _run(animation: Animation, frames: list[Frame], begun: Tensor | None, first:
     raise AssertionError("a trace of so many steps does not end")
 
 
-def _finished(animation: Animation, maze: Tensor, state: Tensor) -> bool:
+def _finished(animation: Animation, maze: Tensor, state: Tensor, step: int) -> bool:
     """A hand-coded automaton tells; a learned one, whose numbers need not come to rest, shows it."""
-    if isinstance(animation.policy, HandcodedNCA):
-        return bool(animation.policy.solved(maze, state)[0])
+    if animation.policy.tells_when_finished:
+        return bool(animation.policy.finished(maze, state, step)[0])
     return np.array_equal(state[0, 0].numpy() > 0.5, animation.target)
 
 

@@ -25,7 +25,7 @@ from maze_nca_gym.agents.evolution import loop as evolution
 from maze_nca_gym.agents.evolution.figures import draw_curves
 from maze_nca_gym.agents.evolution.measure import Player, Regret
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.sparse import SparseNCA, run_sparsely
+from maze_nca_gym.agents.learned.sparse import SparseNCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import evolving, main
 from maze_nca_gym.cli.commands import parse
@@ -495,7 +495,7 @@ class TestRegret:
 class TestFewWeights:
     def test_states_are_the_same_to_the_bit(self):
         model = load("nca-diameter-compiled")
-        sparse = run_sparsely(model)
+        sparse = model.without_gradients()
         assert isinstance(sparse, SparseNCA)
         tiles = test_levels("random", 10, model.task, 3).tiles
         maze = torch.from_numpy(one_hot(tiles, model.n_tiles))
@@ -505,7 +505,7 @@ class TestFewWeights:
     def test_others_are_run_as_they_are(self):
         names = ("model.safetensors", "shortest-path-bfs", "nca-shortest-path-compiled")
         for policy in (*map(load, names), NCA(4, 6, n_layers=None)):
-            assert run_sparsely(policy) is policy
+            assert policy.without_gradients() is policy
 
 
 class TestFamilies:

@@ -14,7 +14,6 @@ from maze_nca_gym.scoring import Scores, minibatch_accuracies
 
 from ..drawings import DRAWINGS
 from ..iterations import check_steps, checkpoints, default_steps
-from ..learned.sparse import run_sparsely
 from ..policy import Policy
 from ..rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
 from . import agreement
@@ -115,9 +114,9 @@ def evaluate(
     check_steps(policy, n_steps)
     marks = _check_marks(checkpoints(n_steps) if steps is None else steps, n_steps)
     tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(tiles.shape, np.bool_)
-    runner, n_used = run_sparsely(policy), 0
+    n_used = 0
     for members in batches(tiles, batch):
-        used = _score_batch(runner, tiles[members], wanted[members], marks, tables[:, members], paths[members], report)
+        used = _score_batch(policy, tiles[members], wanted[members], marks, tables[:, members], paths[members], report)
         n_used = max(n_used, used)
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
     if policy.draws in DRAWINGS:

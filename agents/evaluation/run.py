@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -18,10 +17,9 @@ from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels
 from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning
-from ..handcoded.base import HandcodedNCA
 from ..iterations import check_steps, default_steps
 from ..policy import Policy, common_task, named_policies
-from ..rollouts import encode, one_thread, rollout
+from ..rollouts import encode, rollout
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .figures import Result, draw_iterations, draw_sizes, draw_stability
 from .metrics import evaluate as evaluate_on
@@ -242,11 +240,9 @@ def _try(name: str, policy: Policy, levels: LevelSet, n_steps: int) -> None:
 def _run(cell: _Cell, position: str, stability: bool, batch: int | None) -> Result:
     """Evaluate one policy on one set, behind a progress bar."""
     label, n, config = f"{position} {cell.name}, {cell.levels.config['name']}", len(cell.levels), cell.levels.config
-    threads = one_thread() if isinstance(cell.policy, HandcodedNCA) else nullcontext()
-    with threads:
-        with progress_bar(label, n * cell.n_steps) as advance:
-            found = evaluate_on(cell.policy, cell.levels, cell.n_steps, batch=batch, report=advance)
-        disturbed = _run_stability(cell, found.curve[-1].step, label, batch) if stability else None
+    with progress_bar(label, n * cell.n_steps) as advance:
+        found = evaluate_on(cell.policy, cell.levels, cell.n_steps, batch=batch, report=advance)
+    disturbed = _run_stability(cell, found.curve[-1].step, label, batch) if stability else None
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough)
 
 

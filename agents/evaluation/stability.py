@@ -17,7 +17,6 @@ from maze_nca_gym.scoring import OPTIMAL
 from maze_nca_gym.tasks import Task
 
 from ..iterations import check_steps, checkpoints, default_steps
-from ..learned.sparse import run_sparsely
 from ..policy import Policy
 from ..rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit, wanted_of
 from .cycles import Habit, find_periods
@@ -147,12 +146,12 @@ def measure_stability(
     check_steps(policy, n_steps)
     tiles = tiles_of(levels)
     task = task_of(policy, tiles)
-    targets, tables, runner = task.solve_all(tiles), _Tables(), run_sparsely(policy)
+    targets, tables = task.solve_all(tiles), _Tables()
     wanted = wanted_of(policy, tiles, targets)
     marks = [n_steps + step for step in checkpoints((LONGER - 1) * n_steps) if step >= n_steps / 4]
     for members in batches(tiles, batch):
         part = _Levels(tiles[members], targets[members], wanted[members])
-        probe = _Probe(runner, task, part, members.start, n_steps, report, tables)
+        probe = _Probe(policy, task, part, members.start, n_steps, report, tables)
         probe.settle()
         probe.run_on(marks)
         for fraction in FRACTIONS:

@@ -6,19 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.scoring import Scores
 
-from ..learned.sparse import run_sparsely
 from ..policy import Policy
-from ..rollouts import batches, encode, path_of, score_paths, visit, wanted_of
-
-EVERY = 64
-"""Iterations between two moments at which a rollout may be found to rest, or be stopped."""
-
+from ..rollouts import find_paths, score_paths, wanted_of
 
 MEASURES: Mapping[str, Callable[[Scores], NDArray[np.float64]]] = {
     "accuracy": lambda scores: 1 - scores.accuracy,
@@ -76,13 +70,6 @@ class Regret:
         wanted = wanted_of(player.policy, tiles, targets)
         return Scores(score_paths(player.policy, tiles, self.paths(player, tiles), wanted))
 
-    @torch.no_grad()
     def paths(self, player: Player, tiles: Tiles) -> NDArray[np.float32]:
-        """Return (N, H, W) the path that a policy ends with on each level."""
-        policy, steps = run_sparsely(player.policy), [*range(EVERY, player.n_steps, EVERY), player.n_steps]
-        found = np.zeros(tiles.shape, np.float32)
-        for members in batches(tiles, self._batch) if len(tiles) else ():
-            for moment in visit(policy, encode(policy, tiles[members]), steps):
-                found[members] = path_of(moment.state)
-                self._pause()
-        return found
+        """Return the path with which a policy ends on each level, (N, H, W)."""
+        return find_paths(player.policy, tiles, player.n_steps, batch=self._batch, pause=self._pause)

@@ -34,6 +34,7 @@ class HandcodedNCA(Policy):
 
     uses_step = False
     tells_when_finished = True
+    gains_from_threads = False
 
     def __init__(self, task: str, n_tiles: int, table: WeightTable, bound: StepBound) -> None:
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])

@@ -112,11 +112,6 @@ class GraphPolicy(Policy):
         """
         return self.advance(self.share(maze), state, step)
 
-    @property
-    def same_share(self) -> bool:
-        """Whether `share` is the same at every step: always True."""
-        return True
-
     def share(self, maze: Tensor, step: int = 0) -> TileGraphs:
         """Return the graphs of (B, T, H, W) mazes, the same at every step.
 

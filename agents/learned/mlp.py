@@ -56,6 +56,8 @@ class MLP(Policy):
         ValueError: an argument of the wrong type or out of range.
     """
 
+    size: tuple[int, int]
+
     def __init__(
         self,
         n_tiles: int,
@@ -112,11 +114,6 @@ class MLP(Policy):
             ValueError: mazes of another size than the network is built for.
         """
         return self.advance(self.share(maze), state, step)
-
-    @property
-    def same_share(self) -> bool:
-        """Whether `share` is the same at every step: always True."""
-        return True
 
     def share(self, maze: Tensor, step: int = 0) -> Tensor:
         """Return what the maze and the bias add to the encoder, (B, K), the same at every step.

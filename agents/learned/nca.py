@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.names import unknown_name
 
-from ..policy import Policy
+from ..policy import Convolution, Policy
 from .arguments import check_ceiling, check_count, check_flags, check_shape, names_of_channels, task_argument, task_name
 from .precision import computing_dtype, convolve_exactly, is_low
 
@@ -68,6 +68,7 @@ class NCA(Policy):
     """
 
     _taps: Tensor
+    memory_format = torch.channels_last
 
     def __init__(
         self,
@@ -210,6 +211,21 @@ class NCA(Policy):
     def same_share(self) -> bool:
         """Whether `share` is the same at every step."""
         return self.shared_weights and self.skip_connections
+
+    def convolution(self) -> Convolution | None:
+        """Return the convolution of all iterations; None with weights for each, another activation, or a subclass."""
+        if type(self) is not NCA or not self.shared_weights or self.activation is not torch.relu:
+            return None
+        unbounded = None if self.n_layers is None else self.n_layers - 1
+        parameters, taps = (self.weights[0], self.biases[0]), tuple(self._taps.tolist())
+        return Convolution(*parameters, self.kernel_size, taps, unbounded, self.skip_connections, self.max_pool)
+
+    def without_gradients(self) -> Policy:
+        """Return a `SparseNCA` where that is faster: on the CPU, with few weights that are not zero."""
+        from .sparse import SparseNCA, has_few_weights  # here, because it imports this module
+
+        fits = type(self) is NCA and self.n_layers is None and self.skip_connections and self.device.type == "cpu"
+        return SparseNCA(self) if fits and has_few_weights(self) else self
 
     def share(self, maze: Tensor, step: int = 0) -> Tensor:
         """Return what the maze and the bias add to the convolution, (B, C, H, W), or (C, 1, 1) where no maze is fed in.

@@ -27,6 +27,7 @@ class SparseNCA(Policy):
     """
 
     uses_step = False
+    gains_from_threads = False
 
     def __init__(self, model: NCA) -> None:
         super().__init__(model.task, model.n_tiles, model.channel_names)
@@ -44,11 +45,7 @@ class SparseNCA(Policy):
         return self._model.bounded(convolve(maze, state.clamp(min=0), self._taps))
 
 
-def run_sparsely(policy: Policy) -> Policy:
-    """Return what to run in place of a policy without gradients: a `SparseNCA` where that is faster, else the
-    policy."""
-    if type(policy) is not NCA or policy.device.type != "cpu" or policy.n_layers is not None:
-        return policy
-    (kernel,) = policy.weights
-    few = torch.count_nonzero(kernel) <= FEW * kernel.numel()
-    return SparseNCA(policy) if few and policy.skip_connections else policy
+def has_few_weights(model: NCA) -> bool:
+    """Return whether so many of the first kernel's weights are zero that a `SparseNCA` is faster."""
+    kernel = model.weights[0]
+    return bool(torch.count_nonzero(kernel) <= FEW * kernel.numel())

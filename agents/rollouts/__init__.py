@@ -2,7 +2,7 @@
 
     rollout, trace      the states of stepping environments, bit for bit
     unroll              the same up to rounding, several times as fast, with gradients: in machine code where it can be
-    visit, run          a rollout without gradients that ends once nothing changes any more
+    visit, find_paths   a rollout without gradients that ends once nothing changes any more
     run_until_solved    many levels, each until it is solved
     encode, score_paths what a policy reads of levels, and the scores of what it draws
 
@@ -21,10 +21,10 @@ from .scores import (
     tiles_of,
     wanted_of,
 )
-from .solving import SolveResult, one_thread, run_until_solved, step_limit
+from .solving import SolveResult, run_until_solved, step_limit
 from .stepping import rollout, trace
 from .unrolling import unroll
-from .visits import Report, Visit, run, visit
+from .visits import Report, Visit, find_paths, one_thread, run, visit
 
 __all__ = [
     "ERROR",
@@ -34,6 +34,7 @@ __all__ = [
     "Visit",
     "batches",
     "encode",
+    "find_paths",
     "one_thread",
     "path_of",
     "rollout",

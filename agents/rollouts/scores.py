@@ -94,7 +94,7 @@ def batches(tiles: Tiles, batch: int | None) -> list[slice]:
     """Return the levels in turn, `batch` at a time; by default as many as keep the state small."""
     n, height, width = tiles.shape
     if batch is None:
-        batch = max(1, min(BATCH, BATCH_TILES // (height * width)))
+        batch = max(1, min(BATCH, BATCH_TILES // max(1, height * width)))
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     return [slice(begin, min(begin + batch, n)) for begin in range(0, n, batch)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +15,10 @@ from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 
 from ..iterations import check_steps, default_steps
-from ..learned.sparse import run_sparsely
 from ..policy import Policy
 from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
 from .stepping import rollout
+from .visits import one_thread
 
 _ASK_EVERY = 32
 """Steps between two questions whether a policy has finished; each costs one or two iterations."""
@@ -73,20 +72,6 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     return max(usual, ENVIRONMENTS[environment_id(policy.task)][1])
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread, and then on as many as before.
-
-    More gain little on small maps, and wait for each other where the CPU is shared, which makes them many times slower.
-    """
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(n_threads)
-
-
 @one_thread()
 @torch.no_grad()
 def run_until_solved(
@@ -114,7 +99,7 @@ def run_until_solved(
     targets = task_of(policy, tiles).solve_all(tiles)
     n_steps = step_limit(policy, targets) if n_steps is None else n_steps
     check_steps(policy, n_steps)
-    wanted, runner = wanted_of(policy, tiles, targets), run_sparsely(policy)
+    wanted, runner = wanted_of(policy, tiles, targets), policy.without_gradients()
     parts = [_run_batch(runner, tiles[part], wanted[part], n_steps, report) for part in batches(tiles, batch)]
     return SolveResult(*map(np.concatenate, zip(*parts, strict=True)))
 

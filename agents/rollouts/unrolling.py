@@ -5,31 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-from ..learned.nca import NCA
-from ..policy import Policy
+from ..policy import Convolution, Policy
 from .fused.shrinking import Shrinking
-
-
-@runtime_checkable
-class Sharing(Protocol):
-    """A model that can compute what the maze adds to an iteration apart from the rest."""
-
-    @property
-    def same_share(self) -> bool:
-        """Whether that is the same at every step."""
-
-    def share(self, maze: Tensor, step: int = 0) -> Any:
-        """What the maze adds."""
-
-    def advance(self, share: Any, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state."""
 
 
 def unroll(
@@ -77,9 +60,10 @@ def unroll(
     start = maze.new_zeros(()).expand(len(maze), model.n_channels, *maze.shape[2:]) if state is None else state.detach()
     model._check(maze, start)
     start = start[:, : model.n_channels]
-    if supported(model, maze):
-        assert isinstance(model, NCA)
-        return _fused(model, maze, keep, None if state is None else start, start_step, n_returned, growth)
+    convolution = model.convolution()
+    if convolution is not None and _compiles_for(convolution, maze):
+        first = None if state is None else start
+        return _fused(convolution, _ceiling(model), maze, keep, first, start_step, n_returned, growth)
     states = enumerate(_trace(model, maze, n_steps, start, start_step, growth))
     return [current[:, :n_returned] for n_iterations, current in states if n_iterations in keep]
 
@@ -87,14 +71,17 @@ def unroll(
 def supported(model: Policy, maze: Tensor) -> bool:
     """Return whether `unroll` runs a model on these mazes in machine code.
 
-    It does so for an `NCA` with shared weights and with the ReLU as its activation, in float32 on the CPU, outside of
-    autocast, where the compiler works. The first call compiles, which takes some seconds once per installation.
+    It does so for a `Policy.convolution` in float32 on the CPU, outside of autocast, where the compiler works. The
+    first call compiles, which takes some seconds once per installation.
     """
+    convolution = model.convolution()
+    return convolution is not None and _compiles_for(convolution, maze)
+
+
+def _compiles_for(convolution: Convolution, maze: Tensor) -> bool:
+    tensors = (maze, convolution.weight, convolution.bias)
     return (
-        type(model) is NCA
-        and model.shared_weights
-        and model.activation is torch.relu
-        and all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in (maze, *model.parameters()))
+        all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in tensors)
         and not torch.is_autocast_enabled("cpu")
         and maze.numel() > 0
         and _compiles()
@@ -113,7 +100,8 @@ def _compiles() -> bool:
 
 
 def _fused(
-    model: NCA,
+    convolution: Convolution,
+    ceiling: float,
     maze: Tensor,
     keep: Sequence[int],
     state: Tensor | None,
@@ -124,23 +112,22 @@ def _fused(
     from .fused.function import Plan, Unroll  # here, because they import the compiler
     from .fused.layout import layout
 
-    form = layout(model.n_tiles, model.n_channels, *maze.shape[2:], model.kernel_size, tuple(model._taps.tolist()))
-    unbounded = -1 if model.n_layers is None else model.n_layers - 1 - start_step
-    n_seen = keep[-1] if model.skip_connections else int(start_step == 0)
-    n_kept, ceiling = n_returned or model.n_channels, _ceiling(model)
-    plan = Plan(form, tuple(keep), n_kept, n_seen, unbounded, model.max_pool, ceiling, growth)
-    parameters = (model.weights[0], model.biases[0])
+    weight, bias = convolution.weight, convolution.bias
+    form = layout(maze.shape[1], len(weight), *maze.shape[2:], convolution.kernel_size, convolution.taps)
+    unbounded = -1 if convolution.unbounded is None else convolution.unbounded - start_step
+    n_seen = keep[-1] if convolution.sees_maze else int(start_step == 0)
+    n_kept = n_returned or len(weight)
+    plan = Plan(form, tuple(keep), n_kept, n_seen, unbounded, convolution.max_pool, ceiling, growth)
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
-        parameters = (parameters[0].detach(), parameters[1].detach())
-    return list(Unroll.apply(plan, maze, state, *parameters))
+        weight, bias = weight.detach(), bias.detach()
+    return list(Unroll.apply(plan, maze, state, weight, bias))
 
 
 def _trace(
     model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
 ) -> Iterator[Tensor]:
     """Yield every state of a rollout in PyTorch, the first as given."""
-    if isinstance(model, NCA):  # PyTorch's convolutions are fastest so
-        maze, state = (tensor.contiguous(memory_format=torch.channels_last) for tensor in (maze, state))
+    maze, state = (tensor.contiguous(memory_format=model.memory_format) for tensor in (maze, state))
     advance, shrinking = _iteration(model, maze), Shrinking(growth, _ceiling(model))
     yield state
     for step in range(start_step, start_step + n_steps):
@@ -151,15 +138,12 @@ def _trace(
 
 def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
     """From a state and its step to the next; what the maze adds is computed once, where it stays."""
-    if not isinstance(model, Sharing) or not model.same_share:
-        return partial(model.forward, maze)
-    return partial(model.advance, model.share(maze))
+    return partial(model.advance, model.share(maze)) if model.same_share else partial(model.forward, maze)
 
 
 def _ceiling(model: Policy) -> float:
     """Return the largest number in a state."""
-    ceiling = model.ceiling if isinstance(model, NCA) else None
-    return STATE_LIMIT if ceiling is None else ceiling
+    return STATE_LIMIT if model.ceiling is None else model.ceiling
 
 
 def _check(model: Policy, n_steps: int, keep: Sequence[int], n_returned: int | None, growth: float) -> None:

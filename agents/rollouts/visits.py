@@ -1,18 +1,25 @@
-"""Running a policy on many levels, looking at it now and then."""
+"""Rollouts without gradients that are visited now and then, and end once nothing changes any more."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from maze_nca_gym.levels import Tiles
+
 from ..policy import Policy
+from .scores import batches, encode, path_of
 from .unrolling import unroll
 
 Report = Callable[[int], Any]
-"""Is told how many iterations of a level were done since the last call."""
+"""Receives the number of iterations, summed over levels, since the last call."""
 
 
 class Visit(NamedTuple):
@@ -29,6 +36,21 @@ class Visit(NamedTuple):
     finished: bool
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread, and then on as many as before.
+
+    More gain little on small maps, and wait for each other where the CPU is shared, which makes them many times slower.
+    """
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+@torch.no_grad()
 def visit(
     policy: Policy,
     maze: Tensor,
@@ -43,18 +65,19 @@ def visit(
     A policy that tells from a state which began at zero when it has finished is asked that instead.
 
     Args:
-        policy: what to run.
+        policy: what to run, in its form `without_gradients`.
         maze: (B, T, H, W).
         steps: ascending, at least 1.
         state: where to start, by default at zero.
         start_step: iterations that `state` has already had.
         undisturbed: whether `state` comes from zero on the same maze, and nothing else.
     """
-    undisturbed, done = undisturbed or state is None, 0
+    policy, undisturbed, done = policy.without_gradients(), undisturbed or state is None, 0
     last = [] if state is None else [state]
     for step in steps:
         n_steps, start = step - done, start_step + done
-        last += unroll(policy, maze, n_steps, range(max(1, n_steps - 2), n_steps + 1), state, start)
+        with nullcontext() if policy.gains_from_threads else one_thread():
+            last += unroll(policy, maze, n_steps, range(max(1, n_steps - 2), n_steps + 1), state, start)
         last, state, done = last[-3:], last[-1], step
         if undisturbed and policy.tells_when_finished:
             finished = bool(policy.finished(maze, state, start_step + step).all())
@@ -79,3 +102,30 @@ def run(
     """Return the last state of a rollout, (B, C, H, W), which asks every few iterations whether it has finished."""
     steps = [*range(every, n_steps, every), n_steps]
     return deque(visit(policy, maze, steps, state, start_step=start_step), maxlen=1).pop().state
+
+
+def find_paths(
+    policy: Policy,
+    tiles: Tiles,
+    n_steps: int,
+    *,
+    batch: int | None = None,
+    every: int = 64,
+    pause: Callable[[], Any] = lambda: None,
+) -> NDArray[np.float32]:
+    """Return the path with which a policy ends on each level, (N, H, W).
+
+    Args:
+        policy: what to run.
+        tiles: (N, H, W).
+        n_steps: iterations.
+        batch: levels that run at once; by default as many as keep the state small.
+        every: iterations between two moments at which a rollout may be found to rest.
+        pause: called at these moments; what it raises ends the work.
+    """
+    found = np.zeros(tiles.shape, np.float32)
+    for members in batches(tiles, batch):
+        for moment in visit(policy, encode(policy, tiles[members]), [*range(every, n_steps, every), n_steps]):
+            found[members] = path_of(moment.state)
+            pause()
+    return found

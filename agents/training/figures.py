@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.files import replacing
-from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import FAINT_INK, INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
@@ -31,8 +31,8 @@ from maze_nca_gym.tasks import find_task
 from ..figure_style import BLUE, GREEN, GREY, STYLE, VERMILION
 from ..figure_style import INK as TEXT
 from ..iterations import default_steps
-from ..policy import PATH, Policy
-from ..rollouts import trace
+from ..policy import Policy
+from ..rollouts import encode, path_of, trace
 from .config import TrainingConfig
 from .data import solutions
 from .report import Line
@@ -213,9 +213,8 @@ def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:
     """Yield captioned pictures, row by row."""
     tiles, target = (np.stack(arrays) for arrays in zip(*rows, strict=True))
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
-    maze = torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
-    states = (state for step, state in enumerate(trace(policy, maze, n_steps)) if step in steps)
-    paths = [state[:, PATH].float().cpu().numpy() for state in states]
+    states = enumerate(trace(policy, encode(policy, tiles), n_steps))
+    paths = [path_of(state) for step, state in states if step in steps]
     judge = find_task(policy.task).judge
     scores = [score(tiles, path, target, judge) for path in paths]
     cell = max(3, PICTURE // tiles.shape[1])

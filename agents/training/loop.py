@@ -5,20 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from maze_nca_gym.files import remove_partial
-from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
 
 from ..iterations import default_steps
-from ..policy import PATH, Policy
-from ..rollouts import unroll
+from ..policy import Policy
+from ..rollouts import find_paths
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
 from .processes import Workers, asked_to_stop
@@ -28,8 +22,6 @@ from .updates import update
 
 CHECKPOINT, MODEL, LEVELS = "checkpoint.safetensors", "model.safetensors", "population.npz"
 """Files of a run: what it goes on from, what it is for, and the levels that it has ended with if they evolve."""
-BATCH = 256
-"""Levels of a validation that run at once."""
 
 
 @dataclass(frozen=True)
@@ -158,18 +150,8 @@ class _Run:
         self.saved_at = time.monotonic()
 
 
-@torch.no_grad()
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:
     """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations."""
-    n_steps, judge = default_steps(policy, batch.target), find_task(policy.task).judge
-    table = [
-        score(part.tiles, _paths(policy, part.tiles, n_steps), part.target, judge).table
-        for part in (batch[start : start + BATCH] for start in range(0, len(batch), BATCH))
-    ]
-    return dict(zip(COLUMNS, np.concatenate(table).mean(axis=0).tolist(), strict=True))
-
-
-def _paths(policy: Policy, tiles: Tiles, n_steps: int) -> NDArray[np.float32]:
-    maze = torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
-    path = unroll(policy, maze, n_steps, [n_steps])[0][:, PATH]
-    return cast(NDArray[np.float32], path.float().cpu().numpy())
+    path = find_paths(policy, batch.tiles, default_steps(policy, batch.target))
+    table = score(batch.tiles, path, batch.target, find_task(policy.task).judge).table
+    return dict(zip(COLUMNS, table.mean(axis=0).tolist(), strict=True))

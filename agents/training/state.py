@@ -16,7 +16,6 @@ from torch.optim import Optimizer
 from maze_nca_gym.files import reading
 
 from ..policy import Policy
-from ..rollouts.unrolling import Sharing
 from ..tensor_files import Layout, Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 from ..weights import check_n_layers, model_class, without_memory
 from .config import TrainingConfig
@@ -167,8 +166,7 @@ def compile_iterations(model: Policy) -> None:
 
     What runs in machine code anyway (`fused`) stays as it is.
     """
-    method = "advance" if isinstance(model, Sharing) else "update"
-    setattr(model, method, torch.compile(getattr(model, method)))
+    model.advance = torch.compile(model.advance)  # type: ignore[method-assign]
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -28,7 +28,7 @@ def environment_id(task: str) -> str:
 
 def level_for(policy):
     """One of its task, and of its size if it is built for one."""
-    size = getattr(policy, "size", None)
+    size = policy.size
     level = LEVEL if size is None else generate(np.random.default_rng(0), 1, size)[0]
     return level if policy.n_tiles == 4 else clear_endpoints(level)
 
@@ -54,7 +54,7 @@ def test_a_rollout_equals_stepping_the_environment(name):
 @pytest.mark.parametrize("name", list_policies())
 def test_a_rollout_equals_stepping_a_vector_environment(name):
     policy = load(name)
-    env = gym.make_vec(environment_id(policy.task), 3, size=getattr(policy, "size", 5), n_channels=policy.n_channels)
+    env = gym.make_vec(environment_id(policy.task), 3, size=policy.size or 5, n_channels=policy.n_channels)
     observation, _ = env.reset(seed=1)
     start = {key: torch.from_numpy(array.copy()) for key, array in observation.items()}
     counters, running = None, np.ones(3, bool)
