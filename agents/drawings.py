@@ -1,4 +1,4 @@
-"""What policies draw in channel 0, and the tiles that each kind of drawing should end with."""
+"""Kinds of drawing in channel 0, and the tiles that each should end with."""
 
 from __future__ import annotations
 

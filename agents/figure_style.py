@@ -13,7 +13,7 @@ BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = COLOURS = (
     "#56B4E9",
     "#000000",
 )
-"""Okabe and Ito's, which the colour-blind tell apart."""
+"""Okabe and Ito's colours, which the colour-blind can distinguish."""
 INK, GREY = "#212529", "#6c757d"
 STYLE: dict[Any, Any] = {
     "font.size": 12,
@@ -25,4 +25,4 @@ STYLE: dict[Any, Any] = {
     "grid.color": "#e9ecef",
     "legend.frameon": False,
 }
-"""For `matplotlib.rc_context`."""
+"""Settings for `matplotlib.rc_context`."""

@@ -1,6 +1,6 @@
-"""What a policy is: the contract, and Stable-Baselines3's `predict`.
+"""The contract of policies, and Stable-Baselines3's `predict`.
 
-A policy maps a maze and a state to the next state. It keeps weights only: whoever runs it owns the state.
+A policy maps a maze and a state to the next state. It stores only weights: its caller owns the state.
 """
 
 from __future__ import annotations
@@ -234,16 +234,16 @@ class Policy(nn.Module):
         return self.rests(state, once, self(maze, once, step + 1))
 
     def rests(self, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
-        """Return where three states in a row, each (B, C, H, W), are of a path that will never change, (B,) bool.
+        """Return where three states in a row, each (B, C, H, W), have a path that will never change, (B,) bool.
 
-        That is so where the last state is the first, and the paths of all are the same. What an exact policy makes of
-        a maze stands for integers or booleans, so that smaller differences than `ROUNDING` are none.
+        This holds where the last state is the first, and the paths of all are the same. The states of an exact policy
+        stand for integers or booleans, so differences below `ROUNDING` do not count.
 
         Args:
-            earlier: two iterations before `now`.
-            before: one iteration before `now`.
+            earlier: the state two iterations before `now`.
+            before: the state one iteration before `now`.
             now: the last state.
-            undisturbed: whether the rollout began at zero, and neither maze nor state was changed by anybody else.
+            undisturbed: whether the rollout began at zero, and neither maze nor state was changed from outside.
         """
         most = ROUNDING if self.exact and undisturbed else 0.0
         same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
@@ -251,7 +251,7 @@ class Policy(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are; the CPU for a policy without weights."""
+        """Device of the weights; the CPU for a policy without weights."""
         return next((parameter.device for parameter in self.parameters()), torch.device("cpu"))
 
     @property
@@ -270,18 +270,18 @@ class Policy(nn.Module):
         """Return the action for an observation, by the protocol of Stable-Baselines3.
 
         Args:
-            observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or
-                (N, C, H, W), float32.
-            state: what the last call returned; None at first.
+            observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or (N, C, H, W),
+                float32.
+            state: the counts that the last call returned; None at first.
             episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0.
             deterministic: accepted for the protocol; a policy is deterministic.
 
         Returns:
-            The next state as the action, float32 of the shape of `observation["state"]`, and the counts of
-            iterations for the next call.
+            The next state as the action, float32 of the shape of `observation["state"]`, and the counts of iterations
+                for the next call.
 
         Raises:
-            ValueError: as `forward`, or counts or `episode_start` of another length than the batch.
+            ValueError: an error of `forward`, or counts or `episode_start` of another length than the batch.
         """
         device = self.device
         maze, current = (_to_tensor(observation[key], device) for key in ("maze", "state"))

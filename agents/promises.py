@@ -1,4 +1,4 @@
-"""What a policy states about itself: how long it needs, whether it is exact, what it draws, what mazes it needs."""
+"""The promises of a policy: how long it needs, whether it is exact, what it draws, what mazes it needs."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ _POLICIES = {
 
 
 def list_policies() -> dict[str, PolicyInfo]:
-    """Return name -> task, description and measured scores of every policy that `load` knows."""
+    """Return the task, description and measured scores of every policy that `load` accepts, by name."""
     return dict(_POLICIES)
 
 
@@ -119,7 +119,7 @@ def load(name: str, **options: Any) -> Policy:
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
-        ValueError: as `find_policy`, or an option with an unknown value.
+        ValueError: an error of `find_policy`, or an option with an unknown value.
     """
     if name.endswith(MODEL_FILE):
         if not Path(name).is_file():
@@ -154,7 +154,7 @@ def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
 
 
 def is_module(name: str) -> bool:
-    """Whether a module of this name can be found; the packages that it is in are imported."""
+    """Return whether a module of this name can be found; the packages that contain it are imported."""
     try:
         return name in sys.modules or find_spec(name) is not None
     except (ModuleNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""What the work behind the commands shares: a progress bar, the folder of a run, and what describes it."""
+"""Helpers of the commands: a progress bar, the folder of a run, and its description."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 @contextmanager
 def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr while the block runs, if that is a terminal; it gives what advances the bar."""
+    """Show a bar on stderr while the block runs, if that is a terminal; yield the function that advances it."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -66,7 +66,7 @@ def naming_memory(batch_option: str, device: object) -> Iterator[None]:
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of the packages on which figures depend."""
+    """Return the versions of Python and of the packages on which results depend."""
     return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
 
 
@@ -81,10 +81,10 @@ def check_at_least(option: str, value: float | None, least: float) -> None:
 
 
 def check_folder(option: str, folder: Path) -> None:
-    """Check that there is such a folder to write in, or can be, by writing beside where it would be.
+    """Check that a folder exists or can be made, and can be written to, by writing beside where it would be.
 
-    Permissions do not tell: they mean nothing to root, or where a file system is read-only. Nothing is left, so that
-    the commands that fail later make no folders.
+    Permissions are not enough: they mean nothing to root, or where a file system is read-only. Nothing is left, so that
+    commands that fail later make no folders.
 
     Raises:
         ValueError: a file is in the way, or writing fails.

@@ -23,11 +23,11 @@ CHECKSUM = "sha256"
 
 
 class Layout(NamedTuple):
-    """What is known of a tensor before it is read.
+    """The shape and type of a tensor, before it is read.
 
     Attributes:
         shape: its sizes.
-        dtype: None for one that no file of this package has.
+        dtype: its type, None for one that no file of this package has.
     """
 
     shape: tuple[int, ...]
@@ -43,11 +43,11 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
     """Write a file, atomically: the same content gives the same bytes.
 
     Args:
-        path: where.
-        kind: what the file is and the version of its format; the key under which the header keeps the description. It
-            is a single one, since safetensors shuffles several.
+        path: the file.
+        kind: what the file is and the version of its format. It is the one key of the header, which contains the
+            description: safetensors shuffles several keys.
         description: JSON-serialisable; a checksum is added.
-        tensors: on any device.
+        tensors: tensors on any device.
 
     Raises:
         ValueError: a tensor holds floats that are not finite, or of another precision than float32.
@@ -67,11 +67,11 @@ def load_tensors(
     """Read a file that `save_tensors` wrote.
 
     Args:
-        path: where.
-        kind: as it was written.
-        called: what messages call such a file: "model file".
-        check: gets the description, any JSON whatsoever, and the layouts of the tensors, before those are read; raises
-            ValueError or TypeError where they are not what they should be.
+        path: the file.
+        kind: the kind with which it was written.
+        called: the name of such a file in messages: "model file".
+        check: receives the description, any JSON whatsoever, and the layouts of the tensors, before those are read;
+            raises ValueError or TypeError where they are wrong.
 
     Returns:
         The description and the tensors, on the CPU.

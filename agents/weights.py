@@ -132,8 +132,8 @@ def check_n_layers(arguments: Mapping[str, Any], layouts: Layouts) -> None:
     """Check that a file has a tensor for each layer that has its own weights: even empty, many layers take long.
 
     Args:
-        arguments: of the model's constructor.
-        layouts: of the file's tensors.
+        arguments: the arguments of the model's constructor.
+        layouts: the layouts of the file's tensors.
 
     Raises:
         ValueError: it has fewer.

@@ -1,4 +1,4 @@
-"""What a policy does in the long run: rest, go round in a cycle, or wander."""
+"""The long-run behaviour of a policy: rest, a cycle, or neither."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WINDOW = 64
 
 @dataclass(frozen=True)
 class Habit:
-    """In the window, the fractions of levels on which something
+    """Fractions of levels by what something does within the window.
 
     Attributes:
-        rests: is the same after every iteration.
-        cycles: comes back to itself, again and again.
-        wanders: does neither.
+        rests: it is the same after every iteration.
+        cycles: it repeats with a period.
+        wanders: it does neither.
         periods: period of a cycle in iterations, as text -> fraction of levels that have it.
     """
 
@@ -36,7 +36,7 @@ class Habit:
 
     @classmethod
     def of(cls, periods: NDArray[np.int64]) -> Habit:
-        """From (N,) periods: 1 where it rests, 0 where it wanders."""
+        """Count (N,) periods: 1 where it rests, 0 where it wanders."""
         counts = Counter(periods[periods > 1].tolist())
         return cls(
             float((periods == 1).mean()),

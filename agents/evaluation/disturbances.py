@@ -1,6 +1,6 @@
-"""What is done to a policy in the middle of an episode: its state is corrupted, a wall edited, the target moved.
+"""Disturbances in the middle of an episode: corrupted states, edited walls, a moved target.
 
-Every draw has a seed of the disturbance's name and the level's place in its set.
+Every draw has a seed that depends on the disturbance's name and the level's place in its set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from maze_nca_gym.solvers import distances
 from maze_nca_gym.tasks import Task
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
-"""Of a state's entries, that are corrupted."""
+"""Fractions of a state's entries that are corrupted."""
 TRIES = 256
 """Tiles that are tried on a level until one changes its solution."""
 
@@ -26,12 +26,12 @@ TRIES = 256
 def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
     """Return a copy of (B, C, H, W) states in which some entries have the value of another tile.
 
-    On every level that fraction of the entries, drawn evenly among all channels and tiles, is replaced; each by the
-    value that its channel has at another tile, drawn evenly. So the values are such as occur, in the wrong places.
+    On every level a fraction of the entries, drawn uniformly among all channels and tiles, is replaced. Each gets the
+    value of its channel at another tile, drawn uniformly. So the values are such as occur, in the wrong places.
 
     Args:
-        state: what to corrupt.
-        fraction: of the entries, to the nearest number of them but at least one.
+        state: the states to corrupt.
+        fraction: the fraction of the entries, rounded to the nearest number of them but at least one.
         first: the place of the first level in its set.
     """
     _, n_channels, height, width = state.shape
@@ -48,9 +48,10 @@ def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
 
 
 def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return the (H, W) level without a wall inside of its outer frame, so that the solution gets shorter (for the
-    diameter,
-    or longer) and the old one is no longer optimal; None if no such wall was found."""
+    """Return the (H, W) level without one wall inside its outer frame, such that the old solution is no longer optimal.
+
+    The solution gets shorter (for the diameter, longer). None if no such wall was found.
+    """
     walls = level == Tile.WALL
     walls[[0, -1]] = walls[:, [0, -1]] = False
     edited, solutions = _try_tiles(rng, task, level, walls, Tile.EMPTY)
@@ -95,18 +96,18 @@ EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "
 
 
 def edits_of(task: Task) -> dict[str, Edit]:
-    """Those that make sense for a task: without endpoints, no target can move."""
+    """Return the edits that make sense for a task: without endpoints, no target can move."""
     return {name: edit for name, edit in EDITS.items() if task.has_endpoints or edit is not move_target}
 
 
 def edit_levels(
     name: str, task: Task, tiles: Tiles, targets: NDArray[np.bool_], first: int
 ) -> tuple[NDArray[np.intp], Tiles]:
-    """Return the places of the levels that could be edited in this way, and what became of them.
+    """Return the places of the levels that could be edited in this way, and the edited levels.
 
     Args:
         name: one of `EDITS`.
-        task: of the levels.
+        task: the task of the levels.
         tiles: (N, H, W) uint8.
         targets: (N, H, W) bool, their canonical solutions.
         first: the place of the first level in its set.

@@ -133,7 +133,7 @@ def draw_sizes(results: Sequence[Result], path: str | Path) -> Path:
 
 
 def _draw_line(axes: Axes, results: Sequence[Result], metric: str, looks: _Looks) -> None:
-    """One policy on one family."""
+    """Draw one policy on one family."""
     ordered = sorted(results, key=lambda result: result.size)
     colour, dash, marker = looks.of(ordered[0])
     estimates = [_estimate(result.evaluation.final, metric) for result in ordered]
@@ -197,7 +197,7 @@ def _bars(stability: Stability) -> list[tuple[str, Estimate, Estimate | None]]:
 
 
 class _Looks:
-    """Colour, dashes and marker by what tells results apart: the first attribute that varies has the colours."""
+    """Colour, dashes and marker of results: the first attribute that varies has the colours."""
 
     def __init__(self, results: Sequence[Result], attributes: Sequence[str]) -> None:
         values = {name: _distinct(getattr(result, name) for result in results) for name in attributes}
@@ -215,7 +215,7 @@ class _Looks:
         return COLOURS[first % len(COLOURS)], DASHES[second % len(DASHES)], MARKERS[marker % len(MARKERS)]
 
     def legend(self, figure: Figure, extra: Mapping[str, str] = MappingProxyType({})) -> None:
-        """What the looks stand for, and more grey lines by their style, above the panels."""
+        """Draw a legend of the looks, and of more grey lines by their style, above the panels."""
         lines: list[tuple[str, str, Any]] = []
         for i, (name, values) in enumerate(self._varying.items()):
             for place, value in enumerate(values):
@@ -227,12 +227,12 @@ class _Looks:
 
 
 def _distinct(values: Iterable[Value]) -> list[Value]:
-    """In the order of their first appearance."""
+    """Return the different values in the order of their first appearance."""
     return list(dict.fromkeys(values))
 
 
 def _fraction_axis(axes: Axes) -> None:
-    """From 0 to 100 %, and below where accuracy is negative, but no farther than -100 %."""
+    """Set the axis from 0 to 100 %, and below where accuracy is negative, but no further than -100 %."""
     axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
     axes.yaxis.set_major_formatter(PERCENT)
 

@@ -58,12 +58,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a policy did on some levels.
+    """The performance of a policy on some levels.
 
     Attributes:
-        n_levels: how many there were.
-        n_steps: iterations that it was given.
-        curve: from the first iteration to the last, or to that from which on nothing changed on any level.
+        n_levels: the number of levels.
+        n_steps: the number of iterations that it was given.
+        curve: the metrics from the first iteration to the last, or to that after which nothing changed on any level.
         agreement: kind of path (`agreement.KINDS`) -> the fraction of levels that ended in it; empty for policies that
             draw something else.
     """

@@ -26,7 +26,8 @@ from .metrics import evaluate as evaluate_on
 from .stability import Stability, effort, measure_stability
 
 DISTURBED = 32
-"""Stability, which takes many times the iterations, is measured on one in so many levels of a whole set."""
+"""Share of a whole set's levels on which stability, which takes many times the iterations, is measured: one in this
+many."""
 FIGURES = ("iterations.png", "sizes.png", "stability.png")
 RESULTS = "results.json"
 
@@ -37,7 +38,7 @@ class Results(Sequence[Result]):
 
     Attributes:
         rows: the results.
-        levels: of each result, what the levels are.
+        levels: for each result, a description of its levels.
         configuration: the options, JSON-serialisable.
         seconds: the time that it took.
     """
@@ -93,7 +94,7 @@ class Results(Sequence[Result]):
 
 
 def _content(result: Result) -> dict[str, Any]:
-    """Everything measured; the metrics after the last iteration first."""
+    """Return all measurements; the metrics after the last iteration first."""
     return {
         "metrics": asdict(result.metrics),
         **asdict(result.evaluation),
@@ -228,7 +229,7 @@ def _try(name: str, policy: Policy, levels: LevelSet, n_steps: int) -> None:
     """Run one iteration on one level.
 
     Raises:
-        ValueError: the policy cannot run on such levels, or for so many iterations.
+        ValueError: the policy cannot run on such levels, or for that many iterations.
     """
     try:
         check_steps(policy, n_steps)
@@ -247,7 +248,7 @@ def _run(cell: _Cell, position: str, stability: bool, batch: int | None) -> Resu
 
 
 def _run_stability(cell: _Cell, n_steps: int, label: str, batch: int | None) -> Stability | None:
-    """None where weights are not shared, so that there is no running on."""
+    """Measure stability; None where weights are not shared, so that there are no further iterations."""
     if cell.policy.most_iterations is not None:
         most = cell.policy.most_iterations
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)

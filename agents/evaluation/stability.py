@@ -32,11 +32,11 @@ NOTICE = 8
 
 @dataclass(frozen=True)
 class Corruption:
-    """What a corrupted state becomes.
+    """The effect of a corrupted state.
 
     Attributes:
-        fraction: of the state's entries that were replaced, after `n_steps` iterations.
-        after: the metrics as many iterations, and `NOTICE`, later.
+        fraction: the fraction of the state's entries that were replaced, after `n_steps` iterations.
+        after: the metrics after `n_steps` and `NOTICE` more iterations.
     """
 
     fraction: float
@@ -45,14 +45,14 @@ class Corruption:
 
 @dataclass(frozen=True)
 class Edited:
-    """What becomes of an episode in which the maze changes while the state stays.
+    """The effect of a change of the maze while the state stays.
 
     Attributes:
         edit: what changed, one of `disturbances.EDITS`, after `n_steps` iterations.
-        n_levels: levels that could be edited so that their old solution is none any more.
-        fresh: the metrics on the edited mazes of a start from zero, after `n_steps` iterations, or as many more as
-            longer solutions need.
-        continued: those of the state that had run on the mazes as they were, after as many more, and `NOTICE`.
+        n_levels: the number of levels that could be edited so that their old solution is wrong.
+        fresh: the metrics on the edited mazes of a start from zero, after `n_steps` iterations, or more in proportion
+            to longer solutions.
+        continued: the metrics of the state that had run on the old mazes, after as many more iterations, and `NOTICE`.
         hysteresis: the fraction of levels on which the fresh start ends in an optimal path and the other does not.
     """
 
@@ -65,15 +65,15 @@ class Edited:
 
 @dataclass(frozen=True)
 class Stability:
-    """How stable a policy is on some levels.
+    """The stability of a policy on some levels.
 
     Attributes:
-        n_levels: how many.
-        n_steps: iterations that an episode usually has.
+        n_levels: the number of levels.
+        n_steps: the usual number of iterations of an episode.
         before: the metrics after `n_steps` iterations.
-        after: those after `LONGER` times as many.
-        curve: from the one to the other.
-        state, path: what the state and the rounded path do from then on.
+        after: the metrics after `LONGER` times as many.
+        curve: the metrics between these two.
+        state, path: the habits of the state and of the rounded path after that.
         corruption: one for each of `disturbances.FRACTIONS`.
         edits: one for each edit that could be made on any level.
         hysteresis: over all edits, None if there were none.
@@ -104,7 +104,7 @@ class _Tables:
         return np.concatenate(self._parts[kind, key])
 
     def keys(self, kind: str) -> list[object]:
-        """In the order in which they were added first."""
+        """Return the keys in the order in which they were first added."""
         return [key for of, key in self._parts if of == kind]
 
 
@@ -133,14 +133,14 @@ def measure_stability(
     """Run a policy for longer than usual, and disturb it.
 
     Args:
-        policy: on any device.
+        policy: a policy on any device.
         levels: a set, or (N, H, W) tiles, as the policy's task has them.
-        n_steps: iterations that an episode usually has.
+        n_steps: the usual number of iterations of an episode.
         batch: levels that run at once.
-        report: is told of progress, `N * n_steps * effort(policy)` in all.
+        report: receives progress, `N * n_steps * effort(policy)` in all.
 
     Raises:
-        ValueError: as `evaluate`, or the policy's weights are not shared among iterations.
+        ValueError: the same errors as from `evaluate`, or the policy's weights are not shared among iterations.
     """
     check_continues(policy)
     check_steps(policy, n_steps)
@@ -162,7 +162,7 @@ def measure_stability(
 
 
 def effort(task: Task) -> int:
-    """How many times `n_steps` iterations `measure_stability` takes."""
+    """Return the iterations of `measure_stability` as a multiple of `n_steps`."""
     return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))
 
 
@@ -234,7 +234,7 @@ class _Probe:
         self.tables.add("corrupted", fraction, self._score(state))
 
     def edit(self, name: str) -> None:
-        """Change the maze under the episode's last state and go on; and begin anew on the changed maze."""
+        """Change the maze under the episode's last state and continue; and restart on the changed maze."""
         rows, edited = edit_levels(name, self.task, self.levels.tiles, self.levels.targets, self.first)
         if not len(rows):
             self.report(2 * self.n_steps * len(self.levels.tiles))

@@ -35,7 +35,7 @@ PANELS = {
 }
 """Statistic -> its label and how its last value is written."""
 FPS, LAST_FRAME = 2.5, 6
-"""Of the animation, and how often its last frame is shown."""
+"""Frames per second of the animation, and the number of times that its last frame is shown."""
 SIDE, LEAST_CELL = 216, 3
 """Pixels along a level's side, about, and along a tile's, at least."""
 CAPTION, TITLE = 13, 18
@@ -74,13 +74,13 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
 
 
 def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> Path:
-    """Write the hardest levels after each of some rounds as a GIF file; returns its path.
+    """Write the hardest levels after each of some rounds as a GIF file; return its path.
 
     The path of the first policy is blue, and the exact solution outlined in orange.
 
     Args:
-        snapshots: at least one, all of as many levels of one size.
-        lines: of every round.
+        snapshots: at least one, all with the same number of levels of one size.
+        lines: the statistics of every round.
         path: the file.
     """
     by_round = {line["round"]: line for line in lines}

@@ -1,7 +1,7 @@
-"""Levels that evolve against whatever measures them (paper, section "Adversarial data generation").
+"""Levels that evolve against any measure of them (paper, section "Adversarial data generation").
 
-Nothing here knows a policy: the loop is told what regret levels induce. Every round draws from a generator of its own,
-so that a population that was saved after one goes on as if it had never stopped; its clock counts the rounds.
+The loop depends on no policy: it receives the regret of levels. Every round draws from a generator of its own. So a
+saved population continues as if it had never stopped; its clock counts the rounds.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from maze_nca_gym.random_streams import draws
 Measure: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]]
 """(N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were completed."""
 Report: TypeAlias = Callable[[int], Any]
-"""Is told how many levels or rounds were done since the last call, when the population may be saved."""
+"""Receives the number of levels or rounds done since the last call, when the population may be saved."""
 Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
 """rng, n -> (n, H, W) tiles."""
 
 PATIENCE = 100
-"""How often first levels that are refused are drawn anew."""
+"""Largest number of times that rejected first levels are drawn again."""
 
 
 def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
-    """Return (n, H, W) levels that all differ, none of them reserved.
+    """Return (n, H, W) uint8 levels that all differ, none of them reserved.
 
     Args:
         draw: makes levels.
-        seed: of the draws.
-        n: how many, at least 1.
-        reserved: hashes as of `evaluation.reserved_hashes`.
+        seed: the seed of the draws.
+        n: the number of levels, at least 1.
+        reserved: hashes from `families.reserved_hashes`.
 
     Raises:
-        ValueError: hardly so many levels of this kind are there.
+        ValueError: there are hardly `n` different levels of this kind.
     """
     rng = draws(seed, "first levels")
     levels = draw(rng, n)
@@ -57,14 +57,14 @@ def _firsts(levels: Tiles) -> NDArray[np.int64]:
 
 
 def fill(population: LevelPopulation, levels: Tiles, measure: Measure, batch: int, report: Report) -> None:
-    """Measure the first levels and let them in, from the one on with which an earlier call stopped.
+    """Measure the first levels and insert them, from the one at which an earlier call stopped.
 
     Args:
-        population: of clock 0, with room for all of them.
-        levels: as of `first_levels`.
-        measure: tells their regret; what it raises leaves the population as it was after the last report.
+        population: a population whose clock is 0, with room for all of them.
+        levels: the result of `first_levels`.
+        measure: returns their regret; an error in it leaves the population as it was after the last report.
         batch: levels that are measured and reported at once.
-        report: is told of levels.
+        report: receives the number of levels.
     """
     for begin in range(len(population), len(levels), batch):
         fresh = population.fresh(levels[begin : begin + batch])
@@ -86,14 +86,14 @@ def evolve(
     """Let offspring compete with the population, from the round of its clock on.
 
     Args:
-        population: not empty.
-        measure: tells the regret of offspring; what it raises leaves the population as it was after the last report.
-        seed: of all draws.
-        n_rounds: in all, those before included.
-        n_offspring: candidates a round.
+        population: a population that is not empty.
+        measure: returns the regret of offspring; an error in it leaves the population as it was after the last report.
+        seed: the seed of all draws.
+        n_rounds: the total number of rounds, those before included.
+        n_offspring: candidates in a round.
         parents: a rule in `population.PARENTS`.
-        reserved: hashes of the levels that never enter, as of `evaluation.reserved_hashes`.
-        report: is told of rounds.
+        reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
+        report: receives the number of rounds.
     """
     for index in range(population.clock, n_rounds):
         rng = draws(seed, "offspring", index)

@@ -1,4 +1,4 @@
-"""What an evolution leaves in its folder: the population, its statistics by round, and pictures."""
+"""The files of an evolution: the population, its statistics by round, and pictures."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Snapshot: TypeAlias = dict[str, NDArray[Any]]
 class Records:
     """A population with its past, in a folder.
 
-    The population is saved last, and its clock tells how much of the rest belongs to it.
+    The population is saved last, and its clock determines how much of the rest belongs to it.
 
     Attributes:
-        folder: where all of it is.
-        population: as it is now.
+        folder: the folder of the files.
+        population: the population as it is now.
         lines: its statistics after every round, those of round 0 first.
-        snapshots: some of the rounds.
+        snapshots: the hardest levels after some of the rounds.
     """
 
     def __init__(self, folder: Path, population: LevelPopulation, lines: list[Line], snapshots: list[Snapshot]) -> None:
@@ -59,7 +59,7 @@ class Records:
 
     @classmethod
     def load(cls, folder: Path) -> Records:
-        """Those that `save` wrote.
+        """Load the records that `save` wrote.
 
         Raises:
             ValueError: a file is damaged, or they do not belong together; nothing has changed then.
@@ -74,11 +74,11 @@ class Records:
         return cls(folder, population, lines, snapshots)
 
     def note(self, picture_every: int, paths: Callable[[Tiles], NDArray[np.float32]]) -> None:
-        """Note the round that the population's clock tells, unless it is noted already.
+        """Record the round of the population's clock, unless it is recorded already.
 
         Args:
-            picture_every: rounds from snapshot to snapshot.
-            paths: (n, H, W) tiles -> what a policy makes of them, (n, H, W); not called for most rounds.
+            picture_every: the number of rounds between two snapshots.
+            paths: a function from (n, H, W) tiles to a policy's paths, (n, H, W); not called for most rounds.
         """
         clock = self.population.clock
         if clock % picture_every == 0 and not any(snapshot["round"] == clock for snapshot in self.snapshots):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @cache
 def cards() -> dict[str, dict[str, Any]]:
-    """Name -> card of every model here, by name."""
+    """Return the cards of all models here by name."""
     files = sorted(file.name for file in resources.files(__package__).iterdir() if file.name.endswith(".json"))
     return {
         name.removesuffix(".json"): json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def cards() -> dict[str, dict[str, Any]]:
 
 
 def load_pretrained(name: str) -> Policy:
-    """A model of this folder, on the CPU.
+    """Return a model of this folder, on the CPU.
 
     Raises:
         ValueError: unknown name; the message lists the known ones.

@@ -46,7 +46,7 @@ def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArr
     """Return what the policy should draw, (N, H, W) bool: by default the canonical solutions, see `DRAWINGS`.
 
     Args:
-        policy: who draws.
+        policy: the policy that draws.
         tiles: (N, H, W), solvable levels.
         targets: (N, H, W) bool, their canonical solutions.
     """
@@ -61,15 +61,15 @@ def path_of(state: Tensor) -> NDArray[np.float32]:
 def score_paths(
     policy: Policy, tiles: Tiles, path: NDArray[np.float32], wanted: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return the columns of `Scores.table`, and then `ERROR` and `LENGTH`, (B, 6).
+    """Return the columns of `Scores.table`, and then `ERROR` and `LENGTH`, (B, 6) float64.
 
-    What is no single path is optimal where it is all that was wanted, and nothing else.
+    A drawing that is no single path is optimal if it is exactly what was wanted.
 
     Args:
-        policy: who drew.
+        policy: the policy that drew.
         tiles: (B, H, W).
         path: (B, H, W), channel 0.
-        wanted: (B, H, W) bool, of `wanted_of`.
+        wanted: (B, H, W) bool, from `wanted_of`.
     """
     if policy.draws in DRAWINGS:
         table = _score_drawing(path, wanted)

@@ -25,7 +25,7 @@ _ASK_EVERY = 32
 
 
 class SolveResult(NamedTuple):
-    """Where the episodes on N levels ended.
+    """The ends of the episodes on N levels.
 
     Attributes:
         solved: (N,) bool, whether the path was optimal at some iteration; the episode ended at the first such.

@@ -1,4 +1,4 @@
-"""Which rollouts run in machine code, and the same in PyTorch for all others."""
+"""Differentiable rollouts: in machine code where possible, otherwise the same in PyTorch."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ def unroll(
     """Return the states of a rollout after some numbers of iterations, differentiable in the model's weights and
     biases.
 
-    They are those of `policy.rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
-    where it is 0, those that come from the next iteration.
-    Neither they nor the gradients depend on the number of threads, `torch.get_num_threads()`, where `supported`.
-    There, and without gradients, as under `torch.no_grad()`, no states stay in memory but those returned.
+    They equal those of `policy.rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
+    where it is 0, those that come from the next iteration stop. Neither states nor gradients depend on the number of
+    threads, `torch.get_num_threads()`, where `supported`. There, and without gradients, as under `torch.no_grad()`,
+    only the states returned stay in memory.
 
     Args:
-        model: what to iterate.
+        model: the policy to iterate.
         maze: (B, T, H, W) floats, the one-hot tiles.
         n_steps: iterations, at least 1.
         keep: the numbers of iterations after which to return the state, ascending, the last of them `n_steps`.
-        state: (B, C, H, W), where to start; by default zeros. It gets no gradient.
+        state: (B, C, H, W), the first state; by default zeros. It gets no gradient.
         start_step: iterations that `state` has already had.
-        n_returned: how many channels to return, the first ones; by default all. A loss that needs the path alone
-            is faster with 1.
-        growth: by what factor the gradient of each maze's state may be longer than that of its next state, at least 0.
-            Where it is longer it is scaled down, so that with 1 nothing explodes on the way back, however long. Losses
-            that a state adds itself come on top. Numbers at a bound, where gradients stop, do not count.
+        n_returned: the number of channels to return, the first ones; by default all. A loss of only the path is faster
+            with 1.
+        growth: the largest growth of a maze's state gradient per step back, as a factor, at least 0. Longer gradients
+            are scaled down, so that with 1 none explodes, however long the rollout. Losses of a state itself are added
+            after that. Numbers at a bound, where gradients stop, do not count.
 
     Returns:
-        A (B, n_returned, H, W) state for each entry of `keep`; in memory its channels may lie side by side.
+        A (B, n_returned, H, W) state for each entry of `keep`; in memory its channels may be side by side.
 
     Raises:
-        ValueError: `keep` does not ascend from at least 1 to `n_steps`, the model has not `n_returned` channels, the
-            growth is negative or none, or as `Policy.forward`.
+        ValueError: `keep` does not ascend from at least 1 to `n_steps`, the model has fewer than `n_returned` channels,
+            the growth is negative or no number, or an error of `Policy.forward`.
     """
     _check(model, n_steps, keep, n_returned, growth)
     if maze.ndim != 4:
@@ -137,7 +137,7 @@ def _trace(
 
 
 def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
-    """From a state and its step to the next; what the maze adds is computed once, where it stays."""
+    """Return the function from a state and its step to the next; what the maze adds is computed once if it stays."""
     return partial(model.advance, model.share(maze)) if model.same_share else partial(model.forward, maze)
 
 

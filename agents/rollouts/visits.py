@@ -19,7 +19,7 @@ from .scores import batches, encode, path_of
 from .unrolling import unroll
 
 Report = Callable[[int], Any]
-"""Receives the number of iterations, summed over levels, since the last call."""
+"""Receives the number of iterations of a level since the last call."""
 
 
 class Visit(NamedTuple):
@@ -62,13 +62,13 @@ def visit(
 ) -> Iterator[Visit]:
     """Yield a rollout after each of some numbers of iterations, until it has finished on all levels (`Policy.rests`).
 
-    A policy that tells from a state which began at zero when it has finished is asked that instead.
+    A policy that can decide for itself when it has finished, after a start at zero, is asked instead.
 
     Args:
-        policy: what to run, in its form `without_gradients`.
+        policy: the policy to run.
         maze: (B, T, H, W).
-        steps: ascending, at least 1.
-        state: where to start, by default at zero.
+        steps: numbers of iterations, ascending, at least 1.
+        state: (B, C, H, W), the first state; by default zeros.
         start_step: iterations that `state` has already had.
         undisturbed: whether `state` comes from zero on the same maze, and nothing else.
     """

@@ -92,7 +92,7 @@ def _write_squares(code: Code, x: Value, n: Value) -> Value:
 
 
 def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-    """What an intrinsic of numba's returns: its types, and what writes its code."""
+    """Return the result of an intrinsic for numba: its types, and the function that writes its code."""
 
     def expand(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
         write(Code(builder), width, list(values))
@@ -140,13 +140,13 @@ def weigh_2(typing, x, gradient, out, channels, rows, places, n_places):
 
 @intrinsic
 def squares(typing, x, n):
-    """The sum of the squares of n floats, which fill whole vectors."""
+    """Return the sum of the squares of n floats, which fill whole vectors."""
     return sparse.expansion(_write_squares, (x, n), types.float32)
 
 
 @intrinsic
 def highest(typing, x, n):
-    """The largest of n floats, or what is not a number."""
+    """Return the largest of n floats, or one that is not a number."""
     return sparse.expansion(pooling.write_highest, (x, n), types.float32)
 
 

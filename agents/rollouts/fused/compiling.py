@@ -37,6 +37,6 @@ def _compile(function: Callable[..., Any], namespace: dict[str, Any], *signature
 
 @cache
 def _source_digest() -> str:
-    """In the names under which machine code is cached: numba notices a change in a kernel's own file alone."""
+    """Return a digest of all kernels, for the names of cached machine code: numba checks a kernel's own file only."""
     sources = (Path(str(module.__file__)).read_bytes() for module in (vectors, blocks, pooling, sparse, kernels))
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]

@@ -19,22 +19,22 @@ from .compiling import compiled
 from .layout import Floats, Integers, Layout, zeros
 
 GROUPS = 64
-"""Mazes form at most so many groups, each with sums of its own, so that no sum depends on the number of threads."""
+"""Largest number of groups of mazes, each with its own sums, so that no sum depends on the number of threads."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compute.
+    """The options of a computation.
 
     Attributes:
-        layout: of the maps and the weights.
+        layout: the layout of the maps and the weights.
         keep: the numbers of iterations after which to return a state; the last is that of the whole rollout.
-        n_returned: how many channels of it.
-        n_seen: how many iterations, the first ones, see the maze.
+        n_returned: the number of its channels to return.
+        n_seen: the number of iterations, the first ones, that read the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
         max_pool: whether the last two channels become maxima, see `NCA`.
         ceiling: the largest number that an iteration leaves.
-        growth: of a gradient from a state to the one before, at most, see `unroll`.
+        growth: the largest growth of a gradient from a state to the one before, see `unroll`.
     """
 
     layout: Layout
@@ -48,7 +48,8 @@ class Plan:
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, np.float32]:
-        """For the kernels: what is seen and unbounded, where each kept state belongs, what pools, and a bound."""
+        """Arguments for the kernels: iterations that read the maze, the unbounded one, places of kept states, pools, a
+        bound."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
@@ -62,8 +63,8 @@ class Plan:
 class Unroll(torch.autograd.Function):
     """States after some numbers of iterations.
 
-    Its arguments are a `Plan`, the mazes, (B, T, H, W), the first state, (B, C, H, W), or None for zeros, the weights,
-    (C, T + C, taps), and the bias, (C,).
+    Its arguments are a `Plan`; the mazes, (B, T, H, W); the first state, (B, C, H, W), or None for zeros; the weights,
+    (C, T + C, taps); and the bias, (C,).
     """
 
     @staticmethod
@@ -133,7 +134,7 @@ def _backward(
 
 
 def _packed(layout: Layout, weight: Floats) -> tuple[Floats, Floats, int]:
-    """What the kernels take for (C out, C in, taps) weights of the state."""
+    """Return the arguments of the kernels for (C out, C in, taps) weights of the state."""
     return layout.pack(weight), layout.pack_rows(weight), layout.most_active
 
 
@@ -176,8 +177,7 @@ class _Histories:
         self._lock = threading.Lock()
 
     def take(self, shape: tuple[int, ...]) -> Floats:
-        """Return an array with zeros where none of its users writes; it returns to this when nobody refers to it any
-        more."""
+        """Return an array with zeros where none of its users writes; it comes back here once nothing refers to it."""
         with self._lock:
             memory = self._free.pop(shape, None)
         if memory is None:

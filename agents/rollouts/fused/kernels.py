@@ -2,11 +2,11 @@
 
 A map is flat: `channels` floats for each tile, rows of tiles, zeros around them, see `layout`. Its `form` is a tuple:
 
-    places: where the tiles start, row by row, and then one of them again, for a multiple of `blocks.HEIGHT`.
-    taps: how far from a tile the tiles start that it reads.
-    rows: how far from a tile all floats are that it reads, and then zeros, for a multiple of `blocks.HEIGHT`.
+    places: starts of the tiles, row by row, and then one of them again, for a multiple of `blocks.HEIGHT`.
+    taps: distances from a tile to the starts of the tiles that it reads.
+    rows: distances from a tile to all floats that it reads, and then zeros, for a multiple of `blocks.HEIGHT`.
     input_rows: the same for the first `depth` floats of each of these tiles.
-    channels: as above, a multiple of `blocks.LANES`.
+    channels: the floats of each tile, a multiple of `blocks.LANES`.
     depth: floats of each tile that hold what is fed in, the maze and a 1: a multiple of `blocks.UNROLLED`.
     distances: the taps in tiles.
     groups: the taps, and then zeros, for a multiple of `sparse.TAPS`.
@@ -43,12 +43,12 @@ BACKWARD = f"void(i8, i8, {STATES}, f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {
 
 
 def address(array, n_floats):
-    """Where in memory a float32 of a flat array is, in bytes."""
+    """Return the address in bytes of a float32 in a flat array."""
     return np.int64(array.ctypes.data) + 4 * n_floats
 
 
 def place(array, index):
-    """Where in memory an int64 of a flat array is, in bytes."""
+    """Return the address in bytes of an int64 in a flat array."""
     return np.int64(array.ctypes.data) + 8 * index
 
 
@@ -75,7 +75,7 @@ def feed(maze, seen, places, flat):
 
 
 def step(share, x, weights, form, depth, least, most, out):
-    """The next state, or what is fed into it: the share and a convolution, from `least` to `most`."""
+    """Write the next state, or what is fed into it: the share and a convolution, cut off at `least` and `most`."""
     places, taps, channels = form[0], form[1], form[4]
     for first in range(0, channels, 2 * LANES):
         s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * depth)
@@ -88,13 +88,13 @@ def step(share, x, weights, form, depth, least, most, out):
 
 
 def bound(share, least, most, out):
-    """The state after one of zeros; what is fed in may be cut off in its place."""
+    """Write the state after one of zeros; what is fed in may be cut off in its place."""
     for i in range(len(share)):
         out[i] = min(max(share[i], least), most)
 
 
 def step_back(x, gradient, weights, form, most, out):
-    """The gradient of a state from that of the next one, where the state lies between its bounds."""
+    """Write the gradient of a state from that of the next one, where the state is strictly between its bounds."""
     places, taps, channels = form[0], form[1], form[4]
     for first in range(0, channels, 2 * LANES):
         s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels)
@@ -116,7 +116,7 @@ def add_inside(gradients, least, most, x, places, flat):
 
 
 def norm(gradient):
-    """That of all of a map."""
+    """Return the Euclidean norm of a map."""
     return np.sqrt(blocks.squares(address(gradient, 0), len(gradient)))
 
 
@@ -204,7 +204,7 @@ def compress(x, channels, most_active, entries, starts):
 
 
 def step_sparse(share, x, entries, starts, weights, form, least, most, out):
-    """`step` from the entries of `x`."""
+    """Do the same as `step`, from the entries of `x`."""
     places, channels, taps = form[0], form[4], form[6]
     joined = np.empty(len(taps) * channels + OCTET, np.int64)
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
@@ -220,7 +220,7 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
 
 
 def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
-    """`step_back` from the entries of the gradient."""
+    """Do the same as `step_back`, from the entries of the gradient."""
     places, channels, taps = form[0], form[4], form[6]
     joined = np.empty(len(taps) * channels + OCTET, np.int64)
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
@@ -236,7 +236,7 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
-    """`weigh` from the entries of `x`; the rows of more than all taps receive what means nothing."""
+    """Do the same as `weigh`, from the entries of `x`; rows beyond the last tap receive meaningless values."""
     channels, groups, n_tiles = form[4], form[7], len(starts) - 1
     places, counts = np.empty((channels, SPARSE_CHUNK), np.int64), np.empty(channels, np.int64)
     for chunk in range(0, n_tiles, SPARSE_CHUNK):
@@ -283,18 +283,18 @@ def forward(
         maze: its place in the batch.
         slot: its place in the history.
         history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two.
-        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), what their last two of `n_pooled` channels were before `pool`.
+        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), the last two of `n_pooled` channels before `pool`.
         mazes: (B, n_tiles, T).
-        state: (B, n_tiles, C), where to start, no negative numbers, or an empty array for zeros.
-        input_weights: of what is fed in, as `layout.pack` writes them.
-        weights: of the state, likewise.
+        state: (B, n_tiles, C), the first state, without negative numbers, or an empty array for zeros.
+        input_weights: the weights of what is fed in, as `layout.pack` writes them.
+        weights: the weights of the state, likewise.
         rows_of_weights: the same as `layout.pack_rows` writes them.
-        most_active: how many floats of a state that counts as sparse are not zero, or -1 if none does.
-        form: of the maps.
-        n_seen: how many steps, the first ones, see the maze.
+        most_active: the largest number of non-zero floats in a sparse state, or -1 if none counts as sparse.
+        form: the form of the maps.
+        n_seen: the number of steps, the first ones, that read the maze.
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
-        kept: (n_steps + 1,), where in `outs` the state after each number of steps belongs, or -1.
-        n_pooled: how many channels take part in maxima, those of the network, or 0 where there are none.
+        kept: (n_steps + 1,), the place in `outs` of the state after each number of steps, or -1.
+        n_pooled: the number of channels that take part in maxima, those of the network, or 0 where there are none.
         most: the largest number that a step leaves.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
@@ -341,22 +341,18 @@ def backward(
         slot: its place in the history.
         history: (n, n_steps + 1, map), as `forward` leaves it.
         unpooled: (n, n_steps + 1, n_tiles, 2), likewise.
-        gradients: (k, B, n_tiles, c), of `outs`.
-        mazes: as in `forward`.
+        gradients: (k, B, n_tiles, c), the gradients of `outs`.
+        mazes: the same as in `forward`.
         has_state: whether it started at something else than zeros.
-        weights: those of the state as `layout.pack` writes them, with inputs and outputs exchanged.
+        weights: the weights of the state as `layout.pack` writes them, with inputs and outputs exchanged.
         rows_of_weights: the same as `layout.pack_rows` writes them.
-        most_active: as in `forward`, of states and of gradients.
-        form: of the maps, with taps turned round.
-        n_seen: as in `forward`.
-        unbounded: as in `forward`.
-        kept: as in `forward`.
-        n_pooled: as in `forward`.
-        most: as in `forward`.
-        growth: by what factor the gradient of a state may at most be longer than that of the next one; infinity for
-            any. Losses that a state adds itself come on top.
-        input_sums: (input_rows, channels), has the gradient of the weights of what is fed in added.
-        sums: (rows, channels), has that of the weights of the state added.
+        most_active: the same as in `forward`, of states and of gradients.
+        form: the form of the maps, with taps turned round.
+        n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
+        growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. Losses of
+            a state itself are added after that.
+        input_sums: (input_rows, channels); the gradient of the weights of what is fed in is added to it.
+        sums: (rows, channels); the gradient of the weights of the state is added to it.
     """
     places, rows, input_rows, channels = form[0], form[2], form[3], form[4]
     n_tiles, maps = mazes.shape[1], history[slot]
@@ -401,4 +397,4 @@ HELPERS = (
 )  # fmt: skip
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))
-"""With their signatures, so that they compile at once."""
+"""Kernels with their signatures, so that they compile at once."""

@@ -33,17 +33,17 @@ Form = tuple[Integers, Integers, Integers, Integers, int, int, Integers, Integer
 
 @dataclass(frozen=True)
 class Layout:
-    """Of the maps and weights of one network.
+    """Layout of the maps and weights of one network.
 
     Attributes:
-        n_fed: channels of the maze.
-        n_channels: of the state.
+        n_fed: the number of channels of the maze.
+        n_channels: the number of channels of the state.
         size: floats in a map.
-        most_active: floats of a map that are not zero, at most, for it to count as sparse, or -1 if none does.
-        n_rows: of the gradient of the weights of the state, some of which may mean nothing.
-        centre: which of the live taps is the tile itself.
-        form: for the way forward.
-        mirrored: for the way back.
+        most_active: the largest number of non-zero floats in a sparse map, or -1 if none counts as sparse.
+        n_rows: the rows of the gradient of the state's weights, some of which may mean nothing.
+        centre: the place of the tile itself among the live taps.
+        form: the form for the way forward.
+        mirrored: the form for the way back.
     """
 
     n_fed: int
@@ -60,7 +60,7 @@ class Layout:
         return self._pack(weight, depth=self.form[4])
 
     def pack_inputs(self, weight: Floats, bias: Floats) -> Floats:
-        """Those of the maze, (C, T, taps), and the (C,) bias, as weights of a 1 at the tile itself."""
+        """Return the weights of the maze, (C, T, taps), and the (C,) bias, as weights of a 1 at the tile itself."""
         of_one = np.zeros((self.n_channels, 1, weight.shape[2]), np.float32)
         of_one[:, 0, self.centre] = bias
         return self._pack(np.concatenate([weight, of_one], axis=1), depth=self.form[5])
@@ -102,7 +102,7 @@ def zeros(shape: tuple[int, ...]) -> Floats:
 
 @lru_cache(maxsize=64)
 def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: int, live: tuple[int, ...]) -> Layout:
-    """For (height, width) tiles and a kernel with weights on the taps `live`, counted row by row."""
+    """Make the layout for (height, width) tiles and a kernel with weights on the taps `live`, counted row by row."""
     channels, depth = _whole(n_channels, LANES), _whole(n_fed + 1, UNROLLED)
     reach = kernel_size // 2
     stride = width + reach
@@ -131,5 +131,5 @@ def _whole(number: int, divisor: int) -> int:
 
 
 def _filled(array: Integers, filler: int, divisor: int = HEIGHT) -> Integers:
-    """With as many more as make whole blocks."""
+    """Return the array with as many more entries as complete its last block."""
     return np.concatenate([array, np.full(-len(array) % divisor, filler, np.int64)])

@@ -14,7 +14,7 @@ from .vectors import LANES, ZERO, Code, Value, constant
 
 @contextmanager
 def _vectors(code: Code, x: Value, n: Value, filler: float) -> Iterator[tuple[Value, Value]]:
-    """For each vector: how many floats come before it, and its numbers, those that do not count replaced."""
+    """Yield for each vector the number of floats before it, and its numbers, with those replaced that do not count."""
     build = code.builder
     with code.loop(build.sdiv(build.add(n, code.integer(LANES - 1)), code.integer(LANES))) as index:
         first = build.mul(index, code.integer(LANES))

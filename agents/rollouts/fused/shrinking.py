@@ -11,10 +11,11 @@ from torch import Tensor
 
 @dataclass
 class Shrinking:
-    """Scales gradients of states down.
+    """Scaling of gradients of states.
 
     Attributes:
-        growth: by what factor that of a state may be longer than that of the next one; infinity for any.
+        growth: the largest growth of a state's gradient over that of the next state, as a factor; infinity means no
+            limit.
         most: the largest number in a state; there, and at 0, gradients stop and do not count.
     """
 
@@ -22,7 +23,7 @@ class Shrinking:
     most: float
 
     def before(self, state: Tensor) -> Tensor:
-        """What the next iteration should read in place of a (B, C, H, W) state."""
+        """Return what the next iteration should read in place of a (B, C, H, W) state."""
         if self.growth == math.inf or not state.requires_grad:
             return state
         seen = state.view_as(state)

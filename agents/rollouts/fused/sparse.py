@@ -28,7 +28,7 @@ ORDERS = np.array(
     [sum(lane << 8 * n for n, lane in enumerate(i for i in range(OCTET) if mask >> i & 1)) for mask in range(256)],
     np.uint64,
 )
-"""For each set of lanes, a bit each: which they are, a byte each, ascending."""
+"""Places of the lanes of each set, a byte each, ascending; a set is a number with a bit for each lane."""
 
 _BYTES, _ENTRIES = ir.VectorType(ir.IntType(8), OCTET), ir.VectorType(ir.IntType(64), OCTET)
 _FLOATS = ir.VectorType(ir.FloatType(), OCTET)
@@ -81,7 +81,7 @@ def write_join(
 
 
 def _firsts(n_widths: int) -> range:
-    """Where the vectors of a loop begin."""
+    """Return the starts of the vectors of a loop."""
     return range(0, n_widths * WIDTH, LANES)
 
 
@@ -135,7 +135,7 @@ def write_weigh(
 
 
 def expansion(write: Callable[..., Value | None], arguments: tuple[Any, ...], returned: Any) -> tuple[Any, Any]:
-    """What an intrinsic of numba's returns: its types, and what writes its code."""
+    """Return the result of an intrinsic for numba: its types, and the function that writes its code."""
 
     def expand(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
         result = write(Code(builder), *values)

@@ -17,7 +17,7 @@ LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) els
 """Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 Value: TypeAlias = Any
-"""Of the machine while the code runs: a number, an address, a vector or a variable."""
+"""A value of the machine while the code runs: a number, an address, a vector or a variable."""
 
 _INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
@@ -31,21 +31,21 @@ ZERO = constant(0)
 
 
 class Code:
-    """Appends instructions to a function of numba's.
+    """A writer that appends instructions to a function of numba's.
 
     Args:
-        builder: where.
+        builder: the builder of the function's code.
     """
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
 
     def integer(self, number: int) -> Value:
-        """As an operand."""
+        """Return a number as an operand."""
         return ir.Constant(_INT64, number)
 
     def forward(self, address: Value, n_floats: Value) -> Value:
-        """Return the address so many floats on."""
+        """Return the address `n_floats` floats further on."""
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0) -> Value:
@@ -57,7 +57,7 @@ class Code:
         self.builder.store(vector, self._pointer(address, n_floats, VECTOR), align=4)
 
     def load_integer(self, address: Value, index: Value) -> Value:
-        """That of an array of int64."""
+        """Return the integer at an index of an array of int64."""
         pointer = self.builder.inttoptr(address, _INT64.as_pointer())
         return self.builder.load(self.builder.gep(pointer, [index]))
 
@@ -89,7 +89,7 @@ class Code:
         return [[self.variable(start) for start in row] for row in starts]
 
     def variable(self, start: Value) -> Value:
-        """See `variables`."""
+        """Return one variable; see `variables`."""
         return cgutils.alloca_once_value(self.builder, start)
 
     def add_products(self, sums: list[list[Value]], lefts: list[Value], rights: list[Value]) -> None:
@@ -125,7 +125,7 @@ class Code:
         return self._folded(vector, self.builder.fadd)
 
     def count(self, mask: Value) -> Value:
-        """How many numbers a comparison of two vectors holds for."""
+        """Return the number of entries for which a comparison of two vectors holds."""
         bits = self.builder.bitcast(mask, ir.IntType(LANES))
         return self.builder.zext(self.builder.ctpop(bits), _INT64)
 
@@ -141,7 +141,7 @@ class Code:
             yield loop.index
 
     def _folded(self, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
-        """What is left when one half of a vector is combined with the other until there is one number."""
+        """Return the number that is left when the halves of a vector are combined repeatedly."""
         step = LANES // 2
         while step:
             turned = ir.Constant(ir.VectorType(_INT32, LANES), [(lane + step) % LANES for lane in range(LANES)])
