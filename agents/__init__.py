@@ -16,6 +16,7 @@ from .registry import PolicyInfo, find_policy, list_policies, load
 if TYPE_CHECKING:
     from .environments import make_env
     from .evaluation.run import evaluate
+    from .evolution.run import evolve
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .policy import Policy
     from .rollouts import rollout, trace
@@ -28,6 +29,7 @@ __all__ = [
     "PolicyInfo",
     "ShortestPathNCA",
     "evaluate",
+    "evolve",
     "find_policy",
     "list_policies",
     "load",
@@ -46,6 +48,7 @@ _LAZY = {
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",
     "evaluate": ".evaluation.run",
+    "evolve": ".evolution.run",
     "train": ".training.run",
 }
 

@@ -271,6 +271,12 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
     return GENERATORS[name]
 
 
+def options_of(generator: str) -> dict[str, Any]:
+    """Return the options of a generator, with their defaults."""
+    parameters = inspect.signature(GENERATORS[generator]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY and p.name not in ("border", "endpoints")}
+
+
 def check_size(size: Any) -> tuple[int, int]:
     """Return (rows, cols) from one number or a pair.
 

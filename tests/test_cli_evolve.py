@@ -24,10 +24,11 @@ from maze_nca_gym.agents.evaluation import is_reserved, reserved_hashes, test_le
 from maze_nca_gym.agents.evolution import loop as evolution
 from maze_nca_gym.agents.evolution.figures import draw_curves
 from maze_nca_gym.agents.evolution.measure import Player, Regret
+from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.learned.sparse import SparseNCA
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.cli import evolving, main
+from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
 from maze_nca_gym.levels import LevelSet, level_hashes, load_levels, one_hot
 from maze_nca_gym.mutation import apply_edits
@@ -50,7 +51,7 @@ def _folder_and_model(tmp_path, monkeypatch, request):
     """Every run is in a folder with a model that fails often, and most draw no pictures, which take longest."""
     monkeypatch.chdir(tmp_path)
     if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(evolving.Records, "draw", lambda *_: {})
+        monkeypatch.setattr(Records, "draw", lambda *_: {})
     monkeypatch.setenv("COLUMNS", "160")
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
 
@@ -223,7 +224,7 @@ class TestTestLevels:
 
 def crash_at(monkeypatch, n_calls, error):
     """Let the measuring fail, the first levels' included."""
-    plain, calls = evolving.Regret.__call__, []
+    plain, calls = Regret.__call__, []
 
     def measure(self, tiles, targets):
         calls.append(len(tiles))
@@ -231,7 +232,7 @@ def crash_at(monkeypatch, n_calls, error):
             raise error
         return plain(self, tiles, targets)
 
-    monkeypatch.setattr(evolving.Regret, "__call__", measure)
+    monkeypatch.setattr(Regret, "__call__", measure)
 
 
 class TestGoingOn:
@@ -252,7 +253,7 @@ class TestGoingOn:
     def test_a_crash_loses_what_was_not_saved_alone(self):
         with pytest.MonkeyPatch.context() as patch:
             crash_at(patch, 8, ZeroDivisionError())
-            patch.setattr(evolving.Records, "save", saving_until(3, evolving.Records.save))
+            patch.setattr(Records, "save", saving_until(3, Records.save))
             with pytest.raises(ZeroDivisionError):
                 main([*TINY, "--save-every", "0"])
         assert population().clock == 0

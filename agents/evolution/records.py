@@ -119,16 +119,16 @@ class Records:
             np.savez_compressed(file, **arrays)
         self.population.save(self.folder / POPULATION)
 
-    def draw(self, title: str, n_rounds: int) -> dict[str, Path]:
-        """Draw both pictures; returns what is where."""
+    def draw(self, title: str) -> None:
+        """Draw both pictures.
+
+        Raises:
+            OSError: a file could not be written.
+        """
         from .figures import draw_curves, draw_hardest
 
-        return {
-            "levels": self.folder / POPULATION,
-            "statistics": self.folder / STATISTICS,
-            "curves": draw_curves(self.lines, title, self.folder / CURVES),
-            "hardest levels": draw_hardest(self.snapshots, self.lines, self.folder / HARDEST),
-        }
+        draw_curves(self.lines, title, self.folder / CURVES)
+        draw_hardest(self.snapshots, self.lines, self.folder / HARDEST)
 
 
 def _tidy(folder: Path) -> None:

@@ -1,18 +1,18 @@
-"""`maze-nca-gym evolve`: its options; the work is in `evolving`."""
+"""`maze-nca-gym evolve`: its options, and what it prints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.runs import check_at_least, check_folder, flag
 from maze_nca_gym.cli.options import INTEGER, NUMBER, GeneratorOptions
+from maze_nca_gym.cli.output import percent, print_facts
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.population import PopulationConfig
-from maze_nca_gym.population.config import EVICTIONS, SCORES, check_name
+from maze_nca_gym.population.config import EVICTIONS, SCORES
 from maze_nca_gym.population.population import PARENTS
 from maze_nca_gym.population.selection import PRIORITISATIONS
 
@@ -63,28 +63,6 @@ class PopulationOptions:
     staleness_weight: Annotated[float, NUMBER, arg(metavar="FRACTION")] = _DEFAULT.staleness_weight
     """Fraction of the replay weights that depends on the time since a level was measured, 0 to 1."""
 
-    def config(self, task: str, n: int) -> PopulationConfig:
-        """Return the configuration of a population that begins with `n` levels.
-
-        Raises:
-            ValueError: a bad value, or an option that the mutation does not take.
-        """
-        given = {name: getattr(self, name) for name in ("tile_rate", "source_rate", "n_edits")}
-        check_name("parents", self.parents, PARENTS)
-        check_at_least("--capacity", self.capacity, n)
-        return PopulationConfig(
-            task=task,
-            capacity=n if self.capacity is None else self.capacity,
-            prioritisation=self.prioritisation,
-            temperature=self.temperature,
-            top_k=self.top_k,
-            staleness_weight=self.staleness_weight,
-            eviction=self.eviction.replace("-", " "),
-            score=self.score,
-            mutation=self.mutation,
-            mutation_options={name: value for name, value in given.items() if value is not None},
-        )
-
 
 @dataclass(frozen=True)
 class Evolve:
@@ -125,31 +103,40 @@ class Evolve:
     levels: GeneratorOptions = field(default_factory=GeneratorOptions)
     population: PopulationOptions = field(default_factory=PopulationOptions)
 
-    def check(self) -> None:
-        """Check the options before the work begins.
-
-        Raises:
-            ValueError: what is wrong and what is allowed.
-        """
-        if not self.policies:
-            raise ValueError("name at least one policy, or a model file (*.safetensors)")
-        for name in ("n", "n_offspring", "steps", "batch", "picture_every"):
-            check_at_least(flag(name), getattr(self, name), 1)
-        for name in ("rounds", "seed", "save_every"):
-            check_at_least(flag(name), getattr(self, name), 0)
-        self.levels.inner_size()
-        self.levels.generator_options()
-        self.population.config("shortest-path", self.n)
-        check_folder("--out", self.out)
-
     def run(self) -> int:
         """Evolve the levels, print and save the results, and return the exit code.
 
         Raises:
             ValueError: a bad option, policy or combination, or a folder with another population.
-            JobError: the device has too little memory, or a file could not be written.
+            MemoryError: the device has too little memory.
+            OSError: a file could not be written.
         """
-        self.check()
-        from maze_nca_gym.cli.evolving import evolve_levels
+        groups = ("policies", "levels", "population")
+        options = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in groups}
+        options |= {"generator": self.levels.generator, "size": self.levels.inner_size()}
+        from maze_nca_gym.agents import evolve
 
-        return evolve_levels(self)
+        evolve(self.policies, **options, **self.levels.generator_options(), **vars(self.population))
+        self._summarise()
+        return 0
+
+    def _summarise(self) -> None:
+        """Print what came of it, and where it is."""
+        from maze_nca_gym.agents.evolution.records import CURVES, HARDEST, POPULATION, STATISTICS, Records
+
+        records = Records.load(self.out)
+        population, first, last = records.population, records.lines[0], records.lines[-1]
+        hardest = records.hardest(1)[0]
+        print_facts(
+            {
+                "levels": f"{len(population):,} of {' x '.join(map(str, population.tiles.shape[1:]))} tiles, "
+                f"{last['n_replacements']:,.0f} replaced in {last['round']:,} rounds",
+                "mean regret": f"{first['mean_fitness']:.3g} to {last['mean_fitness']:.3g}",
+                "solution length": f"{first['mean_solution_length']:.1f} to {last['mean_solution_length']:.1f} tiles",
+                "complete": f"{percent(first['complete'])} to {percent(last['complete'])}",
+                "hardest level": f"index {hardest}, regret {population.members['fitness'][hardest]:.3g}",
+            }
+        )
+        written = {"levels": POPULATION, "statistics": STATISTICS, "curves": CURVES, "hardest levels": HARDEST}
+        for label, name in written.items():
+            print(f"{label}: {self.out / name}")

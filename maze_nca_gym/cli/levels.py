@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import flag
-from maze_nca_gym.cli.options import options_of
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
-from maze_nca_gym.generation import GENERATORS
+from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text
 from maze_nca_gym.packs import list_packs
 from maze_nca_gym.solvers import diameter, shortest_path

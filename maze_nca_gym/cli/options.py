@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -14,7 +13,7 @@ from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
 from maze_nca_gym.agents.runs import check_at_least, flag
-from maze_nca_gym.generation import GENERATORS, find_generator, generate
+from maze_nca_gym.generation import GENERATORS, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet, load_levels
 
 
@@ -40,12 +39,6 @@ INTEGER = _reader(int, "an integer", "INT")
 """Annotation of an `int`, or of an `int | None` that is None by default."""
 NUMBER = _reader(float, "a number", "NUMBER")
 """Annotation of a `float`, or of a `float | None` that is None by default."""
-
-
-def options_of(generator: str) -> dict[str, Any]:
-    """Return the options of a generator, with their defaults."""
-    parameters = inspect.signature(GENERATORS[generator]).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY and p.name not in ("border", "endpoints")}
 
 
 def _own(option: str, metavar: str) -> Any:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import json
+import shlex
+from dataclasses import asdict, fields, replace
 from inspect import signature
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
 
-from maze_nca_gym.agents import Policy, evaluate, find_policy, load, train
+from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, train
+from maze_nca_gym.agents.evolution.measure import Regret
+from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import TrainingConfig, loop, reports
 from maze_nca_gym.agents.weights import MODELS, load_model
+from maze_nca_gym.cli import main
 from maze_nca_gym.cli.evaluate import Evaluate
+from maze_nca_gym.cli.evolve import Evolve, PopulationOptions
+from maze_nca_gym.cli.options import GeneratorOptions
 from maze_nca_gym.cli.train import Train
 from maze_nca_gym.levels import LevelSet, parse
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
 
 TINY = {"n_channels": 6, "n_layers": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
 
@@ -134,6 +143,57 @@ class TestEvaluate:
     def test_bad_options(self, options, message):
         with pytest.raises(ValueError, match=message):
             evaluate(**{"policies": "depth-first", **options})
+
+
+class TestEvolve:
+    SMALL: ClassVar = {"size": 6, "n": 12, "n_offspring": 4, "steps": 3, "rounds": 2}
+
+    @pytest.fixture(autouse=True)
+    def _without_pictures(self, monkeypatch):
+        monkeypatch.setattr(Records, "draw", lambda *_: None)
+
+    def test_its_options_are_the_commands(self):
+        groups = [f for f in fields(Evolve) if f.name not in ("levels", "population")]
+        options = {f.name: f.default for f in [*groups, *fields(GeneratorOptions), *fields(PopulationOptions)]}
+        named = {n: d for n, d in defaults_of(evolve).items() if n != "policies"}
+        assert {name: str(options[name]) for name in named} == {name: str(value) for name, value in named.items()}
+        others = set(options) - set(named) - {"policies"}
+        evolve("shortest-path-bfs", **self.SMALL, **dict.fromkeys(others - set(asdict(PopulationConfig()))))
+
+    def test_it_is_what_the_command_does(self, capsys):
+        options = {"mutation": "edits", "n_edits": 2, "eviction": "replay-weight", "wall_probability": 0.4}
+        population = evolve("shortest-path-bfs", out="mine", **self.SMALL, **options)
+        command = json.loads(Path("mine/config.json").read_text())["command"]
+        assert main([*shlex.split(command)[1:], "--out", "theirs"]) == 0
+        theirs = LevelPopulation.load("theirs/population.npz")
+        assert (population.tiles == theirs.tiles).all()
+        assert population.config == theirs.config
+        assert len(evolve("shortest-path-bfs", out="mine", **self.SMALL, **options)) == 12
+        assert "mine is finished" in capsys.readouterr().out
+
+    def test_it_goes_on_after_ctrl_c(self, monkeypatch):
+        with monkeypatch.context() as patch:
+            patch.setattr(Regret, "__call__", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt, match="goes on from mine"):
+                evolve("shortest-path-bfs", out="mine", **self.SMALL)
+        assert evolve("shortest-path-bfs", out="mine", **self.SMALL).clock == 2
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"policies": ()}, "at least one policy"),
+            ({"mutations": "edits"}, "unknown option 'mutations'.* Did you mean 'mutation'"),
+            ({"n_edits": 3}, "n_edits"),
+            ({"smoothing": 3}, "smoothing"),
+            ({"rounds": -1}, "--rounds must be at least 0, got -1"),
+            ({"capacity": 3}, "--capacity must be at least 12, got 3"),
+            ({"parents": "old"}, "unknown parents 'old'"),
+            ({"size": "large"}, "size must be"),
+        ],
+    )
+    def test_bad_options(self, options, message):
+        with pytest.raises(ValueError, match=message):
+            evolve(**{"policies": "shortest-path-bfs", **self.SMALL, **options})
 
 
 class TestLoad:

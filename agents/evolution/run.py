@@ -1,0 +1,367 @@
+"""Levels that evolve against policies, in one call: the folder, what it goes on from, the loop, and how it ends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.families import held_out_sets, reserved_hashes
+from maze_nca_gym.files import reading
+from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.mutation import MUTATIONS
+from maze_nca_gym.names import unknown_name
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.population.config import check_name
+from maze_nca_gym.population.population import PARENTS
+from maze_nca_gym.tasks import find_task
+
+from ..iterations import check_steps, default_steps
+from ..policy import Policy, common_task, named_policies
+from ..rollouts import encode, rollout
+from ..runs import check_at_least, check_folder, command_line, flag, naming_memory, progress_bar, versions, write_json
+from ..training.processes import asked_to_stop
+from . import loop
+from .measure import MEASURES, Player, Regret
+from .records import POPULATION, Records
+
+DESCRIPTION = "config.json"
+_LEAST_SIZE = 4
+"""Inner size from which on there are test sets."""
+_OF_GENERATORS = list(dict.fromkeys(name for generator in GENERATORS for name in options_of(generator)))
+_OF_MUTATIONS = [name for mutation in MUTATIONS.values() for name in signature(mutation).parameters]
+_OF_POPULATIONS = {
+    field.name: field.default
+    for field in fields(PopulationConfig)
+    if field.name not in ("task", "capacity", "mutation_options")
+}
+"""Option -> its default."""
+
+
+def evolve(
+    policies: str | Policy | Iterable[str] | Mapping[str, Policy],
+    *,
+    n: int = 1000,
+    rounds: int = 200,
+    n_offspring: int = 64,
+    seed: int = 0,
+    regret: str = "loss",
+    steps: int | None = None,
+    batch: int | None = None,
+    device: str = "cpu",
+    picture_every: int = 10,
+    save_every: float = 60.0,
+    overwrite: bool = False,
+    out: str | Path = "runs/evolve",
+    generator: str = "random",
+    size: int | tuple[int, int] = 16,
+    capacity: int | None = None,
+    parents: str = "random",
+    **options: Any,
+) -> LevelPopulation:
+    """Evolve levels on which policies fail, or go on with a population that was stopped.
+
+    This is the command `maze-nca-gym evolve`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same
+    call goes on, also with more rounds.
+
+    >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
+
+    Args:
+        policies: names, model files or policies, all of one task; a mapping gives policies their names.
+        n: levels to begin with.
+        rounds: how often offspring compete with the population.
+        n_offspring: offspring of a round.
+        seed: of all randomness.
+        regret: "loss", by which long solutions count more, or "accuracy", what the accuracy lacks of 1.
+        steps: iterations on a level, by default what a policy is made for.
+        batch: levels that run at once, by default 256, fewer of large ones.
+        device: cpu, cuda, cuda:1 ...; the policies are moved there.
+        picture_every: rounds from one picture of `hardest.gif` to the next.
+        save_every: seconds from saving to saving.
+        overwrite: whether to start anew if the folder has a population, which is lost.
+        out: the population's folder.
+        generator: what draws the first levels.
+        size: inner size of the levels, or (rows, cols).
+        capacity: most levels of the population, by default `n`.
+        parents: how parents are chosen: random, fittest or replay.
+        options: options of the generator and of the mutation, and fields of `PopulationConfig`.
+
+    Raises:
+        ValueError: a bad option, policy or combination, or a folder with another population.
+        KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written.
+    """
+    given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
+    for name in ("n", "n_offspring", "steps", "batch", "picture_every"):
+        check_at_least(flag(name), given[name], 1)
+    for name in ("rounds", "seed", "save_every"):
+        check_at_least(flag(name), given[name], 0)
+    check_at_least("--capacity", capacity, n)
+    check_name("parents", parents, PARENTS)
+    check_name("--regret", regret, MEASURES)
+    check_folder("--out", Path(out))
+    with naming_memory(f"--batch {batch}", device):
+        job = _prepare(policies, given, options)
+        records = _open(job)
+        noted = bool(records.lines) and records.lines[-1]["round"] == records.population.clock
+        if noted and records.population.clock >= rounds and len(records.population) >= n:
+            print(f"{out} is finished; more --rounds go on, --overwrite starts anew")
+        elif not _run(job, records):
+            raise KeyboardInterrupt(f"interrupted; the same command goes on from {job.folder / POPULATION}")
+    records.draw(f"evolved against {', '.join(job.players)}")
+    return records.population
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a run needs, all of it checked.
+
+    Attributes:
+        given: arguments of `evolve`, but for the policies and options.
+        players: the policies by name.
+        levels: (n, H, W), the first ones.
+        reserved: hashes of the levels of the test sets.
+        population: how the population behaves.
+        configuration: all that decides which levels come out, JSON-serialisable.
+        command: the command that evolves the same levels.
+    """
+
+    given: Mapping[str, Any]
+    players: dict[str, Player]
+    levels: Tiles
+    reserved: NDArray[np.uint64]
+    population: PopulationConfig
+    configuration: dict[str, Any]
+    command: str
+
+    def __getattr__(self, name: str) -> Any:
+        return self.given[name]
+
+    @property
+    def folder(self) -> Path:
+        """The population's folder."""
+        return Path(self.given["out"])
+
+
+def _prepare(
+    policies: str | Policy | Iterable[str] | Mapping[str, Policy], given: Mapping[str, Any], options: dict[str, Any]
+) -> _Job:
+    """Do everything that can fail, before anything is changed."""
+    options = {name: value for name, value in options.items() if value is not None}
+    known = [*_OF_GENERATORS, *_OF_MUTATIONS, *_OF_POPULATIONS]
+    for name in options:
+        if name not in known:
+            raise ValueError(unknown_name("option", name, [*given, *known]))
+    found = {name: policy.to(find_device(given["device"])) for name, policy in named_policies(policies).items()}
+    task = common_task(found)
+    population = _population(task, given, options)
+    size = check_size(given["size"])
+    reserved = _reserved((size[0],) if size[0] == size[1] >= _LEAST_SIZE else (), task)
+    of_generator = {name: options[name] for name in _OF_GENERATORS if name in options}
+
+    def draw(rng: np.random.Generator, n: int) -> Tiles:
+        endpoints = find_task(task).has_endpoints
+        return generate(rng, n, size, given["generator"], endpoints=endpoints, **of_generator)
+
+    levels = loop.first_levels(draw, given["seed"], given["n"], reserved)
+    players = {name: _player(name, policy, levels, given["steps"]) for name, policy in found.items()}
+    written = str(size[0]) if size[0] == size[1] else f"{size[0]}x{size[1]}"
+    configuration = {
+        "policies": [
+            {"policy": name, "iterations": player.n_steps, "sha256": _digest(player.policy)}
+            for name, player in players.items()
+        ],
+        **{name: given[name] for name in ("regret", "n", "n_offspring", "seed", "batch", "picture_every")},
+        "levels": {
+            "generator": given["generator"],
+            "size": written,
+            **{name: of_generator.get(name) for name in _OF_GENERATORS},
+        },
+        "parents": given["parents"],
+        "population": asdict(population),
+    }
+    usual = {p.name: p.default for p in signature(evolve).parameters.values()} | _OF_POPULATIONS
+    changed = {
+        name: value
+        for name, value in {**given, "size": written, **options}.items()
+        if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
+    }
+    command = command_line(["evolve", *found], changed)
+    return _Job(given, players, levels, reserved, population, configuration, command)
+
+
+def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any]) -> PopulationConfig:
+    """Return how the population behaves.
+
+    Raises:
+        ValueError: a bad value, or an option that the mutation does not take.
+    """
+    chosen = {name: options.get(name, usual) for name, usual in _OF_POPULATIONS.items()}
+    chosen["eviction"] = chosen["eviction"].replace("-", " ")
+    capacity = given["n"] if given["capacity"] is None else given["capacity"]
+    of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
+    return PopulationConfig(task=task, capacity=capacity, mutation_options=of_mutation, **chosen)
+
+
+@cache
+def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
+    """Return the hashes of the levels of the test and validation sets, which are square."""
+    return reserved_hashes(held_out_sets(sizes, task))
+
+
+@torch.no_grad()
+def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Player:
+    """Return a policy, tried for an iteration, and its number of them.
+
+    Raises:
+        ValueError: the policy cannot run on such levels, or for so many iterations.
+    """
+    n_steps = _enough(policy, levels) if steps is None else steps
+    try:
+        check_steps(policy, n_steps)
+        rollout(policy, encode(policy, levels[:1]), 1)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    return Player(policy, n_steps)
+
+
+def _enough(policy: Policy, levels: Tiles) -> int:
+    """Return the iterations that any levels of this size may need: solutions evolve, so those of today do not count."""
+    if policy.most_iterations is not None:
+        return policy.most_iterations
+    bound = policy.max_steps(*levels.shape[1:])
+    return default_steps(policy, np.zeros(levels[:1].shape, np.bool_)) if bound is None else bound
+
+
+def _digest(policy: Policy) -> str:
+    """Return the SHA-256 of the weights and biases."""
+    digest = hashlib.sha256()
+    for parameter in policy.parameters():
+        digest.update(parameter.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _open(job: _Job) -> Records:
+    """Return the records in the folder, of this configuration, or new ones.
+
+    Raises:
+        ValueError: the folder has others, or unreadable ones.
+        OSError: it cannot be written.
+    """
+    description = job.folder / DESCRIPTION
+    try:
+        if not job.overwrite and (job.folder / POPULATION).exists():
+            with reading(description, "is no description of a population"):
+                there = json.loads(description.read_text(encoding="utf-8"))
+            _compare(job, there)
+            records = Records.load(job.folder)
+        else:
+            job.folder.mkdir(parents=True, exist_ok=True)
+            records = Records.start(job.folder, LevelPopulation(job.population))
+        if records.population.clock <= job.rounds:
+            content = {"command": job.command, "configuration": job.configuration, "versions": versions()}
+            write_json(description, content)
+    except (ValueError, FileNotFoundError) as error:
+        raise ValueError(f"{error}; choose another --out, or lose that population with --overwrite") from error
+    except OSError as error:
+        raise OSError(f"cannot write in {job.folder}: {error}") from error
+    return records
+
+
+def _compare(job: _Job, there: Any) -> None:
+    """Check that a folder's population is of this configuration.
+
+    Raises:
+        ValueError: it is of another one.
+    """
+    configuration, here = there.get("configuration") if isinstance(there, dict) else None, job.configuration
+    if not isinstance(configuration, dict):
+        raise ValueError(f"{job.folder / DESCRIPTION} is no description of a population")
+    differing = [name for name in here if configuration.get(name) != here[name]]
+    if differing:
+        differences = "; ".join(f"{name} {configuration.get(name)} there, {here[name]} here" for name in differing)
+        raise ValueError(f"{job.folder} has a population of another configuration ({differences})")
+
+
+def _run(job: _Job, records: Records) -> bool:
+    """Evolve until the last round, or Ctrl-C, and save; return whether it was the former."""
+    print(
+        f"{job.out}: {job.n:,} levels, {job.rounds:,} rounds of {job.n_offspring:,} offspring against "
+        f"{', '.join(job.players)} on {job.device}; Ctrl-C saves and ends"
+    )
+    population = records.population
+    if len(population):
+        print(f"going on with {len(population):,} levels after round {population.clock:,}")
+    with asked_to_stop() as stop:
+        try:
+            _Run(job, records, stop.is_set).run()
+        except KeyboardInterrupt:
+            pass  # whatever was measured since the last round is lost, nothing else
+        finally:
+            records.save()
+    return population.clock >= job.rounds and len(population) >= job.n
+
+
+class _Run:
+    """The evolving, and what is due after every round."""
+
+    def __init__(self, job: _Job, records: Records, stopped: Callable[[], bool]) -> None:
+        self.job, self.records, self.stopped = job, records, stopped
+        self.regret = Regret(list(job.players.values()), job.regret, job.batch, self.pause)
+        self.saved_at = time.monotonic()
+
+    def run(self) -> None:
+        """Measure the first levels and make the rounds that are left."""
+        job, population = self.job, self.records.population
+        if len(population) < job.n:
+            with progress_bar(f"measuring {job.n:,} levels", job.n) as advance:
+                advance(len(population))
+                loop.fill(population, job.levels, self.regret, job.n_offspring, self._reporter(advance))
+        self.record()
+        with progress_bar("rounds", job.rounds) as advance:
+            advance(population.clock)
+            loop.evolve(
+                population,
+                self.regret,
+                job.seed,
+                job.rounds,
+                job.n_offspring,
+                job.parents,
+                reserved=job.reserved,
+                report=self._reporter(advance),
+            )
+
+    def pause(self) -> None:
+        """End the measuring if that was asked for."""
+        if self.stopped():
+            raise KeyboardInterrupt
+
+    def record(self) -> None:
+        """Note how the population does, once a round."""
+        player = next(iter(self.job.players.values()))
+        self.records.note(self.job.picture_every, lambda tiles: self.regret.paths(player, tiles))
+
+    def _reporter(self, advance: Callable[[int], Any]) -> Callable[[int], None]:
+        def report(n: int) -> None:
+            advance(n)
+            if len(self.records.population) >= self.job.n:
+                self.record()
+            if time.monotonic() - self.saved_at > self.job.save_every:
+                self.records.save()
+                self.saved_at = time.monotonic()
+            self.pause()
+
+        return report
