@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package, by a tool or a stray sys.path
     raise ImportError(f"import maze_nca_gym.agents, not {__name__}")
 
-from .registry import PolicyInfo, find_policy, list_policies, load
+from .registry import PolicyInfo, find_policy, list_policies, load, make_env
 
 if TYPE_CHECKING:
-    from .environments import make_env
     from .evaluation.run import evaluate
     from .evolution.run import evolve
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
@@ -40,7 +39,6 @@ __all__ = [
 ]
 
 _LAZY = {
-    "make_env": ".environments",
     "Policy": ".policy",
     "rollout": ".rollouts",
     "trace": ".rollouts",

@@ -1,36 +1,52 @@
 """Environments for policies: of the policy's task, with its channels, for as many steps as it needs.
 
-Nothing here imports torch; a policy that is given by name does when it is made.
+Nothing here imports torch.
 """
 
 from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
 
 from maze_nca_gym import environment_id
 
-from .registry import load
-
 if TYPE_CHECKING:
     from maze_nca_gym.envs.level_source import LevelSource
 
-    from .policy import Policy
+
+class Runs(Protocol):
+    """What an environment is made for: the part of a `Policy` that it depends on."""
+
+    task: str
+    n_channels: int
+    channel_names: tuple[str, ...]
+
+    @property
+    def needs_border(self) -> bool:
+        """Whether mazes need a wall around them."""
+
+    @property
+    def most_iterations(self) -> int | None:
+        """Number of iterations for which there are weights; None for any number."""
+
+    def max_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
+        """Return the number of iterations that suffice on every maze of a size; None if that is not known."""
 
 
-def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) -> Any:
+def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
     """Make an environment in which a policy can run.
 
     It has the policy's task, number of channels and names of channels. A policy that is built for one size gets levels
     of that size. Episodes last at least as long as the policy may need, and never longer than it has weights for.
 
     Args:
-        policy: a policy, its name in `list_policies()`, or the path of a model file.
+        policy: a policy.
         num_envs: the number of environments to step as a batch, by `gymnasium.make_vec`; None for a single environment,
             by `gymnasium.make`.
+        name: what a warning calls the policy; by default its class.
         options: what else these functions take, such as `size`, `generator`, `levels` or `render_mode`. An option
             replaces what the policy would choose.
 
@@ -38,21 +54,19 @@ def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) 
         A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
 
     Raises:
-        ValueError: an unknown name, or a bad option.
+        ValueError: a bad option.
     """
-    found = load(policy) if isinstance(policy, str) else policy
     make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
-    options = {**_choices(found), **options}
-    env: Any = make(environment_id(found.task), **options)
+    options = {**_choices(policy), **options}
+    env: Any = make(environment_id(policy.task), **options)
     source = env.unwrapped.source
-    if found.needs_border and not source.has_border:
-        name = policy if isinstance(policy, str) else type(found).__name__
-        warnings.warn(border_warning(name), UserWarning, stacklevel=2)
+    if policy.needs_border and not source.has_border:
+        warnings.warn(border_warning(name or type(policy).__name__), UserWarning, stacklevel=3)
     if "max_episode_steps" in options:
         return env
     env.close()  # it only told the size of its levels
-    steps = _episode_steps(found, source, env.spec.max_episode_steps)
-    return make(environment_id(found.task), **options, max_episode_steps=steps)
+    steps = _episode_steps(policy, source, env.spec.max_episode_steps)
+    return make(environment_id(policy.task), **options, max_episode_steps=steps)
 
 
 def border_warning(name: str) -> str:
@@ -60,13 +74,13 @@ def border_warning(name: str) -> str:
     return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
 
 
-def _choices(policy: Policy) -> dict[str, Any]:
+def _choices(policy: Runs) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
     fixed = {} if policy.size is None else {"size": policy.size}
     return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **fixed}
 
 
-def _episode_steps(policy: Policy, source: LevelSource, usual: int) -> int:
+def _episode_steps(policy: Runs, source: LevelSource, usual: int) -> int:
     """Return the steps of an episode, `usual` or as many more as the policy may need on levels of this source."""
     if policy.most_iterations is not None:
         return policy.most_iterations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.names import unknown_name
 
+from . import environments
 from .pretrained import cards
 
 if TYPE_CHECKING:
@@ -129,6 +130,25 @@ def load(name: str, **options: Any) -> Policy:
         return _make_own(name, options)
     info = find_policy(name)
     return _make(info.constructor, {**info.options, **options})
+
+
+def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) -> Any:
+    """Make an environment in which a policy can run, see `environments.make_env`.
+
+    Args:
+        policy: a policy, or its name, as of `load`.
+        num_envs: number of environments to step as a batch; None for a single environment.
+        options: what else `gymnasium.make` and `gymnasium.make_vec` take; they replace what the policy would choose.
+
+    Returns:
+        A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
+
+    Raises:
+        ValueError: an unknown name, or a bad option.
+    """
+    if isinstance(policy, str):
+        return environments.make_env(load(policy), num_envs, policy, **options)
+    return environments.make_env(policy, num_envs, **options)
 
 
 def _make_own(name: str, options: Mapping[str, Any]) -> Policy:

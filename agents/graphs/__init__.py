@@ -6,19 +6,7 @@ A node takes the place of a tile and messages along edges that of the convolutio
 
 from __future__ import annotations
 
-import warnings
-
-from gymnasium.error import DependencyNotInstalled
-
-try:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # its import calls torch.jit.script
-        import torch_geometric.nn  # noqa: F401
-except ImportError as error:
-    raise DependencyNotInstalled(
-        'automata on graphs need torch_geometric: run `pip install "maze-nca-gym[gnn]"`'
-    ) from error
-
+from .. import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric
 from .automaton import GraphNCA
 from .depth_first import DepthFirstGraphNCA, Visits
 from .graph import Graphs

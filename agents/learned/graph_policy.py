@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import graphs as _graphs  # noqa: F401 - it says how to install torch_geometric, and silences its import
+from .. import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric, and silences its import
 from ..policy import Policy
 from .arguments import check_shape, names_of_channels, task_argument, task_name
 from .tile_graphs import TileGraphs

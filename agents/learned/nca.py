@@ -12,7 +12,9 @@ from torch.nn import functional as F
 
 from maze_nca_gym.names import unknown_name
 
+from ..exact_weights import NETWORKS, stays_exact
 from ..policy import Convolution, Policy
+from ..promises import Promises
 from .arguments import check_ceiling, check_count, check_flags, check_shape, names_of_channels, task_argument, task_name
 from .precision import computing_dtype, convolve_exactly, is_low
 
@@ -120,19 +122,29 @@ class NCA(Policy):
 
     @classmethod
     def from_handcoded(cls, name: str) -> NCA:
-        """Return a network whose weights are written by hand and solve every maze exactly.
+        """Return a network whose weights are written by hand and solve every maze exactly, with no last iteration.
 
         Args:
-            name: "shortest-path" or "diameter"; see the modules of `handwritten`.
+            name: "shortest-path" or "diameter"; see the modules of `exact_weights`.
 
         Raises:
             ValueError: unknown name; the message lists the known ones.
         """
-        from .handwritten import NETWORKS, network  # here, because it imports this module
-
         if name not in NETWORKS:
             raise ValueError(unknown_name("hand-coded network", name, NETWORKS))
-        return network(name)
+        table, max_pool, bound = NETWORKS[name]
+        nca = cls(
+            n_tiles=len(table.inputs),
+            n_channels=len(table.channels),
+            kernel_size=table.kernel_size,
+            cut_corners=True,
+            n_layers=None,
+            max_pool=max_pool,
+            channel_names=[channel.name.lower() for channel in table.channels],
+        )
+        nca.set_kernel(*table.convolution())
+        nca.promises = Promises(exact=True, bound=bound)
+        return nca
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -271,9 +283,7 @@ class NCA(Policy):
 
     def _stays_exact(self, dtype: torch.dtype, n_tiles: int) -> bool:
         """Return whether the network holds small integers, as those written by hand do."""
-        from .handwritten import stays_exact  # here, because it imports this module
-
-        return stays_exact(self, dtype, n_tiles)
+        return len(self.weights) == 1 and stays_exact(self.kernel(), self.biases[0], dtype, n_tiles)
 
     def bounded(self, convolved: Tensor, below: bool = True) -> Tensor:
         """Return the result of an iteration from its (B, C, H, W) convolution; negative numbers stay where not

@@ -1,8 +1,8 @@
 """ReLUs that let gradients through where a ReLU lets none: exact forwards, another derivative backwards.
 
-The flood of a hand-written network (`handwritten`) stays on the flat parts of its ReLUs, where gradients are zero, and
-the rest on their kinks. Pass one of these objects as an `NCA`'s `activation`, or set it at any time; outputs stay the
-same bits.
+The flood of a hand-written network (`exact_weights`) stays on the flat parts of its ReLUs, where gradients are zero,
+and the rest on their kinks. Pass one of these objects as an `NCA`'s `activation`, or set it at any time; outputs stay
+the same bits.
 """
 
 from __future__ import annotations

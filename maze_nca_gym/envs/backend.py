@@ -57,22 +57,3 @@ class NumpyBackend:
     def host(self, channels: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the channels unchanged."""
         return channels
-
-
-def make_backend(device: Any, output: str) -> Backend:
-    """Return the backend for a device, a name or a `torch.device`, and the arrays that the user wants.
-
-    Raises:
-        ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.
-    """
-    if output not in ("numpy", "torch"):
-        raise ValueError(f"unknown output {output!r}; known: numpy, torch")
-    device = str(device)
-    if output == "numpy" and device == "cpu":
-        return NumpyBackend()
-    from maze_nca_gym.envs.backend_torch import DeviceBackend, TorchBackend, find_device
-
-    found = find_device(device)
-    if output == "numpy":
-        raise ValueError(f'device={device!r} keeps its arrays there: ask for output="torch", or device="cpu"')
-    return TorchBackend() if found.type == "cpu" else DeviceBackend(found)

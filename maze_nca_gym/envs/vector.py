@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.envs.backend import make_backend
+from maze_nca_gym.envs.backend import Backend, NumpyBackend
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import check_n_channels, check_options, observation_space, state_space
 from maze_nca_gym.envs.view import View
@@ -281,3 +281,22 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         if self._state is None:
             raise ResetNeeded("there are no episodes: call reset() first")
         return self._state
+
+
+def make_backend(device: Any, output: str) -> Backend:
+    """Return the backend for a device, a name or a `torch.device`, and the arrays that the user wants.
+
+    Raises:
+        ValueError: an unknown device or output, CUDA without a GPU, or NumPy arrays from a GPU.
+    """
+    if output not in ("numpy", "torch"):
+        raise ValueError(f"unknown output {output!r}; known: numpy, torch")
+    device = str(device)
+    if output == "numpy" and device == "cpu":
+        return NumpyBackend()
+    from maze_nca_gym.envs.backend_torch import DeviceBackend, TorchBackend, find_device
+
+    found = find_device(device)
+    if output == "numpy":
+        raise ValueError(f'device={device!r} keeps its arrays there: ask for output="torch", or device="cpu"')
+    return TorchBackend() if found.type == "cpu" else DeviceBackend(found)

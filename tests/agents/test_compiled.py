@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from maze_nca_gym import generation
 from maze_nca_gym.agents import list_policies, load, rollout, trace
+from maze_nca_gym.agents.exact_weights import NETWORKS
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.handwritten import NETWORKS
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot, parse

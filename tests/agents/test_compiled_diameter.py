@@ -10,8 +10,8 @@ from maze_samples import FAMILIES, Tiles
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import rollout, trace
+from maze_nca_gym.agents.exact_weights.diameter_weights import Channel
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.handwritten.diameter import Channel
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities
 

@@ -8,8 +8,8 @@ import torch
 
 from maze_nca_gym import generation
 from maze_nca_gym.agents import rollout, trace
+from maze_nca_gym.agents.exact_weights.shortest_path_weights import ENTER
 from maze_nca_gym.agents.learned import NCA, LeakyGradient, SmoothGradient
-from maze_nca_gym.agents.learned.handwritten.shortest_path import ENTER
 from maze_nca_gym.agents.learned.nca import Activation
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path

@@ -1,0 +1,67 @@
+"""Weights, written by hand, with which an `NCA` solves every maze exactly.
+
+The learned architecture, one convolution, a ReLU and at most one maximum over the map, can do what the hand-coded
+automata do with more: these weights show it. They are a start for fine-tuning, and the ceiling for what training finds.
+That they are exact is argued in their modules and tested, not proven by machine.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ..handcoded.kernels import WeightTable
+from ..promises import StepBound
+from . import diameter_weights, shortest_path_weights
+
+
+class Network(NamedTuple):
+    """What makes an `NCA` exact.
+
+    Attributes:
+        table: its weights.
+        max_pool: whether it needs the maximum over the map.
+        bound: the iterations within which it has finished.
+    """
+
+    table: WeightTable
+    max_pool: bool
+    bound: StepBound
+
+
+NETWORKS = {
+    "shortest-path": Network(shortest_path_weights.TABLE, False, StepBound(constant=2, per_move=2)),
+    "diameter": Network(
+        diameter_weights.TABLE, True, StepBound(constant=5, per_move=2, per_tile=9, per_move_and_tile=1)
+    ),
+}
+"""Exact networks by name, which `NCA.from_handcoded` makes.
+
+For the diameter: at most L + 5 for each tile, 2 H (W + 1) <= 4 A where the scout is late, and 2 L + 5 for the last
+path.
+"""
+
+
+def stays_exact(kernel: Tensor, bias: Tensor, dtype: torch.dtype, n_tiles: int) -> bool:
+    """Return whether a convolution has the weights of one of `NETWORKS`, and counts exactly in a dtype on a map.
+
+    The shortest path holds multiples of 1/2 whose sums stay below 128: 8 significant bits are enough, as bfloat16 has.
+    The diameter counts to the number of free tiles at most.
+
+    Args:
+        kernel: (C, T + C, k, k), the same at every iteration.
+        bias: (C,).
+        dtype: in which it would be computed.
+        n_tiles: tiles on the map.
+    """
+    own = [weight.detach().to("cpu", torch.float32) for weight in (kernel, bias)]
+    name = next((name for name in NETWORKS if all(map(torch.equal, own, _convolution(name)))), None)
+    return name == "shortest-path" or (name == "diameter" and n_tiles <= 2 / torch.finfo(dtype).eps)
+
+
+@cache
+def _convolution(name: str) -> tuple[Tensor, Tensor]:
+    return NETWORKS[name].table.convolution()
