@@ -5,7 +5,7 @@ A policy maps a maze and a state to the next state. It stores only weights: its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,6 @@ from maze_nca_gym.tasks import find_task
 
 from .environments import make_env
 from .promises import Promises
-from .registry import load
 
 PATH = 0
 """The channel of every state that holds the predicted path."""
@@ -320,22 +319,6 @@ def _restarted_counters(
             raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
     counters[starts] = 0
     return counters
-
-
-def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]) -> dict[str, Policy]:
-    """Return the policies by name, each once; one without a name has that of its class.
-
-    Raises:
-        ValueError: no policy, or an unknown name.
-    """
-    if isinstance(policies, Policy):
-        return {type(policies).__name__: policies}
-    if not isinstance(policies, Mapping):
-        names = [policies] if isinstance(policies, str) else policies
-        policies = {name: load(name) for name in dict.fromkeys(names)}
-    if not policies:
-        raise ValueError("name at least one policy, or a model file (*.safetensors)")
-    return dict(policies)
 
 
 def common_task(policies: Mapping[str, Policy]) -> str:

@@ -6,7 +6,7 @@ Nothing here imports torch: a policy's module is imported when the policy is ask
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -149,6 +149,24 @@ def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) 
     if isinstance(policy, str):
         return environments.make_env(load(policy), num_envs, policy, **options)
     return environments.make_env(policy, num_envs, **options)
+
+
+def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]) -> dict[str, Policy]:
+    """Return the policies by name, each once; one without a name has that of its class.
+
+    Raises:
+        ValueError: no policy, or an unknown name.
+    """
+    from .policy import Policy
+
+    if isinstance(policies, Policy):
+        return {type(policies).__name__: policies}
+    if not isinstance(policies, Mapping):
+        names = [policies] if isinstance(policies, str) else policies
+        policies = {name: load(name) for name in dict.fromkeys(names)}
+    if not policies:
+        raise ValueError("name at least one policy, or a model file (*.safetensors)")
+    return dict(policies)
 
 
 def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
