@@ -23,6 +23,7 @@ class Runs(Protocol):
     task: str
     n_channels: int
     channel_names: tuple[str, ...]
+    size: tuple[int, int] | None
 
     @property
     def needs_border(self) -> bool:
