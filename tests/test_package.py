@@ -133,15 +133,3 @@ def test_nothing_is_pickled(path: Path) -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.load", "numpy.load", "torch.load"):
             options = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
             assert options.get("allow_pickle") == "False", ast.unparse(node)
-
-
-def test_core_does_not_import_agents() -> None:
-    core = [
-        path
-        for path in TREES["maze_nca_gym"].rglob("*.py")
-        if "cli" not in path.relative_to(ROOT).with_suffix("").parts
-    ]
-    importers = {
-        str(path) for path in core for name in imported_modules(path) if name.startswith("maze_nca_gym.agents")
-    }
-    assert importers == set()
