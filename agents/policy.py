@@ -119,7 +119,7 @@ class Policy(nn.Module):
         return None
 
     def without_gradients(self) -> Policy:
-        """Return what runs in place of the policy where nobody needs gradients; by default the policy itself."""
+        """Return what runs in place of the policy where no gradients are needed; by default the policy itself."""
         return self
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:

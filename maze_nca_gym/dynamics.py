@@ -67,15 +67,15 @@ def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: i
 
 
 def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal | None = None) -> State:
-    """Return one iteration: the action, clipped, becomes the channels.
+    """Return the state after one iteration: the action, clipped, becomes the channels.
 
     Args:
         state: the episodes before.
         action: (N, C, H, W) float32, C-contiguous.
-        is_optimal: as of `scoring.score`.
+        is_optimal: the same as for `scoring.score`.
 
     Raises:
-        ValueError: it holds a NaN or infinity.
+        ValueError: the action holds a NaN or infinity.
     """
     tiles, maze, target, length, channels, _ = state
     clipped, scores = np.empty_like(channels), np.empty((len(tiles), 4))
@@ -105,13 +105,13 @@ class Outcome(NamedTuple):
 def transition_of_one(
     tiles: Tiles, target: NDArray[np.bool_], action: NDArray[np.float32], is_optimal: IsOptimal | None = None
 ) -> Outcome:
-    """Return `transition` of a single episode, the same bits in half the time.
+    """Return the same bits as `transition` for a single episode, in half the time.
 
     Args:
         tiles: (H, W) uint8.
         target: (H, W) bool.
         action: (C, H, W) float32, C-contiguous.
-        is_optimal: as of `scoring.score`.
+        is_optimal: the same as for `scoring.score`.
 
     Raises:
         ValueError: the action holds a NaN or infinity.

@@ -43,16 +43,16 @@ def random(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Return the paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
+    """Draw the paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
 
-    Walls are independent of each other; the paper does not say how likely they are. Source and target lie on two
+    Walls are independent of each other; the paper does not say how likely they are. Source and target are on two
     distinct inner tiles, whatever was there.
 
     Args:
         rng: the source of all randomness.
-        n: how many levels, >= 0.
-        size: inner size.
-        wall_probability: of each inner tile, in [0, 1], to the nearest 1/65,536.
+        n: the number of levels, at least 0.
+        size: the inner size, one number or (rows, cols).
+        wall_probability: the probability that an inner tile is a wall, in [0, 1], rounded to a multiple of 1/65,536.
         border: whether a wall surrounds the level.
         endpoints: False makes source and target empty.
 
@@ -94,9 +94,9 @@ def random(
 
 
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Return perfect mazes (one path between any two tiles) carved by a depth-first walk: long winding corridors.
+    """Carve perfect mazes (one path between any two tiles) by a depth-first walk: long winding corridors.
 
-    Arguments as of `random`. Raises ValueError for a bad one.
+    The arguments and errors are those of `random`.
     """
     return _finish(rng, _carve_depth_first(rng, n, size), border, endpoints)
 
@@ -111,10 +111,10 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
 
 
 def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Return perfect mazes from Kruskal's algorithm on walls in random order: many short dead ends, no preferred
+    """Carve perfect mazes by Kruskal's algorithm on walls in random order: many short dead ends, no preferred
     direction.
 
-    Arguments as of `random`. Raises ValueError for a bad one.
+    The arguments and errors are those of `random`.
     """
     height, width = _check(n, size)
     rows, cols = (height + 1) // 2, (width + 1) // 2
@@ -134,9 +134,9 @@ def loops(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Return perfect mazes with each wall between two cells removed with probability `loop_fraction`, in [0, 1].
+    """Carve perfect mazes, and remove each wall between two cells with probability `loop_fraction`, in [0, 1].
 
-    Other arguments as of `random`. Raises ValueError for a bad one.
+    The other arguments and errors are those of `random`.
     """
     check_fraction("loop_fraction", loop_fraction)
     levels = _carve_depth_first(rng, n, size)
@@ -157,11 +157,11 @@ def rooms(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Return rooms with one door in each dividing wall, from recursive division.
+    """Divide levels recursively into rooms, with one door in each dividing wall.
 
     Args:
-        largest_room: a longer side is divided again, >= 1 tile.
-        rng, n, size, border, endpoints: as of `random`.
+        largest_room: the longest side of a room that is not divided again, at least 1 tile.
+        rng, n, size, border, endpoints: the same as for `random`.
 
     Raises:
         ValueError: a bad argument.
@@ -184,13 +184,13 @@ def caves(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Return caves grown by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
+    """Return grow caves by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
 
     Args:
-        wall_probability: of the noise, in [0, 1].
-        smoothing: iterations after which a tile is a wall if most of its 3 x 3 neighbourhood is, >= 0; the outside
-            counts as wall.
-        rng, n, size, border, endpoints: as of `random`.
+        wall_probability: the probability that a tile of the noise is a wall, in [0, 1].
+        smoothing: the number of iterations, at least 0. In each, a tile becomes a wall if most of its 3 x 3
+            neighbourhood is; the outside counts as wall.
+        rng, n, size, border, endpoints: the same as for `random`.
 
     Raises:
         ValueError: a bad argument, or none of 20,000 caves in a row has two tiles.
@@ -237,7 +237,7 @@ GENERATORS: dict[str, Callable[..., Tiles]] = {
 
 
 def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str = "random", **options: Any) -> Tiles:
-    """Return `n` levels of the generator of that name, with that generator's `options`.
+    """Generate `n` levels by the generator of that name, with that generator's `options`.
 
     Returns:
         (N, H, W) uint8 tiles.
@@ -257,7 +257,7 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
         others: names that the caller takes itself, one of which may be meant by an unknown option.
 
     Raises:
-        ValueError: unknown; the message lists the known ones.
+        ValueError: an unknown generator or option; the message lists the known ones.
     """
     if name not in GENERATORS:
         raise ValueError(unknown_name("generator", name, GENERATORS))

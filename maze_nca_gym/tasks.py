@@ -1,4 +1,4 @@
-"""What is asked of a maze: the two tasks of the package, and those that users add."""
+"""Questions about mazes: the two tasks of the package, and those that users add."""
 
 from __future__ import annotations
 

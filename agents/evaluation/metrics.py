@@ -91,16 +91,16 @@ def evaluate(
 ) -> Evaluation:
     """Run a policy on levels and score it on the way.
 
-    The states are those of a plain rollout: a model whose last layer has no ReLU goes without it at that step alone,
+    The states are those of a plain rollout: a model whose last layer has no ReLU leaves it out at that step only,
     whenever the rollout ends.
 
     Args:
-        policy: on any device.
+        policy: a policy on any device.
         levels: a set, or (N, H, W) tiles, as the policy's task has them.
-        n_steps: iterations; by default those of `default_steps`.
-        batch: levels that run at once; it does not change what comes out, but for the rounding of fast convolutions.
-        steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `checkpoints`.
-        report: is told of progress, `N * n_steps` in all.
+        n_steps: the number of iterations; by default that of `default_steps`.
+        batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
+        steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `curve_steps`.
+        report: receives progress, `N * n_steps` in all.
 
     Raises:
         ValueError: levels of another task or size than the policy's, an unsolvable level, more iterations than the

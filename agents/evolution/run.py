@@ -91,7 +91,7 @@ def evolve(
         device: cpu, cuda, cuda:1 ...; the policies are moved there.
         picture_every: rounds from one picture of `hardest.gif` to the next.
         save_every: seconds from saving to saving.
-        overwrite: whether to start anew if the folder has a population, which is lost.
+        overwrite: whether to start again if the folder has a population, which is lost.
         out: the population's folder.
         generator: what draws the first levels.
         size: inner size of the levels, or (rows, cols).

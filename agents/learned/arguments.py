@@ -30,7 +30,7 @@ def check_shape(n_tiles: Any, n_channels: Any, shared_weights: Any, n_layers: An
 
 
 def task_name(task: str | None, n_tiles: int) -> str:
-    """Return the name of a model's task, by default of this package's with so many kinds of tile.
+    """Return the name of a model's task, by default the package's own with that number of kinds of tile.
 
     Raises:
         ValueError: unknown name, or a task with another number.
@@ -42,7 +42,7 @@ def task_name(task: str | None, n_tiles: int) -> str:
 
 
 def task_argument(task: str, n_tiles: int) -> dict[str, str]:
-    """Return a model's argument `task` as files hold it: left out where the number of kinds of tile tells it."""
+    """Return a model's argument `task` as files hold it: left out where the number of kinds of tile implies it."""
     return {} if usual_task(n_tiles).name == task else {"task": task}
 
 

@@ -46,6 +46,6 @@ class SparseNCA(Policy):
 
 
 def has_few_weights(model: NCA) -> bool:
-    """Return whether so many of the first kernel's weights are zero that a `SparseNCA` is faster."""
+    """Return whether enough of the first kernel's weights are zero that a `SparseNCA` is faster."""
     kernel = model.weights[0]
     return bool(torch.count_nonzero(kernel) <= FEW * kernel.numel())

@@ -43,10 +43,10 @@ def train(
     overwrite: bool = False,
     **configuration: Any,
 ) -> Policy:
-    """Train a policy on the exact solutions of mazes, or go on with a run that was stopped.
+    """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
     This is the command `maze-nca-gym train`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same call
-    goes on. Started by `torchrun`, the processes share the work.
+    continues the run. Started by `torchrun`, the processes share the work.
 
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 
@@ -54,12 +54,12 @@ def train(
         preset: the name of a preset, or a configuration.
         out: the run's folder, by default `runs/train/` and the preset's name, or `own` for a configuration.
         device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
-        threads: number of CPU threads, by default one a core.
-        log_every: updates from one line of metrics to the next.
-        validate_every: updates from validation to validation, a multiple of `log_every`.
-        save_every: seconds from checkpoint to checkpoint.
+        threads: number of CPU threads, by default one per core.
+        log_every: number of updates between two lines of metrics.
+        validate_every: number of updates between two validations, a multiple of `log_every`.
+        save_every: seconds between two checkpoints.
         tensorboard: whether to write events for TensorBoard into the folder `tb`.
-        overwrite: whether to start anew if the folder has a run, which is lost.
+        overwrite: whether to delete the run in the folder, if there is one, and start a new one.
         configuration: fields of `TrainingConfig` that replace those of the preset.
 
     Returns:
@@ -67,7 +67,7 @@ def train(
 
     Raises:
         ValueError: a bad option or combination, or a folder with another run.
-        KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
+        KeyboardInterrupt: after Ctrl-C, when the state has been saved.
         Diverged: the loss is not finite or has exploded; the last checkpoint is from before.
         ImportError: TensorBoard or Lightning Fabric is needed and missing.
         MemoryError: the device has too little memory.

@@ -174,7 +174,7 @@ def score_paths(levels, targets, paths, scores):
 
 @kernel("void(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def compare_paths(targets, paths, scores):
-    """The scores of every level's path against its target alone, so that no other path is optimal."""
+    """Write the scores of every level's path against its target alone, so that no other path is optimal."""
     area = targets[0].size
     for i in range(len(targets)):
         loss, accuracy, complete, _ = compare_path(paths[i].reshape(area), targets[i].reshape(area))

@@ -178,7 +178,7 @@ def _metrics(result: Result) -> dict[str, str]:
 
 
 def _steps(found: Evaluation) -> str:
-    """Those given; first those within which the last level finished, where they were fewer."""
+    """Return the iterations given; first those within which the last level finished, where they were fewer."""
     used = found.curve[-1].step
     return f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}"
 

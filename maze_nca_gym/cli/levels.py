@@ -160,7 +160,7 @@ def _print_generators() -> None:
         summary = (generator.__doc__ or "").split("\n")[0]
         options = (f"{flag(option)} {default}" for option, default in options_of(name).items())
         rows.append((name, summary, "\n".join(options)))
-    print_table(("generator", "levels", "options and defaults"), rows)
+    print_table(("generator", "what it does", "options and defaults"), rows)
 
 
 def _facts(levels: LevelSet) -> dict[str, str]:

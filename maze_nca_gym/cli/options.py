@@ -64,7 +64,7 @@ class GeneratorOptions:
     wall_probability: Annotated[float | None, NUMBER, _own("wall_probability", "FRACTION")] = None
     """Probability that an inner tile is a wall, 0 to 1."""
     loop_fraction: Annotated[float | None, NUMBER, _own("loop_fraction", "FRACTION")] = None
-    """Fraction of a perfect maze's inner walls that are removed, 0 to 1."""
+    """Probability that a wall between two cells of a perfect maze is removed, 0 to 1."""
     largest_room: Annotated[int | None, INTEGER, _own("largest_room", "TILES")] = None
     """Longest side of a room in tiles."""
     smoothing: Annotated[int | None, INTEGER, _own("smoothing", "INT")] = None

@@ -265,7 +265,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def ended(self) -> NDArray[np.bool_]:
-        """Which episodes have ended and not restarted, (N,) bool."""
+        """Episodes that have ended and not restarted, (N,) bool."""
         return self._done
 
     @property

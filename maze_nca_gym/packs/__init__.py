@@ -30,7 +30,7 @@ def list_packs() -> list[str]:
 
 @contextmanager
 def pack_file(name: str) -> Iterator[Path]:
-    """The file of a pack, as long as the block runs.
+    """Yield the file of a pack, as long as the block runs.
 
     Raises:
         ValueError: unknown name; the message lists the known ones.

@@ -1,4 +1,4 @@
-"""What evolving levels need beside a population: the choice of each episode's level, and the use of its regret.
+"""The part of evolving levels beside the population: the choice of each episode's level, and the use of its regret.
 
 It depends neither on the agent nor on the environment: `AdversarialEvolution` and `VectorAdversarialEvolution` report
 which episodes begin and how they ended.
