@@ -107,7 +107,7 @@ def find_policy(name: str) -> PolicyInfo:
         description = f"a model of class {type(policy).__name__}, {kind}"
         return PolicyInfo(task=policy.task, description=description, constructor="", exact=policy.exact)
     if name not in _POLICIES:
-        raise ValueError(unknown_name("policy", name, _POLICIES, f", a model file (*{MODEL_FILE}), or module:class"))
+        raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
 
 

@@ -21,8 +21,10 @@ from maze_nca_gym import __version__, generation
 from maze_nca_gym.agents import list_policies, load, rollouts
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises
+from maze_nca_gym.agents.rollouts import picture, window
+from maze_nca_gym.agents.rollouts import solved as solving
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.cli import main, picture, playing, solving
+from maze_nca_gym.cli import main
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.solvers import shortest_path
@@ -560,7 +562,7 @@ class TestPlay:
 
     def test_no_screen(self, monkeypatch, capsys):
         monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
-        monkeypatch.setattr(playing.os, "environ", {})
+        monkeypatch.setattr(window.os, "environ", {})
         assert main(["play", "--size", "3", "--fps", "1000"]) == 1
         assert "there is no screen for the window" in capsys.readouterr().err
 

@@ -14,8 +14,8 @@ import torch
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.hinting import learning
 from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.hinting.run import command_line
 from maze_nca_gym.cli import main
-from maze_nca_gym.cli.training_hinted import command_line
 
 TINY = ["train-hinted", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
 TINY += ["--n-updates", "120", "--batch-size", "64"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,9 +18,10 @@ from maze_nca_gym.agents.runs import flag
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text
-from maze_nca_gym.packs import list_packs
+from maze_nca_gym.packs import list_packs, pack_file
+from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, Task
+from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, Task, find_task
 
 _FIGURES = ("regret", "solution length")
 """Figures in a pack's description, before and after its levels evolved."""
@@ -90,14 +92,14 @@ class ShowLevels:
         return 0
 
     def _show_family(self, shown: list[int]) -> int:
-        from maze_nca_gym.cli.families import load_population, print_line, save_line, save_tree
+        from maze_nca_gym.rendering.families import save_line, save_tree
 
         if len(shown) > 1:
             raise ValueError(f"--family is for one level, got --index {self.index}")
         population = load_population(self.source)
         id = int(population.members["id"][shown[0]])
         if self.png is None and self.gif is None:
-            print_line(population, id)
+            _print_line(population, id)
         for path, save in ((self.png, save_tree), (self.gif, save_line)):
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,3 +186,30 @@ def _size(tiles: Tiles) -> str:
     """Return the size of the levels, borders included."""
     height, width = tiles.shape[-2:]
     return f"{height} x {width}"
+
+
+def load_population(source: str) -> LevelPopulation:
+    """Return a population by the name of a pack, or the path of a file.
+
+    Raises:
+        ValueError: it is none.
+    """
+    with pack_file(source) if source in list_packs() else nullcontext(Path(source)) as path:
+        if not path.is_file():
+            raise ValueError(f"{source} is no population of levels, so its levels have no families; evolve makes some")
+        return LevelPopulation.load(path)
+
+
+def _print_line(population: LevelPopulation, id: int) -> None:
+    """Print a level and its ancestors, the oldest first, as a table."""
+    line = population.lineage.ancestors(id)
+    solutions = find_task(population.config.task).solve_all(
+        np.stack([population.lineage.tiles(record.id) for record in line])
+    )
+    rows = []
+    for record, solution in zip(line, solutions, strict=True):
+        n_edits = 0 if record.edits is None else len(record.edits)
+        numbers = (record.id, record.generation, record.born, int(solution.sum()), n_edits)
+        rows.append((*map(str, numbers[:3]), f"{record.fitness:.3g}", *map(str, numbers[3:])))
+    columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
+    print_table(columns, rows, numbers=columns)

@@ -1,4 +1,4 @@
-"""`maze-nca-gym play`: its options; the work is in `playing`."""
+"""`maze-nca-gym play`: its options."""
 
 from __future__ import annotations
 
@@ -36,13 +36,25 @@ class Play:
 
         Raises:
             ValueError: a bad option or file.
-            JobError: there is no screen.
+            OSError: there is no screen.
         """
         check_at_least("--episodes", self.episodes, 1)
         check_at_least("--seed", self.seed, 0)
         if not 0 < self.fps < math.inf:
             raise ValueError(f"--fps must be a positive number, got {self.fps}")
         self.source.check()
-        from maze_nca_gym.cli.playing import play
+        from maze_nca_gym.agents import load
+        from maze_nca_gym.agents.rollouts.window import play
 
-        return play(self)
+        source = self.source
+        play(
+            load(self.policy),
+            fps=self.fps,
+            episodes=self.episodes,
+            seed=self.seed,
+            size=source.inner_size(),
+            generator=source.generator,
+            levels=source.levels,
+            **source.generator_options(),
+        )
+        return 0

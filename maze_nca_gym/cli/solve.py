@@ -1,15 +1,21 @@
-"""`maze-nca-gym solve`: its options; the work is in `solving`."""
+"""`maze-nca-gym solve`: its options, what it prints and saves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.runs import check_at_least, check_folder
+from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.agents.runs import check_at_least, check_folder, versions, write_json
 from maze_nca_gym.cli.options import INTEGER, LevelOptions
+from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
+from maze_nca_gym.tasks import find_task
+
+if TYPE_CHECKING:
+    from maze_nca_gym.agents.rollouts.solved import Solved
 
 DEFAULT_N = 1000
 PICTURES = ("gif", "png")
@@ -67,9 +73,79 @@ class Solve:
 
         Raises:
             ValueError: a bad option or file, or an unsolvable level.
-            JobError: the device has too little memory.
+            MemoryError: the device has too little memory.
         """
         self.check()
-        from maze_nca_gym.cli.solving import solve
+        from maze_nca_gym.agents import load
+        from maze_nca_gym.agents.rollouts.solved import solve
 
-        return solve(self)
+        policy = load(self.policy)
+        levels = self.source.load_or_generate(self.n, DEFAULT_N, self.seed, find_task(policy.task).has_endpoints)
+        if self.picture_level is not None and self.picture_level >= len(levels):
+            raise ValueError(f"--picture-level must be at most {len(levels) - 1}, got {self.picture_level}")
+        solved = solve(policy, levels, self.policy, batch=self.batch, steps=self.steps, device=self.device)
+        self._print(solved)
+        self._save(solved)
+        return self._verdict(solved)
+
+    def _print(self, solved: Solved) -> None:
+        metrics, policy, most = solved.metrics, solved.policy, f"{solved.n_steps:,} iterations"
+        limited, unsolved = metrics["stopped_at_limit"], metrics["finished_unsolved"]
+        steps = (
+            f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
+        )
+        note = {"drawing": DRAWINGS[policy.draws].note} if policy.draws in DRAWINGS else {}
+        speed = len(solved.levels) / solved.seconds
+        print_facts(
+            {
+                "policy": self.policy,
+                **note,
+                "levels": self.source.describe(solved.levels),
+                "number of levels": f"{metrics['n_levels']:,}",
+                f"solved within {most}": percent(metrics["solved"]),
+                "iterations until solved": steps,
+                **({"stopped at the limit": f"{limited:,} levels, after {most}"} if limited else {}),
+                **({"finished without a solution": f"{unsolved:,} levels"} if unsolved else {}),
+                "speed": f"{speed:,.0f} levels/s ({solved.seconds:.1f} s on {self.device})",
+            }
+        )
+
+    def _save(self, solved: Solved) -> None:
+        """Write the results and a picture; a picture of earlier ones would mislead."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        for suffix in PICTURES:
+            (self.out / f"episode.{suffix}").unlink(missing_ok=True)
+        source = {} if self.source.levels is None else {"levels": self.source.levels}
+        content = {
+            "configuration": {
+                "policy": self.policy,
+                "levels": {**source, **solved.levels.config},
+                "batch": self.batch,
+                "device": self.device,
+                "steps": solved.n_steps,
+            },
+            "versions": versions(),
+            "metrics": solved.metrics,
+            "timing": {"seconds": solved.seconds, "levels_per_second": len(solved.levels) / solved.seconds},
+        }
+        write_json(self.out / "results.json", content)
+        print(f"results: {self.out / 'results.json'}")
+        if self.picture != "none":
+            title = f"{self.policy}, {self.source.describe(solved.levels)}"
+            print(f"picture: {solved.draw(self.out / f'episode.{self.picture}', title, self.picture_level)}")
+
+    def _verdict(self, solved: Solved) -> int:
+        """Return 1 if an exact policy finished without a solution, else 0."""
+        metrics, n_levels = solved.metrics, len(solved.levels)
+        if not solved.policy.exact:
+            return 0
+        if metrics["stopped_at_limit"]:
+            complain(
+                f"{metrics['stopped_at_limit']:,} of {n_levels:,} levels stopped at the limit of {solved.n_steps:,} "
+                f"iterations (--steps); {self.policy} solves all of them within {solved.enough:,}"
+            )
+        wrong = metrics["finished_unsolved"]
+        if not wrong:
+            return 0
+        complain(f"{self.policy} is exact, yet finished without a solution on {wrong:,} of {n_levels:,} levels")
+        return FAILED

@@ -10,12 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents import Policy, trace
-from maze_nca_gym.agents.rollouts import one_thread
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import draw_frame, save_gif, save_png
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import Task
+
+from ..policy import Policy
+from .stepping import trace
+from .visits import one_thread
 
 LARGEST_ANIMATION = 100
 """Frames of an animation at the most; of a longer episode, evenly spaced steps are shown."""

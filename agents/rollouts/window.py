@@ -1,67 +1,63 @@
-"""The work of `maze-nca-gym play`."""
+"""Episodes of a policy in a window. Importing this loads pygame."""
 
 from __future__ import annotations
 
 import os
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pygame
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents import Policy, load
-from maze_nca_gym.agents.drawings import DRAWINGS
-from maze_nca_gym.agents.rollouts import one_thread, step_limit
-from maze_nca_gym.cli.output import JobError
 from maze_nca_gym.envs.maze import MazeEnv, Observation
 
-if TYPE_CHECKING:
-    from maze_nca_gym.cli.play import Play
+from ..drawings import DRAWINGS
+from ..policy import Policy
+from .solving import step_limit
+from .visits import one_thread
 
 _LINGER = 10
 """Number of frames for which the end of an episode stays in view, but no longer than a second."""
 
 
 @one_thread()
-def play(command: Play) -> int:
-    """Return episode after episode, until there were enough or the user closes the window; returns the exit code."""
-    policy = load(command.policy)
-    env = _make_env(command, policy)
+def play(policy: Policy, *, fps: float = 10.0, episodes: int | None = None, seed: int = 0, **options: Any) -> None:
+    """Show a policy in a window, level after level, until there were enough or the user closes the window.
+
+    Args:
+        policy: on the CPU.
+        fps: the most iterations a second.
+        episodes: levels after which the window closes by itself.
+        seed: of the levels.
+        options: where the levels are from: `levels`, `size`, `generator` and so on, as of the environments.
+
+    Raises:
+        ValueError: a bad option.
+        OSError: there is no screen.
+    """
+    env = MazeEnv(
+        task=policy.task,
+        n_channels=policy.n_channels,
+        channel_names=policy.channel_names,
+        render_mode="human",
+        render_fps=fps,
+        **options,
+    )
     try:
-        _play(command, policy, env)
+        for number in count() if episodes is None else range(episodes):
+            observation, info = env.reset(seed=seed if number == 0 else None)
+            _check_screen()
+            outcome = _play_episode(policy, env, observation, info["target"])
+            if env.window_closed:
+                return
+            print(f"level {number}: {outcome}", flush=True)
+            _linger(min(1.0, _LINGER / fps))
     except pygame.error as error:
-        raise JobError(f"the window cannot open: {error}") from error
+        raise OSError(f"the window cannot open: {error}") from error
     finally:
         env.close()
-    return 0
-
-
-def _make_env(command: Play, policy: Policy) -> MazeEnv:
-    source = command.source
-    return MazeEnv(
-        task=policy.task,
-        size=source.inner_size(),
-        generator=source.generator,
-        n_channels=policy.n_channels,
-        levels=source.levels,
-        render_mode="human",
-        render_fps=command.fps,
-        channel_names=policy.channel_names,
-        **source.generator_options(),
-    )
-
-
-def _play(command: Play, policy: Policy, env: MazeEnv) -> None:
-    for number in count() if command.episodes is None else range(command.episodes):
-        observation, info = env.reset(seed=command.seed if number == 0 else None)
-        _check_screen()
-        outcome = _play_episode(policy, env, observation, info["target"])
-        if env.window_closed:
-            return
-        print(f"level {number}: {outcome}", flush=True)
-        _linger(min(1.0, _LINGER / command.fps))
 
 
 def _play_episode(policy: Policy, env: MazeEnv, observation: Observation, target: NDArray[np.bool_]) -> str:
@@ -92,11 +88,11 @@ def _check_screen() -> None:
     """Check that there is a screen; without one, SDL draws into memory forever, unless it was asked to.
 
     Raises:
-        JobError: there is none.
+        OSError: there is none.
     """
     invisible = pygame.display.get_init() and pygame.display.get_driver() in ("offscreen", "dummy")
     if invisible and "SDL_VIDEODRIVER" not in os.environ:
-        raise JobError("there is no screen for the window; `solve` writes an animation to a file instead")
+        raise OSError("there is no screen for the window; `solve` writes an animation to a file instead")
 
 
 def _linger(seconds: float) -> None:

@@ -1,46 +1,20 @@
-"""`maze-nca-gym levels show --family`: where a level of a population comes from."""
+"""Pictures of where a level of a population comes from: its family tree, and the line of its ancestors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 
-from maze_nca_gym.cli.output import print_table
-from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation, Record
-from maze_nca_gym.rendering import save_gif, save_png
 from maze_nca_gym.rendering.family_tree import Kin, draw_family_tree, draw_kin
+from maze_nca_gym.rendering.files import save_gif, save_png
 from maze_nca_gym.tasks import find_task
 
 MOST_ANCESTORS, MOST_SIBLINGS, MOST_CHILDREN = 5, 4, 5
 """Shown in a tree at the most, the root and the level itself left aside; the latest, and those of most regret."""
 _FPS, _LAST_FRAME, _SIDE = 1.5, 4, 400
-
-
-def load_population(source: str) -> LevelPopulation:
-    """Return a population by the name of a pack, or the path of a file.
-
-    Raises:
-        ValueError: it is none.
-    """
-    with pack_file(source) if source in list_packs() else nullcontext(Path(source)) as path:
-        if not path.is_file():
-            raise ValueError(f"{source} is no population of levels, so its levels have no families; evolve makes some")
-        return LevelPopulation.load(path)
-
-
-def print_line(population: LevelPopulation, id: int) -> None:
-    """Print a level and its ancestors, the oldest first, as a table."""
-    line = population.lineage.ancestors(id)
-    rows = []
-    for kin, record in zip(_kin(population, line), line, strict=True):
-        numbers = (record.id, record.generation, record.born, int(kin.solution.sum()), len(kin.edits))
-        rows.append((*map(str, numbers[:3]), f"{record.fitness:.3g}", *map(str, numbers[3:])))
-    columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
-    print_table(columns, rows, numbers=columns)
 
 
 def save_tree(population: LevelPopulation, id: int, path: Path) -> Path:

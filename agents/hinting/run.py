@@ -1,0 +1,127 @@
+"""A network learned from hints in one call: its folder, its progress, its certificate."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..learned import NCA
+from ..promises import Promises
+from ..runs import check_at_least, check_folder, flag, progress_bar, versions, write_json
+from ..training.loop import MODEL
+from ..training.reports import METRICS, MetricsFile
+from ..training.run import DESCRIPTION
+from ..weights import save_model
+from .automata import AUTOMATA
+from .certificate import Certificate, certify
+from .config import HintConfig, changes
+from .learning import learn
+
+
+def train_hinted(
+    task: str = "shortest-path",
+    *,
+    heals: bool = False,
+    out: str | Path = "runs/train-hinted",
+    threads: int = 1,
+    overwrite: bool = False,
+    **options: Any,
+) -> tuple[NCA, Certificate]:
+    """Learn a task from hints: from all that an automaton holds at every tile at every step.
+
+    This is the command `maze-nca-gym train-hinted`, with its options.
+
+    Args:
+        task: what the automaton finds.
+        heals: whether it checks itself and begins again when the maze changes.
+        out: the run's folder.
+        threads: number of CPU threads; torch keeps it.
+        overwrite: whether to start anew if the folder has a run, which is lost.
+        options: fields of `HintConfig`; those that are None are as the task needs.
+
+    Returns:
+        The network, which is `exact` if it is proven to do what the automaton does, and its certificate.
+
+    Raises:
+        ValueError: a bad option, or a folder with a run.
+        OSError: a file could not be written.
+    """
+    folder = Path(out)
+    check_at_least("--threads", threads, 1)
+    check_folder("--out", folder)
+    config = HintConfig.of(task, heals=heals, **{name: value for name, value in options.items() if value is not None})
+    torch.set_num_threads(threads)
+    _make_folder(folder, overwrite)
+    model = _learn(folder, config)
+    certificate = certify(model, config.largest)
+    model.promises = Promises(exact=certificate.holds, bound=AUTOMATA[config.task, config.heals].bound)
+    save_model(model, folder / MODEL)
+    write_json(folder / DESCRIPTION, _describe(config, certificate, threads))
+    return model, certificate
+
+
+def _make_folder(folder: Path, overwrite: bool) -> None:
+    """Make the folder, without the files of an earlier run.
+
+    Raises:
+        ValueError: it has a run.
+    """
+    paths = [folder / name for name in (MODEL, METRICS, DESCRIPTION)]
+    if not overwrite and any(path.exists() for path in paths):
+        raise ValueError(f"{folder} has a run; choose another --out, or lose that run with --overwrite")
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+def _learn(folder: Path, config: HintConfig) -> NCA:
+    """Return the network, and show how it learns."""
+    n_updates = config.n_updates_in_all
+    print(f"{folder}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
+    with closing(MetricsFile(folder / METRICS)) as metrics, progress_bar("learning", n_updates) as advance:
+
+        def log(line: Mapping[str, float]) -> None:
+            made = metrics.lines[-1]["update"] if metrics.lines else 0
+            metrics.log(line)
+            advance(int(line["update"] - made))
+            if "round" in line:
+                print(
+                    f"round {line['round']} of at most {config.n_rounds}: sums reach {line['silent']:.3g} where a "
+                    f"channel must be silent, signals are off by {line['error']:.3g}",
+                    flush=True,
+                )
+
+        return learn(config, log)
+
+
+def _describe(config: HintConfig, certificate: Certificate, threads: int) -> Mapping[str, object]:
+    sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
+    n_booleans = len(AUTOMATA[config.task, config.heals].signals)
+    return {
+        "command": command_line(config),
+        "exact": certificate.holds,
+        "data": f"traces of an automaton of {n_booleans} booleans a tile on {', '.join(config.families)} "
+        f"levels at {sizes}: each patch of five tiles once",
+        "configuration": config.to_json(),
+        "certificate": {**asdict(certificate), "holds": certificate.holds},
+        "device": "cpu",
+        "processes": 1,
+        "threads": threads,
+        "versions": versions(),
+    }
+
+
+def command_line(config: HintConfig) -> str:
+    """Return the command that learns with a configuration, in the words of a shell."""
+    words = ["maze-nca-gym", "train-hinted"]
+    words += [] if config.task == HintConfig().task else ["--task", config.task]
+    words += ["--heals"] if config.heals else []
+    for name, value in changes(config).items():
+        words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
+    return shlex.join(words)

@@ -1,0 +1,102 @@
+"""Levels solved in one call: the policy is tried, long work announced, and what came of it summed up."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.levels import LevelSet, has_border
+from maze_nca_gym.tasks import find_task
+
+from ..environments import border_warning
+from ..iterations import check_steps
+from ..policy import Policy
+from ..runs import naming_memory, progress_bar
+from .picture import draw_episode
+from .solving import SolveResult, run_until_solved, step_limit
+
+LONG = 10**11
+"""Numbers to compute, iterations times channels times tiles, above which a job is announced."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What became of the levels.
+
+    Attributes:
+        policy: on its device.
+        levels: as the policy's task has them.
+        result: where each episode ended.
+        n_steps: the limit of iterations.
+        enough: the iterations after which waiting is no use.
+        shown: index of the level with the longest solution.
+        seconds: the time that it took.
+    """
+
+    policy: Policy
+    levels: LevelSet
+    result: SolveResult
+    n_steps: int
+    enough: int
+    shown: int
+    seconds: float
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """Figures of all levels; the steps are those of solved levels, None where there are none."""
+        solved, limited = self.result.solved, self.result.limited
+        steps = self.result.steps[solved]
+        return {
+            "n_levels": len(solved),
+            "solved": float(solved.mean()),
+            "stopped_at_limit": int(limited.sum()),
+            "finished_unsolved": int((~solved & ~limited).sum()),
+            "mean_steps": float(steps.mean()) if len(steps) else None,
+            "max_steps": int(steps.max()) if len(steps) else None,
+        }
+
+    def draw(self, path: Path, title: str, index: int | None = None) -> Path:
+        """Write a picture of the episode on a level, by default the one with the longest solution; returns its path."""
+        index = self.shown if index is None else index
+        task, n_steps = find_task(self.policy.task), int(self.result.steps[index])
+        return draw_episode(path, self.policy, task, self.levels[index], n_steps, title)
+
+
+def solve(
+    policy: Policy, levels: LevelSet, name: str, *, batch: int = 256, steps: int | None = None, device: str = "cpu"
+) -> Solved:
+    """Run a policy on levels, each until it is solved, behind a progress bar.
+
+    Args:
+        policy: is moved to the device.
+        levels: all solvable.
+        name: of the policy, for messages.
+        batch: levels that run at once.
+        steps: iterations on a level at the most, by default those after which waiting is no use.
+        device: cpu, cuda, cuda:1 ...
+
+    Raises:
+        ValueError: a bad device or number, or an unsolvable level.
+        MemoryError: the device has too little memory.
+    """
+    policy, task = policy.to(find_device(device)), find_task(policy.task)
+    levels = LevelSet(task.prepare(levels.tiles), levels.config)
+    targets = task.solve_all(levels.tiles)
+    enough = step_limit(policy, targets)
+    n_steps = enough if steps is None else steps
+    check_steps(policy, n_steps)
+    if policy.needs_border and not has_border(levels.tiles).all():
+        warnings.warn(border_warning(name), stacklevel=2)
+    n_levels, height, width = levels.tiles.shape
+    if n_steps * levels.tiles.size * policy.n_channels > LONG:
+        work = f"up to {n_steps:,} iterations on {n_levels:,} levels of {height} x {width} tiles"
+        warnings.warn(f"{work}: this takes long", stacklevel=2)
+    begin = time.perf_counter()
+    with naming_memory(f"--batch {batch}", device), progress_bar(name, n_levels) as advance:
+        result = run_until_solved(policy, levels.tiles, n_steps, batch=batch, report=advance)
+    seconds = time.perf_counter() - begin
+    return Solved(policy, levels, result, n_steps, enough, int(targets.sum(axis=(1, 2)).argmax()), seconds)
