@@ -130,7 +130,7 @@ def transition_of_one(
 
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
-    """Return the episodes with those at `rows` replaced by the fresh ones, in order."""
+    """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones, in order."""
     return State(
         assign(state.tiles, rows, fresh.tiles),
         assign(state.maze, rows, fresh.maze),
@@ -142,7 +142,7 @@ def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:
 
 
 def assign(array: NDArray[Any], rows: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of the array with other values at `rows`."""
+    """Return a copy of an (N, ...) array with other values at `rows`, (K,) int."""
     array = array.copy()
     array[rows] = values
     return array

@@ -33,7 +33,7 @@ class TensorState(NamedTuple):
 def initial(
     tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int, device: torch.device
 ) -> TensorState:
-    """Return the same as `dynamics.initial`, with the tensors on `device`."""
+    """Return the same as `dynamics.initial` for (N, H, W) tiles and targets, with the tensors on `device`."""
     state = dynamics.initial(tiles, target, n_tiles, n_channels)
     maze, channels, wanted = (torch.from_numpy(a).to(device) for a in (state.maze, state.channels, target))
     return TensorState(tiles, maze, target, state.length, channels, state.scores, wanted)
@@ -75,7 +75,7 @@ def _settle(
 
 
 def replace(state: TensorState, rows: NDArray[np.intp], fresh: TensorState) -> TensorState:
-    """Return the episodes with those at `rows` replaced by the fresh ones, in order."""
+    """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones, in order."""
     where = torch.from_numpy(rows).to(state.maze.device)
     arrays = [dynamics.assign(getattr(state, n), rows, getattr(fresh, n)) for n in ("tiles", "target", "length")]
     tensors = [getattr(state, n).index_copy(0, where, getattr(fresh, n)) for n in ("maze", "channels", "wanted")]

@@ -56,6 +56,9 @@ def random(
         border: whether a wall surrounds the level.
         endpoints: False makes source and target empty.
 
+    Returns:
+        (n, H, W) uint8 tiles.
+
     Raises:
         ValueError: a bad argument, none of 20,000 candidates in a row is solvable, or so few are that it would take
             very long.
@@ -96,7 +99,7 @@ def random(
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
     """Carve perfect mazes (one path between any two tiles) by a depth-first walk: long winding corridors.
 
-    The arguments and errors are those of `random`.
+    The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
     return _finish(rng, _carve_depth_first(rng, n, size), border, endpoints)
 
@@ -111,10 +114,9 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
 
 
 def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
-    """Carve perfect mazes by Kruskal's algorithm on walls in random order: many short dead ends, no preferred
-    direction.
+    """Carve perfect mazes by Kruskal's algorithm, walls in random order: many short dead ends, no preferred direction.
 
-    The arguments and errors are those of `random`.
+    The arguments, errors and (n, H, W) uint8 result are those of `random`.
     """
     height, width = _check(n, size)
     rows, cols = (height + 1) // 2, (width + 1) // 2
@@ -136,7 +138,7 @@ def loops(
 ) -> Tiles:
     """Carve perfect mazes, and remove each wall between two cells with probability `loop_fraction`, in [0, 1].
 
-    The other arguments and errors are those of `random`.
+    The other arguments, the errors and the (n, H, W) uint8 result are those of `random`.
     """
     check_fraction("loop_fraction", loop_fraction)
     levels = _carve_depth_first(rng, n, size)
@@ -163,6 +165,9 @@ def rooms(
         largest_room: the longest side of a room that is not divided again, at least 1 tile.
         rng, n, size, border, endpoints: the same as for `random`.
 
+    Returns:
+        (n, H, W) uint8 tiles.
+
     Raises:
         ValueError: a bad argument.
     """
@@ -184,13 +189,16 @@ def caves(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Return grow caves by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
+    """Grow caves by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
 
     Args:
         wall_probability: the probability that a tile of the noise is a wall, in [0, 1].
         smoothing: the number of iterations, at least 0. In each, a tile becomes a wall if most of its 3 x 3
             neighbourhood is; the outside counts as wall.
         rng, n, size, border, endpoints: the same as for `random`.
+
+    Returns:
+        (n, H, W) uint8 tiles.
 
     Raises:
         ValueError: a bad argument, or none of 20,000 caves in a row has two tiles.

@@ -165,7 +165,7 @@ def has_border(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def clear_endpoints(tiles: Tiles) -> Tiles:
-    """Return a copy of the tiles in which source and target are empty: a level of the diameter task."""
+    """Return a copy of (..., H, W) tiles in which source and target are empty: a level of the diameter task."""
     return np.where(tiles >= Tile.SOURCE, np.uint8(Tile.EMPTY), tiles)
 
 

@@ -45,7 +45,7 @@ class Parents(NamedTuple):
     has_endpoints: bool
 
     def take(self, which: NDArray[np.int64]) -> Parents:
-        """Return some of them."""
+        """Return the parents at these (K,) indices."""
         return Parents(self.tiles[which], self.margins[which], self.has_endpoints)
 
 
@@ -96,7 +96,7 @@ class Flip:
         return 2 + -(-area // 4)
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return offspring, the target not yet moved."""
+        """Return (N, H, W) offspring, the target not yet moved."""
         levels = parents.tiles.copy()
         run = kernels(levels.size)
         per_tile = behaved(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
@@ -134,7 +134,7 @@ class Edits:
         return 2 * self.n_edits
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return offspring, whose target may be out of reach."""
+        """Return (N, H, W) offspring, whose target may be out of reach."""
         levels = parents.tiles.copy()
         what, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
         kinds = (what * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)

@@ -24,7 +24,7 @@ _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the generator's finaliser, in place: a bijection in which a change of any bit changes about half of
+    """Apply the generator's finaliser to (...) uint64, in place: a bijection in which each bit affects about half of
     all."""
     numbers ^= numbers >> _30
     numbers *= _FIRST

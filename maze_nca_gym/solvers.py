@@ -101,6 +101,9 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
 def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
     """Return the distance from every tile to the farthest tile that it reaches.
 
+    Args:
+        tiles: (H, W) or (N, H, W).
+
     Returns:
         int32 array of the shape of `tiles`, -1 at walls.
     """

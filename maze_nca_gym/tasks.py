@@ -56,7 +56,7 @@ class Task:
         return None if self.is_optimal is solvers.is_optimal else self.is_optimal
 
     def prepare(self, tiles: Tiles) -> Tiles:
-        """Return the same levels as this task has them: without source and target if they play no role."""
+        """Return (N, H, W) levels as this task has them: without source and target if they play no role."""
         return tiles if self.has_endpoints else clear_endpoints(tiles)
 
     def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
@@ -139,5 +139,5 @@ def usual_task(n_tiles: int) -> Task:
 
 
 def task_of_levels(tiles: Tiles) -> Task:
-    """Return the task of this package that levels are of: of the shortest path if any has a source or a target."""
+    """Return the package's task for (N, H, W) levels: shortest path if any has a source or a target, else diameter."""
     return SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER

@@ -272,7 +272,7 @@ class TestGoingOn:
         assert main(TINY) == 0
         before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         assert main(TINY) == 0
-        assert "runs/evolve is finished; more --rounds go on, --overwrite starts anew" in capsys.readouterr().out
+        assert "runs/evolve is finished; more --rounds go on, --overwrite starts a new one" in capsys.readouterr().out
         assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
 
     def test_another_configuration_is_refused_unless_it_may_overwrite(self, capsys):

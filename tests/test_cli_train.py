@@ -191,7 +191,7 @@ class TestGoingOn:
         assert main([*TINY, *OFTEN]) == 0
         assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         out = capsys.readouterr().out
-        assert out.startswith("runs/train/fast is finished; --overwrite starts anew\n")
+        assert out.startswith("runs/train/fast is finished; --overwrite starts a new one\n")
         assert out.endswith(said[said.index("┌") :])
 
     def test_another_configuration_is_refused_unless_it_may_overwrite(self, capsys):

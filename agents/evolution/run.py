@@ -119,7 +119,7 @@ def evolve(
         records = _open(job)
         noted = bool(records.lines) and records.lines[-1]["round"] == records.population.clock
         if noted and records.population.clock >= rounds and len(records.population) >= n:
-            print(f"{out} is finished; more --rounds go on, --overwrite starts anew")
+            print(f"{out} is finished; more --rounds go on, --overwrite starts a new one")
         elif not _run(job, records):
             raise KeyboardInterrupt(f"interrupted; the same command goes on from {job.folder / POPULATION}")
     records.draw(f"evolved against {', '.join(job.players)}")

@@ -95,7 +95,7 @@ class AllPathsGraphNCA(_PathGraphNCA):
         self.extend = Extend()
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """Advance the flood from the source and, once it is there, the path from the target."""
+        """Advance the flood from the source and, once it is there, the path from the target; (n, C) -> (n, C)."""
         path, flood, age = state.unbind(dim=1)
         enters = self.extend(graphs, path, age)
         return torch.stack(
@@ -134,7 +134,8 @@ class CanonicalPathGraphNCA(_PathGraphNCA):
         self.follow = Follow()
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """Advance the flood from the target, the pointers and, once the flood is there, the path from the source."""
+        """Advance the flood from the target, the pointers and, once it is there, the path from the source; (n, C) ->
+        (n, C)."""
         path, flood, age, point = state.unbind(dim=1)
         enters = self.follow(graphs, path, point)
         return torch.stack(

@@ -11,12 +11,12 @@ from torch import Tensor
 
 
 def step(x: Tensor) -> Tensor:
-    """Return relu(x) - relu(x - 1) in one pass: 0 up to 0, 1 from 1 on, linear between; any shape."""
+    """Return relu(x) - relu(x - 1) of (...) x in one pass: 0 up to 0, 1 from 1 on, linear between."""
     return x.clamp(0, 1)
 
 
 def sawtooth(x: Tensor, peak: float) -> Tensor:
-    """Return relu(1 - relu(x - peak) - relu(peak - x)): 1 at the peak, 0 from a distance of 1 on, linear between."""
+    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) x: 1 at the peak, 0 from a distance of 1 on."""
     return torch.relu(1 - (x - peak).abs())
 
 

@@ -72,7 +72,7 @@ class HandcodedNCA(Policy):
         return list(self.table.rows())
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, which is the same at every step.
+        """Return the state after one iteration, (B, C, H, W), which is the same at every step.
 
         Raises:
             ValueError: the maze is so large that the state's dtype would not count exactly.
@@ -101,7 +101,8 @@ class HandcodedNCA(Policy):
         return F.conv2d(channels, self.weight.double(), self.bias.double(), padding=padding).to(state.dtype)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state from the table's weights only, for float32 on a CPU without gradients."""
+        """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without
+        gradients."""
         return self.activate(sparse.convolve(static, state, self._taps), state, static)
 
     def _follows_table(self, static: Tensor, state: Tensor) -> bool:

@@ -83,7 +83,8 @@ TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGE
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Apply steps and ReLUs; a pointer gives way to those before it in the order up, left, down, right."""
+    """Apply steps and ReLUs to (B, C, H, W); a pointer gives way to those before it in the order up, left, down,
+    right."""
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
     path, enter = follow(path, enter)
     return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)

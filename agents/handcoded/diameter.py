@@ -115,7 +115,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def split(cls, channels: Tensor) -> Fields:
-        """Read 31 channels."""
+        """Read (B, 31, H, W) channels."""
         return cls(*torch.split(channels, [1, 10, 1, 1, 1, 4, 1, 1, 1, 1, 1, 4, 4], dim=1))
 
 
@@ -137,7 +137,8 @@ class DiameterNCA(HandcodedNCA):
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Run Alg. 1: search, launch waves, register them, then draw the path between the first farthest pair."""
+        """Run Alg. 1 on (B, C, H, W): search, launch waves, register them, draw the path between the first farthest
+        pair."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
         waits = _pebble_to_launch(before)

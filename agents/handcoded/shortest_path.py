@@ -54,7 +54,7 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state in one pass, if the form has a fused step."""
+        """Return the next state, (B, C, H, W), in one pass, if the form has a fused step."""
         if self.form.fused is None:
             return super().step_by_table(static, state)
         return self.form.fused(static, state)

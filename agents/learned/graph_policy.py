@@ -105,7 +105,7 @@ class GraphPolicy(Policy):
         return self.layers[step]
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration.
+        """Return the state after one iteration, (B, C, H, W).
 
         Raises:
             ValueError: weights are not shared, and there are none for this step.

@@ -108,7 +108,7 @@ class MLP(Policy):
         }
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration.
+        """Return the state after one iteration, (B, C, H, W).
 
         Raises:
             ValueError: mazes of another size than the network is built for.

@@ -204,7 +204,7 @@ class NCA(Policy):
         return parameters[step]
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration.
+        """Return the state after one iteration, (B, C, H, W).
 
         Raises:
             ValueError: weights are not shared, and there are none for this step; or the network is exact, but not in

@@ -15,7 +15,7 @@ FLOAT32_BITS = 32
 
 
 def computing_dtype(values: Tensor) -> torch.dtype:
-    """Return the dtype in which PyTorch convolves these values: autocast replaces all but float64."""
+    """Return the dtype in which PyTorch convolves (...) values: autocast replaces all but float64."""
     kind = values.device.type
     if values.dtype == torch.float64 or not torch.amp.is_autocast_available(kind):
         return values.dtype
@@ -37,7 +37,8 @@ def may_round_more(values: Tensor) -> bool:
 
 
 def convolve_exactly(values: Tensor, kernel: Tensor, bias: Tensor | None, padding: int) -> Tensor:
-    """Return a convolution in the dtype of its values, computed in float64 where float32 sums are not certain."""
+    """Return the convolution of (B, C, H, W) values in their dtype, computed in float64 where float32 sums are not
+    certain."""
     if not may_round_more(values):
         return F.conv2d(values, kernel, bias, padding=padding)
     bias = None if bias is None else bias.double()

@@ -36,7 +36,7 @@ class SparseNCA(Policy):
         self._taps = taps(model.kernel().detach(), model.biases[0].detach())
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration.
+        """Return the state after one iteration, (B, C, H, W).
 
         Raises:
             ValueError: the same errors as from `NCA.update`.

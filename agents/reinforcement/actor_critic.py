@@ -66,15 +66,15 @@ class Undivided(nn.Module):
     """The place of Stable-Baselines3's separate networks: actor and critic read the same features."""
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features for the actor and for the critic, both unchanged."""
+        """Return the features, (B, C + 1, H, W), for the actor and for the critic, both unchanged."""
         return features, features
 
     def forward_actor(self, features: Tensor) -> Tensor:
-        """Return the features for the actor, unchanged."""
+        """Return the features for the actor, (B, C + 1, H, W), unchanged."""
         return features
 
     def forward_critic(self, features: Tensor) -> Tensor:
-        """Return the features for the critic, unchanged."""
+        """Return the features for the critic, (B, C + 1, H, W), unchanged."""
         return features
 
 

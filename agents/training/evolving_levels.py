@@ -149,7 +149,7 @@ class EvolvingLevels:
     def from_tensors(
         cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig, update: int
     ) -> EvolvingLevels:
-        """Return the evolution of a run of which `description` and `tensors` were taken after an update.
+        """Return the evolution of a run, from what `description` and `tensors` returned after an update.
 
         Raises:
             ValueError: they belong to no such run; the message says why.

@@ -98,9 +98,9 @@ class StatePool:
         return places
 
     def edit(self, rng: np.random.Generator, places: NDArray[np.int64], task: str, edits: str) -> None:
-        """Edit the levels at these places in one of the ways of `editing.EDITS`; their states stay.
+        """Edit the levels at these (n,) places in one of the ways of `editing.EDITS`; their states stay.
 
-        Those that would be levels of test sets stay as they are.
+        Edits that would result in levels of test sets are not made.
         """
         way = EDITS[edits]
         edited = way.edit(rng, self.tiles[places], self.tiles)

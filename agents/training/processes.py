@@ -33,7 +33,7 @@ class Workers:
         """Replace each tensor by its mean over the workers."""
 
     def gather(self, share: Tensor) -> Tensor:
-        """Return the shares of all workers, one after the other."""
+        """Return the (n, ...) shares of all workers, one after the other, (size n, ...)."""
         return share
 
     def any(self, flag: bool) -> bool:
@@ -67,7 +67,7 @@ class FabricWorkers(Workers):
             tensor.copy_(mean.view_as(tensor))
 
     def gather(self, share: Tensor) -> Tensor:
-        """Return the shares of all workers, one after the other."""
+        """Return the (n, ...) shares of all workers, one after the other, (size n, ...)."""
         shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.size)]
         torch.distributed.all_gather(shares, share.contiguous())  # Fabric's gather warns that it is out of date
         return torch.cat(shares)

@@ -88,7 +88,7 @@ def train(
                 _announce(folder, state, workers)
                 _make_updates(state, folder, workers, _report(folder, state, workers, tensorboard), rhythm)
             elif not workers.rank:
-                print(f"{folder} is finished; --overwrite starts anew")
+                print(f"{folder} is finished; --overwrite starts a new one")
     return state.best_model.eval().cpu()
 
 

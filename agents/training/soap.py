@@ -55,7 +55,7 @@ class SOAP(Optimizer):
 
 
 def empty(parameter: Tensor) -> dict[str, Tensor]:
-    """Return what is stored for a parameter besides `step`, before the first step."""
+    """Return what is stored for a parameter, (...), besides `step`, before the first step."""
     matrix = _matrix(parameter.shape)
     kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
     for side, length in zip(SIDES, matrix, strict=False):

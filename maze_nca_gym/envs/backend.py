@@ -17,22 +17,22 @@ class Backend(Protocol):
     """The dynamics of a batch on one device, and the conversion of what users pass and get."""
 
     def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
-        """Return episodes on the given levels."""
+        """Return episodes on the given levels, (N, H, W) uint8 with (N, H, W) bool solutions."""
 
     def transition(self, state: Any, action: Any, is_optimal: IsOptimal | None) -> Any:
         """Return one iteration."""
 
     def replace(self, state: Any, rows: NDArray[np.intp], fresh: Any) -> Any:
-        """Return the episodes with some replaced."""
+        """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones."""
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> Any:
-        """Return the user's action, checked, with zeros where it is ignored."""
+        """Return the user's action, checked, (N, C, H, W) float32, with zeros where `ignored`, (N,) bool."""
 
     def out(self, array: Any) -> Any:
         """Return an array or tensor as the user gets it."""
 
     def host(self, channels: Any) -> NDArray[np.float32]:
-        """Return the channels as a NumPy array."""
+        """Return the (N, C, H, W) channels as a NumPy array."""
 
 
 class NumpyBackend:
@@ -43,7 +43,7 @@ class NumpyBackend:
     replace = staticmethod(dynamics.replace)
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return a C-contiguous float32 array."""
+        """Return the action as a C-contiguous float32 array, (N, C, H, W)."""
         array = check_action(action, shape)
         if ignored.any():
             array = array.copy()

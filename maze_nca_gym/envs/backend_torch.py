@@ -51,7 +51,7 @@ class TorchBackend(NumpyBackend):
     """NumPy dynamics, the arrays wrapped as CPU tensors without a copy."""
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return the tensor's values as an array."""
+        """Return the tensor's values as an array, (N, C, H, W) float32."""
         return super().action(_check_tensor(action, shape).cpu().float().numpy(), shape, ignored)
 
     def out(self, array: NDArray[Any]) -> Any:
@@ -69,11 +69,11 @@ class DeviceBackend:
         self._device = device
 
     def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
-        """Return episodes on the given levels."""
+        """Return episodes on the given levels, (N, H, W) uint8 with (N, H, W) bool solutions."""
         return dynamics_torch.initial(tiles, target, n_tiles, n_channels, self._device)
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> torch.Tensor:
-        """Return a float32 tensor on the device."""
+        """Return the action as a float32 tensor on the device, (N, C, H, W)."""
         tensor = _check_tensor(action, shape).to(self._device, torch.float32)
         if ignored.any():
             tensor = tensor.clone()
@@ -85,5 +85,5 @@ class DeviceBackend:
         return array if isinstance(array, torch.Tensor) else torch.from_numpy(array).to(self._device)
 
     def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
-        """Return a NumPy copy."""
+        """Return a NumPy copy of (N, C, H, W) channels."""
         return channels.cpu().numpy()

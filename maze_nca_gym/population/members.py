@@ -62,21 +62,21 @@ class Members:
         return _read_only(self._table[: self._n])
 
     def find(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Return indices of the levels of these ids, -1 where there is none."""
+        """Return the indices of the levels with these (N,) ids, (N,) int64, -1 where there is none."""
         wanted, own = np.asarray(ids, np.int64), self.table["id"]
         order = np.argsort(own)
         at = np.minimum(np.searchsorted(own, wanted, sorter=order), self._n - 1)
         return np.where(own[order[at]] == wanted, order[at], -1) if self._n else np.full(wanted.shape, -1, np.int64)
 
     def update(self, which: NDArray[np.int64], regret: ArrayLike, complete: ArrayLike, clock: int) -> None:
-        """Note measurements in their order; an index may be repeated."""
+        """Record (N,) measurements in their order; an index may be repeated."""
         self._table["fitness"][which] = regret
         self._table["last_seen"][which] = clock
         np.add.at(self._table["n_seen"], which, 1)
         np.add.at(self._table["completed"], which, complete)
 
     def put(self, which: NDArray[np.int64], tiles: Tiles, targets: NDArray[np.bool_], table: NDArray[Any]) -> None:
-        """Write levels to indices, some of which may follow the last one without a gap.
+        """Write (N, H, W) levels to (N,) indices, some of which may follow the last one without a gap.
 
         The table's `length`, `n_free` and `hash` are computed.
         """
@@ -121,7 +121,7 @@ class Candidates:
         return len(self.tiles)
 
     def take(self, indices: ArrayLike) -> Candidates:
-        """Return the candidates at these indices, in that order."""
+        """Return the candidates at these (K,) indices, in that order."""
         which = np.asarray(indices, np.int64)
         return Candidates(
             self.tiles[which],
@@ -172,7 +172,7 @@ def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int
 
 
 def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
-    """Return means over all members, for a log; 0 where there are no members.
+    """Return means over all members of an (n,) table, for a log; 0 where there are no members.
 
     `regret_learnability_correlation` is Pearson's, 0 where either is the same for all levels.
     """

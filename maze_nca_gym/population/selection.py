@@ -17,16 +17,17 @@ Integers = NDArray[np.int64]
 
 
 def by_rank(scores: Floats, temperature: float, k: int) -> Floats:
-    """Return (1 / rank) ** (1 / temperature); a level's rank is one more than the number of levels that score higher.
+    """Return (1 / rank) ** (1 / temperature) of (n,) scores; a level's rank is 1 + the number of higher scores.
 
-    Levels that score alike hence weigh alike.
+    Levels of equal score hence have equal weights.
     """
     ranks = len(scores) + 1 - np.searchsorted(np.sort(scores), scores, side="right")
     return _softmax(-np.log(ranks), temperature)
 
 
 def by_score(scores: Floats, temperature: float, k: int) -> Floats:
-    """Return score ** (1 / temperature), scores below 0 counting as 0; even weights where none is above."""
+    """Return score ** (1 / temperature) of (n,) scores, those below 0 counting as 0; equal weights where none is
+    above."""
     if not (scores > 0).any():
         return uniform(scores, temperature, k)
     with np.errstate(divide="ignore"):  # log(0) is -inf, whose weight is 0
@@ -34,7 +35,7 @@ def by_score(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def by_top_k(scores: Floats, temperature: float, k: int) -> Floats:
-    """Return equal weights for the k levels of highest score, the first of those that score alike; 0 for the others."""
+    """Return equal weights, (n,), for the k levels of highest score, the first of equal ones; 0 for the others."""
     best = np.argsort(-scores, kind="stable")[:k]
     weights = np.zeros(len(scores))
     weights[best] = 1 / len(best)
@@ -42,7 +43,7 @@ def by_top_k(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def uniform(scores: Floats, temperature: float, k: int) -> Floats:
-    """Return equal weights."""
+    """Return equal weights, (n,)."""
     return np.full(len(scores), 1 / len(scores))
 
 
@@ -56,7 +57,7 @@ PRIORITISATIONS: dict[str, Callable[[Floats, float, int], Floats]] = {
 
 
 def by_staleness(waits: Integers) -> Floats:
-    """Return weights in proportion to the ticks since each level was measured; equal weights where all were just
+    """Return weights, (n,), in proportion to the ticks since each level was measured; equal ones where all were just
     now."""
     total = waits.sum(dtype=np.float64)
     return waits / total if total > 0 else np.full(len(waits), 1 / len(waits))
@@ -81,7 +82,7 @@ class Outcome(NamedTuple):
 
 
 def unknown(hashes: NDArray[np.uint64], members: set[int]) -> NDArray[np.int64]:
-    """Return indices of the candidates that are neither members nor earlier candidates, ascending."""
+    """Return the indices of (N,) hashes that are neither of members nor of earlier candidates, (K,) int64 ascending."""
     seen: set[int] = set()
     new = []
     for i, value in enumerate(hashes.tolist()):
@@ -92,7 +93,8 @@ def unknown(hashes: NDArray[np.uint64], members: set[int]) -> NDArray[np.int64]:
 
 
 def first_dropped(keys: NDArray[np.float64], ids: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """Return indices of the n members of lowest key, in ascending order of it, the youngest of equals first."""
+    """Return the indices of the n members of lowest key, (n,) int64 in ascending order of it, the youngest of equals
+    first."""
     if n <= 0:
         return np.zeros(0, np.int64)
     lowest = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])  # sorting all would take most of an insertion

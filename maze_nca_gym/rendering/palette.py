@@ -81,7 +81,7 @@ _HEAT = _heat_tables()
 
 
 def heat_position(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Place of values on the scale, from -1 to 1: linear to magnitude 1 (at 1/2), then logarithmic."""
+    """Return the place of (...) values on the scale, from -1 to 1: linear to magnitude 1 (at 1/2), then logarithmic."""
     magnitude = np.minimum(np.abs(values), np.float32(HEAT_LIMIT))
     tail = np.log10(np.maximum(magnitude, np.float32(1)))
     position = np.minimum(magnitude, np.float32(1)) + tail / np.float32(np.log10(HEAT_LIMIT))
@@ -89,7 +89,7 @@ def heat_position(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def heat_value(position: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the value at a place of the scale from -1 to 1: the inverse of `heat_position`."""
+    """Return the (...) values at places of the scale from -1 to 1: the inverse of `heat_position`."""
     magnitude = np.float32(2) * np.abs(position)
     tail = np.float32(HEAT_LIMIT) ** np.maximum(magnitude - np.float32(1), np.float32(0))
     return np.copysign(np.where(magnitude <= 1, magnitude, tail), position)

@@ -129,7 +129,7 @@ class Evolution:
         return levels
 
     def give(self, rows: NDArray[np.intp]) -> None:
-        """Begin episodes on levels that have nothing to do with the population."""
+        """Begin episodes of environments `rows`, (K,) int, on levels that have nothing to do with the population."""
         self.ids[rows] = self.generations[rows] = NOBODY
         for row in rows.tolist():
             self._entrants[row] = None
