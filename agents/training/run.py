@@ -14,6 +14,7 @@ from maze_nca_gym.files import remove_partial
 
 from ..policy import Policy
 from ..runs import check_folder, command_line, naming_memory, versions, write_json
+from ..weights import model_class
 from . import loop
 from .config import TrainingConfig, changed
 from .config import preset as find_preset
@@ -173,7 +174,7 @@ def _find_checkpoint(folder: Path, config: TrainingConfig, workers: Workers) -> 
 
 def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
     return {
-        "command": command_line(["train", name], changes(name, config)),
+        "command": command_line(["train", name], {**_own_module(config), **changes(name, config)}),
         "preset": name,
         "configuration": config.to_json(),
         "device": str(workers.device),
@@ -181,6 +182,12 @@ def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[st
         "threads": torch.get_num_threads(),
         "versions": versions(),
     }
+
+
+def _own_module(config: TrainingConfig) -> dict[str, str]:
+    """Return the option that imports the model's class, if that is not of this package."""
+    module = model_class(config.to_json()["model"]).__module__
+    return {} if module.partition(".")[0] == __name__.partition(".")[0] else {"import": module}
 
 
 def _announce(folder: Path, state: TrainingState, workers: Workers) -> None:

@@ -13,7 +13,15 @@ from collections.abc import Sequence
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym import __version__
-from maze_nca_gym.cli.output import FAILED, INTERRUPTED, WRONG_USAGE, JobError, complain, complaining
+from maze_nca_gym.cli.output import (
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    JobError,
+    complain,
+    complaining,
+    importing_from_here,
+)
 
 __all__ = ["main"]
 
@@ -34,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         from maze_nca_gym.cli.commands import parse
 
-        with complaining():
+        with complaining(), importing_from_here():
             code = parse(arguments).run()
         sys.stdout.flush()  # here, where a reader that has left is still handled
         return code

@@ -44,8 +44,9 @@ class ConfiguredTrain(Train):
             ValueError: a bad option or combination, or a folder with another run.
             JobError: the job could not be done; the last checkpoint is intact.
         """
+        self.import_module()
         self.check()
-        options = {f.name: getattr(self, f.name) for f in fields(Train)}
+        options = {f.name: getattr(self, f.name) for f in fields(Train) if f.name != "module"}
         first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, one tells how it went
         try:
             policy = train(**options, **changes(self.preset, self.configuration))

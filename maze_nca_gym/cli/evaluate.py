@@ -13,7 +13,7 @@ from tyro.conf import Positional, arg
 from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import INTEGER
+from maze_nca_gym.cli.options import INTEGER, ImportOption
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_table
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.scoring import MINIBATCH
@@ -31,7 +31,7 @@ _BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 
 
 @dataclass(frozen=True)
-class Evaluate:
+class Evaluate(ImportOption):
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables, JSON and
     figures.
 
@@ -91,6 +91,7 @@ class Evaluate:
             ValueError: a bad option, policy or combination.
             MemoryError: the device has too little memory.
         """
+        self.import_module()
         families, sizes = self.family_names(), self.inner_sizes()
         check_folder("--out", self.out)
         from maze_nca_gym.agents import evaluate, load

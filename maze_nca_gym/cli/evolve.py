@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.cli.options import INTEGER, NUMBER, GeneratorOptions
+from maze_nca_gym.cli.options import INTEGER, NUMBER, GeneratorOptions, ImportOption
 from maze_nca_gym.cli.output import percent, print_facts
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.population import PopulationConfig
@@ -65,7 +65,7 @@ class PopulationOptions:
 
 
 @dataclass(frozen=True)
-class Evolve:
+class Evolve(ImportOption):
     """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
 
     Regret is the distance of a policy's path from the exact solution after the last iteration, averaged over all
@@ -111,7 +111,8 @@ class Evolve:
             MemoryError: the device has too little memory.
             OSError: a file could not be written.
         """
-        groups = ("policies", "levels", "population")
+        self.import_module()
+        groups = ("module", "policies", "levels", "population")
         options = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in groups}
         options |= {"generator": self.levels.generator, "size": self.levels.inner_size()}
         from maze_nca_gym.agents import evolve

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tyro.conf import arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
+from maze_nca_gym.agents.registry import is_module
 from maze_nca_gym.agents.runs import check_at_least, flag
 from maze_nca_gym.generation import GENERATORS, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet, load_levels
@@ -51,6 +53,26 @@ def _own(option: str, metavar: str) -> Any:
 _GENERATOR = arg(metavar="{" + ",".join(GENERATORS) + "}")
 _SIZE = arg(metavar="SIZE|ROWSxCOLS")
 _LEVELS = arg(metavar="FILE|NAME", help_behavior_hint="(default: fresh ones)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOption:
+    """A module of one's own, for commands that take policies."""
+
+    module: Annotated[str | None, arg(name="import", metavar="MODULE", help_behavior_hint="(default: none)")] = None
+    """Python module to import first, for the models and tasks that it registers."""
+
+    def import_module(self) -> None:
+        """Import the module, if there is one.
+
+        Raises:
+            ValueError: there is no such module.
+        """
+        if self.module is None:
+            return
+        if not is_module(self.module):
+            raise ValueError(f"--import must name a module, but there is no module {self.module!r}")
+        import_module(self.module)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,6 +42,17 @@ def complaining() -> Iterator[None]:
         warnings.filterwarnings("always", category=UserWarning, module="maze_nca_gym")
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def importing_from_here() -> Iterator[None]:
+    """Let modules in the working directory be imported within the block, after all others."""
+    here = os.getcwd()
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
 
 
 def print_facts(facts: Mapping[str, str]) -> None:

@@ -9,13 +9,13 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import check_at_least
-from maze_nca_gym.cli.options import INTEGER, NUMBER, LevelOptions
+from maze_nca_gym.cli.options import INTEGER, NUMBER, ImportOption, LevelOptions
 
 _EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
 
 
 @dataclass(frozen=True)
-class Play:
+class Play(ImportOption):
     """Watch a policy in a window, level after level; press h for the window's keys.
 
     Draw walls with the mouse while the automaton runs; q closes the window.
@@ -38,6 +38,7 @@ class Play:
             ValueError: a bad option or file.
             OSError: there is no screen.
         """
+        self.import_module()
         check_at_least("--episodes", self.episodes, 1)
         check_at_least("--seed", self.seed, 0)
         if not 0 < self.fps < math.inf:

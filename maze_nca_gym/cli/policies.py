@@ -10,6 +10,7 @@ from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
 from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_table
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _complete(info: PolicyInfo) -> str:
 
 
 @dataclass(frozen=True)
-class ShowPolicy:
+class ShowPolicy(ImportOption):
     """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
 
     name: Annotated[Positional[str], arg(metavar="NAME|FILE")]
@@ -68,6 +69,7 @@ class ShowPolicy:
         Raises:
             ValueError: an unknown name, or no model file.
         """
+        self.import_module()
         policy = load(self.name)
         from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 

@@ -10,7 +10,7 @@ from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.agents.runs import check_at_least, check_folder, versions, write_json
-from maze_nca_gym.cli.options import INTEGER, LevelOptions
+from maze_nca_gym.cli.options import INTEGER, ImportOption, LevelOptions
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
 from maze_nca_gym.tasks import find_task
 
@@ -27,7 +27,7 @@ _INDEX = arg(metavar="INDEX", help_behavior_hint="(default: the one with the lon
 
 
 @dataclass(frozen=True)
-class Solve:
+class Solve(ImportOption):
     """Run a policy on many levels, each until it is solved; print and save the results and a picture of one episode.
 
     A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
@@ -75,6 +75,7 @@ class Solve:
             ValueError: a bad option or file, or an unsolvable level.
             MemoryError: the device has too little memory.
         """
+        self.import_module()
         self.check()
         from maze_nca_gym.agents import load
         from maze_nca_gym.agents.rollouts.solved import solve

@@ -9,14 +9,14 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import check_at_least, check_folder
-from maze_nca_gym.cli.options import INTEGER, NUMBER
+from maze_nca_gym.cli.options import INTEGER, NUMBER, ImportOption
 
 _OUT = arg(metavar="FOLDER", help_behavior_hint="(default: runs/train/PRESET)")
 _THREADS = arg(help_behavior_hint="(default: one per core)")
 
 
 @dataclass(frozen=True)
-class Train:
+class Train(ImportOption):
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
     Ctrl-C saves and ends the run; the same command continues it. The run's folder receives model.safetensors, which the

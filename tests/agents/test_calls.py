@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from dataclasses import asdict, fields, replace
 from inspect import signature
 from pathlib import Path
@@ -47,7 +48,7 @@ class TestTrain:
         monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
 
     def test_its_options_are_the_commands(self):
-        assert defaults_of(train) == {field.name: field.default for field in fields(Train)}
+        assert defaults_of(train) == {field.name: field.default for field in fields(Train) if field.name != "module"}
 
     def test_it_returns_what_it_saves(self, capsys):
         n_threads = torch.get_num_threads()
@@ -103,7 +104,9 @@ class TestTrain:
 
 class TestEvaluate:
     def test_its_options_are_the_commands(self):
-        assert {field.name for field in fields(Evaluate)} | {"levels"} == set(signature(evaluate).parameters)
+        assert {field.name for field in fields(Evaluate)} - {"module"} == set(signature(evaluate).parameters) - {
+            "levels"
+        }
 
     def test_names_sets_and_files(self):
         policies = ["shortest-path-bfs", "depth-first"]
@@ -153,7 +156,7 @@ class TestEvolve:
         monkeypatch.setattr(Records, "draw", lambda *_: None)
 
     def test_its_options_are_the_commands(self):
-        groups = [f for f in fields(Evolve) if f.name not in ("levels", "population")]
+        groups = [f for f in fields(Evolve) if f.name not in ("module", "levels", "population")]
         options = {f.name: f.default for f in [*groups, *fields(GeneratorOptions), *fields(PopulationOptions)]}
         named = {n: d for n, d in defaults_of(evolve).items() if n != "policies"}
         assert {name: str(options[name]) for name in named} == {name: str(value) for name, value in named.items()}
@@ -194,6 +197,52 @@ class TestEvolve:
     def test_bad_options(self, options, message):
         with pytest.raises(ValueError, match=message):
             evolve(**{"policies": "shortest-path-bfs", **self.SMALL, **options})
+
+
+MODULE = """
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.weights import register_model
+
+@register_model
+class OwnNCA(NCA):
+    pass
+"""
+
+
+class TestImport:
+    @pytest.fixture(autouse=True)
+    def _module(self, monkeypatch):
+        monkeypatch.setattr("maze_nca_gym.agents.training.reports.Pictures.draw_curves", lambda *_: None)
+        monkeypatch.setattr("maze_nca_gym.agents.training.reports.Pictures.on_validation", lambda *_: None)
+        Path("own_models.py").write_text(MODULE, encoding="utf-8")
+        yield
+        MODELS.pop("OwnNCA", None)
+        sys.modules.pop("own_models", None)
+
+    def test_commands_know_its_models(self, capsys):
+        tiny = ["--sizes", "5", "--n-channels", "4", "--n-layers", "3", "--n-updates", "1", "--batch-size", "2"]
+        assert main(["train", "--import", "own_models", "--model", "OwnNCA", *tiny, "--out", "mine"]) == 0
+        command = json.loads(Path("mine/config.json").read_text())["command"]
+        assert command.startswith("maze-nca-gym train fast --import own_models --model OwnNCA")
+        MODELS.pop("OwnNCA")
+        sys.modules.pop("own_models")
+        solve = ["solve", "mine/model.safetensors", "--size", "5", "--n", "2", "--picture", "none"]
+        assert main(solve) == 2
+        assert "OwnNCA" in capsys.readouterr().err
+        assert main([*solve, "--import", "own_models"]) == 0
+        MODELS.pop("OwnNCA")
+        sys.modules.pop("own_models")
+        assert main(["policies", "show", "--import", "own_models", "mine/model.safetensors"]) == 0
+
+    def test_a_class_is_a_policy_for_every_command(self):
+        Path("own_policies.py").write_text("from maze_nca_gym.agents import ShortestPathNCA as Own", encoding="utf-8")
+        assert main(["solve", "own_policies:Own", "--size", "5", "--n", "2", "--picture", "none"]) == 0
+        assert main(["evaluate", "own_policies:Own", "--sizes", "5", "--n", "2", "--no-stability"]) == 0
+        sys.modules.pop("own_policies")
+
+    def test_no_such_module(self, capsys):
+        assert main(["evaluate", "depth-first", "--import", "nowhere"]) == 2
+        assert "--import must name a module, but there is no module 'nowhere'" in capsys.readouterr().err
 
 
 class TestLoad:
