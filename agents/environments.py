@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Runs(Protocol):
-    """What an environment is made for: the part of a `Policy` that it depends on."""
+    """The part of a `Policy` on which its environment depends."""
 
     task: str
     n_channels: int

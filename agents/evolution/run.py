@@ -72,36 +72,36 @@ def evolve(
     parents: str = "random",
     **options: Any,
 ) -> LevelPopulation:
-    """Evolve levels on which policies fail, or go on with a population that was stopped.
+    """Evolve levels on which policies fail, or continue a population that was stopped.
 
     This is the command `maze-nca-gym evolve`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same
-    call goes on, also with more rounds.
+    call continues, also with more rounds.
 
     >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
 
     Args:
         policies: names, model files or policies, all of one task; a mapping gives policies their names.
-        n: levels to begin with.
-        rounds: how often offspring compete with the population.
-        n_offspring: offspring of a round.
-        seed: of all randomness.
-        regret: "loss", by which long solutions count more, or "accuracy", what the accuracy lacks of 1.
-        steps: iterations on a level, by default what a policy is made for.
+        n: the number of levels at the start.
+        rounds: the number of rounds in which offspring compete with the population.
+        n_offspring: the number of offspring in a round.
+        seed: the seed of all randomness.
+        regret: "loss", with which long solutions count more, or "accuracy", 1 - accuracy.
+        steps: the number of iterations on a level, by default the policy's usual number.
         batch: levels that run at once, by default 256, fewer of large ones.
         device: cpu, cuda, cuda:1 ...; the policies are moved there.
-        picture_every: rounds from one picture of `hardest.gif` to the next.
-        save_every: seconds from saving to saving.
-        overwrite: whether to start again if the folder has a population, which is lost.
+        picture_every: the number of rounds between two pictures of `hardest.gif`.
+        save_every: seconds between two saves.
+        overwrite: whether to delete the population in the folder, if there is one, and start a new one.
         out: the population's folder.
-        generator: what draws the first levels.
+        generator: the generator of the first levels.
         size: inner size of the levels, or (rows, cols).
-        capacity: most levels of the population, by default `n`.
+        capacity: the largest number of levels in the population, by default `n`.
         parents: how parents are chosen: random, fittest or replay.
         options: options of the generator and of the mutation, and fields of `PopulationConfig`.
 
     Raises:
         ValueError: a bad option, policy or combination, or a folder with another population.
-        KeyboardInterrupt: after Ctrl-C, when what was reached has been saved.
+        KeyboardInterrupt: after Ctrl-C, when the population has been saved.
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
     """
@@ -128,15 +128,15 @@ def evolve(
 
 @dataclass(frozen=True)
 class _Job:
-    """What a run needs, all of it checked.
+    """All that a run needs, checked.
 
     Attributes:
-        given: arguments of `evolve`, but for the policies and options.
+        given: the arguments of `evolve`, except the policies and options.
         players: the policies by name.
-        levels: (n, H, W), the first ones.
+        levels: (n, H, W) uint8, the first ones.
         reserved: hashes of the levels of the test sets.
-        population: how the population behaves.
-        configuration: all that decides which levels come out, JSON-serialisable.
+        population: the configuration of the population.
+        configuration: all that determines the resulting levels, JSON-serialisable.
         command: the command that evolves the same levels.
     """
 
@@ -225,10 +225,10 @@ def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
 
 @torch.no_grad()
 def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Player:
-    """Return a policy, tried for an iteration, and its number of them.
+    """Return a policy, tried for an iteration, and its number of iterations.
 
     Raises:
-        ValueError: the policy cannot run on such levels, or for so many iterations.
+        ValueError: the policy cannot run on such levels, or for that many iterations.
     """
     n_steps = _enough(policy, levels) if steps is None else steps
     try:

@@ -19,7 +19,7 @@ from . import diameter_weights, shortest_path_weights
 
 
 class Network(NamedTuple):
-    """What makes an `NCA` exact.
+    """The parts of an exact `NCA`.
 
     Attributes:
         table: its weights.
@@ -54,8 +54,8 @@ def stays_exact(kernel: Tensor, bias: Tensor, dtype: torch.dtype, n_tiles: int) 
     Args:
         kernel: (C, T + C, k, k), the same at every iteration.
         bias: (C,).
-        dtype: in which it would be computed.
-        n_tiles: tiles on the map.
+        dtype: the dtype of the computation.
+        n_tiles: the number of tiles on the map.
     """
     own = [weight.detach().to("cpu", torch.float32) for weight in (kernel, bias)]
     name = next((name for name in NETWORKS if all(map(torch.equal, own, _convolution(name)))), None)

@@ -38,12 +38,12 @@ def train_hinted(
     This is the command `maze-nca-gym train-hinted`, with its options.
 
     Args:
-        task: what the automaton finds.
-        heals: whether it checks itself and begins again when the maze changes.
+        task: the task of the automaton.
+        heals: whether the automaton checks itself and restarts when the maze changes.
         out: the run's folder.
         threads: number of CPU threads; torch keeps it.
-        overwrite: whether to start anew if the folder has a run, which is lost.
-        options: fields of `HintConfig`; those that are None are as the task needs.
+        overwrite: whether to delete the run in the folder, if there is one, and start a new one.
+        options: fields of `HintConfig`; those that are None have the task's defaults.
 
     Returns:
         The network, which is `exact` if it is proven to do what the automaton does, and its certificate.

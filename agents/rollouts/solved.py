@@ -1,4 +1,4 @@
-"""Levels solved in one call: the policy is tried, long work announced, and what came of it summed up."""
+"""Solving levels in one call, behind a progress bar, with a summary of the results."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ LONG = 10**11
 
 @dataclass(frozen=True)
 class Solved:
-    """What became of the levels.
+    """The results of solving levels.
 
     Attributes:
-        policy: on its device.
-        levels: as the policy's task has them.
-        result: where each episode ended.
+        policy: the policy, on its device.
+        levels: the levels as the policy's task has them.
+        result: the end of each episode.
         n_steps: the limit of iterations.
-        enough: the iterations after which waiting is no use.
+        enough: the iterations after which waiting is of no use.
         shown: index of the level with the longest solution.
         seconds: the time that it took.
     """
@@ -72,11 +72,11 @@ def solve(
     """Run a policy on levels, each until it is solved, behind a progress bar.
 
     Args:
-        policy: is moved to the device.
-        levels: all solvable.
-        name: of the policy, for messages.
+        policy: the policy, which is moved to the device.
+        levels: levels that are all solvable.
+        name: the name of the policy, for messages.
         batch: levels that run at once.
-        steps: iterations on a level at the most, by default those after which waiting is no use.
+        steps: the largest number of iterations on a level, by default that after which waiting is of no use.
         device: cpu, cuda, cuda:1 ...
 
     Raises:

@@ -27,11 +27,11 @@ def play(policy: Policy, *, fps: float = 10.0, episodes: int | None = None, seed
     """Show a policy in a window, level after level, until there were enough or the user closes the window.
 
     Args:
-        policy: on the CPU.
-        fps: the most iterations a second.
-        episodes: levels after which the window closes by itself.
-        seed: of the levels.
-        options: where the levels are from: `levels`, `size`, `generator` and so on, as of the environments.
+        policy: a policy on the CPU.
+        fps: the largest number of iterations per second.
+        episodes: the number of levels after which the window closes by itself.
+        seed: the seed of the levels.
+        options: the source of the levels: `levels`, `size`, `generator` and so on, as for the environments.
 
     Raises:
         ValueError: a bad option.
