@@ -189,7 +189,7 @@ def caves(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Return grow caves by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
+    """Grow caves by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
 
     Args:
         wall_probability: the probability that a tile of the noise is a wall, in [0, 1].

@@ -257,7 +257,7 @@ class LevelSet:
 
 @cache
 def _prefabs() -> dict[str, Tiles]:
-    """Return name -> tiles of every hold-out maze drawn in prefabs.txt."""
+    """Return the tiles of every hold-out maze drawn in prefabs.txt, by name."""
     text = resources.files("maze_nca_gym").joinpath("prefabs.txt").read_text(encoding="utf-8")
     drawings = [block.split("\n", 1) for block in text.split("\n= ")[1:]]
     return {name.strip(): parse(drawing) for name, drawing in drawings}

@@ -148,7 +148,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._n_steps >= self._max_episode_steps
 
     def _restart_at_once(self) -> Infos:
-        """Return restart ended episodes in the SAME_STEP mode: `final_obs` and `final_info` receive what they leave."""
+        """Restart ended episodes in the SAME_STEP mode: `final_obs` and `final_info` receive what they leave."""
         ended, rows = self._done, np.flatnonzero(self._done)
         observation, final_info = self._observation(), self._step_info(ended)
         final_obs = np.full(self.num_envs, None, dtype=object)
