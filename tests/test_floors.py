@@ -6,6 +6,7 @@ Lazy imports within functions and those for types alone count too: they tie file
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -142,3 +143,13 @@ def test_the_circles_that_are_left_are_still_there(arrow: Arrow) -> None:
 
 def test_no_import_runs_up() -> None:
     assert {arrow for arrow in ARROWS if runs_up(arrow)} == UPWARD
+
+
+def test_the_map_names_what_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = {word.strip("/") for word in re.findall(r"`([\w/.]+)`", text) if word.endswith((".py", "/"))}
+    there = "".join(f"/{path}/" for path in [*FILES, *(path.name for path in ROOT.iterdir()), "tests/test_tasks.py"])
+    there += "/tests/test_floors.py/"
+    assert {name for name in named if f"/{name}/" not in there} == set()
+    parts = {path.removeprefix("agents/").removeprefix("maze_nca_gym/").split("/")[0] for path in FILES}
+    assert {part for part in parts if part not in text and not part.endswith("_torch.py")} == {"__init__.py"}
