@@ -42,7 +42,6 @@ FLOORS = (
 """From the ground up. A file imports from its own part of the house and from lower floors, never from a neighbour."""
 
 CLOSING = {
-    ("agents/evolution/figures.py", "agents/evolution/records.py"),
     ("agents/learned/sparse.py", "agents/learned/nca.py"),
     ("agents/training/checks.py", "agents/training/config.py"),
     ("maze_nca_gym/cli/playing.py", "maze_nca_gym/cli/play.py"),

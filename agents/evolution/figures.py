@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import numpy as np
@@ -17,16 +18,15 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from maze_nca_gym.files import replacing
-from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering import contact_sheet, save_gif
 from maze_nca_gym.rendering.layout import Panel
 from maze_nca_gym.rendering.maze_panel import draw_maze
 from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH
+from maze_nca_gym.tasks import Task
 
 from ..figure_style import COLOURS, INK, STYLE
-from .records import Line, Snapshot
 
 PANELS = {
     "mean_fitness": ("mean regret", "{:.3g}"),
@@ -39,6 +39,13 @@ FPS, LAST_FRAME = 2.5, 6
 SIDE, LEAST_CELL = 216, 3
 """Pixels along a level's side, about, and along a tile's, at least."""
 CAPTION, TITLE = 13, 18
+
+
+Line: TypeAlias = dict[str, Any]
+"""Statistics after a round: `round`, `complete` and those of `LevelPopulation.statistics`."""
+Snapshot: TypeAlias = dict[str, NDArray[Any]]
+"""The hardest levels after a round: `round` (), `tiles` (n, H, W), `paths` (n, H, W) uint8 from 0 to 255, and
+`regret` (n,)."""
 
 
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
@@ -73,7 +80,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
     return path
 
 
-def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Path) -> Path:
+def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], task: Task, path: Path) -> Path:
     """Write the hardest levels after each of some rounds as a GIF file; return its path.
 
     The path of the first policy is blue, and the exact solution outlined in orange.
@@ -81,16 +88,16 @@ def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], path: Pat
     Args:
         snapshots: at least one, all with the same number of levels of one size.
         lines: the statistics of every round.
+        task: of the levels.
         path: the file.
     """
     by_round = {line["round"]: line for line in lines}
-    frames = [_frame(snapshot, by_round[int(snapshot["round"])]) for snapshot in snapshots]
+    frames = [_frame(snapshot, by_round[int(snapshot["round"])], task) for snapshot in snapshots]
     return save_gif(path, frames + [frames[-1]] * (LAST_FRAME - 1), FPS)
 
 
-def _frame(snapshot: Snapshot, line: Line) -> Frame:
+def _frame(snapshot: Snapshot, line: Line, task: Task) -> Frame:
     tiles = snapshot["tiles"]
-    task = SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER
     parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
     sheet = contact_sheet([_level(*part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=12)
     room = text_height(TITLE) + 8

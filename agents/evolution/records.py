@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from maze_nca_gym.files import load_arrays, reading, remove_partial, replacing
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.tasks import find_task
+
+if TYPE_CHECKING:
+    from .figures import Line, Snapshot  # loading matplotlib
 
 POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST = (
     "population.npz",
@@ -26,12 +30,6 @@ _WRITTEN = ("config.json", POPULATION, STATISTICS, SNAPSHOTS, CURVES, HARDEST)
 """Every file of such a folder."""
 N_SHOWN = 9
 """Levels of a snapshot, or fewer of a small population."""
-
-Line: TypeAlias = dict[str, Any]
-"""Statistics after a round: `round`, `complete` and those of `LevelPopulation.statistics`."""
-Snapshot: TypeAlias = dict[str, NDArray[Any]]
-"""The hardest levels after a round: `round` (), `tiles` (n, H, W), `paths` (n, H, W) uint8 from 0 to 255, and
-`regret` (n,)."""
 
 
 class Records:
@@ -128,7 +126,7 @@ class Records:
         from .figures import draw_curves, draw_hardest
 
         draw_curves(self.lines, title, self.folder / CURVES)
-        draw_hardest(self.snapshots, self.lines, self.folder / HARDEST)
+        draw_hardest(self.snapshots, self.lines, find_task(self.population.config.task), self.folder / HARDEST)
 
 
 def _tidy(folder: Path) -> None:

@@ -17,11 +17,11 @@ from tyro.conf import Positional, arg
 from maze_nca_gym.agents.runs import flag
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.generation import GENERATORS, options_of
-from maze_nca_gym.levels import LevelSet, Tile, Tiles, list_prefabs, load_levels, prefab, to_text
+from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, load_levels, prefab, to_text
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, Task, find_task
+from maze_nca_gym.tasks import find_task, task_of_levels
 
 _FIGURES = ("regret", "solution length")
 """Figures in a pack's description, before and after its levels evolved."""
@@ -81,7 +81,7 @@ class ShowLevels:
         if self.family:
             return self._show_family(shown)
         tiles = levels.tiles[shown]
-        paths = _task(tiles).solve_all(tiles) if self.solution else np.zeros(tiles.shape, np.bool_)
+        paths = task_of_levels(tiles).solve_all(tiles) if self.solution else np.zeros(tiles.shape, np.bool_)
         if self.png is not None:
             _save_picture(self.png, tiles, paths)
             return 0
@@ -167,7 +167,7 @@ def _print_generators() -> None:
 
 def _facts(levels: LevelSet) -> dict[str, str]:
     """Return the facts about a level set as a table's rows."""
-    task = _task(levels.tiles)
+    task = task_of_levels(levels.tiles)
     lengths = task.solve_all(levels.tiles).sum(axis=(1, 2))
     return {
         "number of levels": f"{len(levels):,}",
@@ -175,11 +175,6 @@ def _facts(levels: LevelSet) -> dict[str, str]:
         task.name: f"{lengths.min()} to {lengths.max()} tiles, {lengths.mean():.1f} on average",
         **{name: str(value) for name, value in levels.config.items()},
     }
-
-
-def _task(tiles: Tiles) -> Task:
-    """Return the task of the levels: shortest path if there are endpoints, otherwise diameter."""
-    return SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER
 
 
 def _size(tiles: Tiles) -> str:
