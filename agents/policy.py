@@ -180,6 +180,10 @@ class Policy(nn.Module):
         """
         return make_env(self, num_envs, **options)
 
+    def weight_rows(self) -> Sequence[Any]:
+        """Return a table of the weights for printing, a `handcoded.kernels.Row` each; empty where there is none."""
+        return ()
+
     @property
     def exact(self) -> bool:
         """Whether the policy solves every maze, by a proof or an argument."""

@@ -18,7 +18,7 @@ from maze_nca_gym.tasks import Task
 
 from ..iterations import check_steps, checkpoints, default_steps
 from ..policy import Policy
-from ..rollouts import Report, batches, encode, run, score_state, task_of, tiles_of, visit, wanted_of
+from ..rollouts import Report, batches, encode, run_to_end, score_state, task_of, tiles_of, visit, wanted_of
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .intervals import Estimate, proportion
@@ -211,7 +211,7 @@ class _Probe:
         """Return the state after an episode's iterations, from zero, or on from a state and with `NOTICE` more."""
         start, notice = (0, 0) if state is None else (self.n_steps, NOTICE)
         self.report(self.n_steps * len(self.levels.tiles))
-        return run(self.policy, maze, self.n_steps + extra + notice, state, start_step=start)
+        return run_to_end(self.policy, maze, self.n_steps + extra + notice, state, start_step=start)
 
     def run_on(self, marks: Sequence[int]) -> None:
         """Let the episode run for longer, and look at its end."""

@@ -24,7 +24,7 @@ from .scores import (
 from .solving import SolveResult, run_until_solved, step_limit
 from .stepping import rollout, trace
 from .unrolling import unroll
-from .visits import Report, Visit, find_paths, one_thread, run, visit
+from .visits import Report, Visit, find_paths, one_thread, run_to_end, visit
 
 __all__ = [
     "ERROR",
@@ -38,7 +38,7 @@ __all__ = [
     "one_thread",
     "path_of",
     "rollout",
-    "run",
+    "run_to_end",
     "run_until_solved",
     "score_paths",
     "score_state",

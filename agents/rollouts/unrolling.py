@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 
 import torch
@@ -12,7 +13,6 @@ from torch import Tensor
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Convolution, Policy
-from .fused.shrinking import Shrinking
 
 
 def unroll(
@@ -128,12 +128,51 @@ def _trace(
 ) -> Iterator[Tensor]:
     """Yield every state of a rollout in PyTorch, the first as given."""
     maze, state = (tensor.contiguous(memory_format=model.memory_format) for tensor in (maze, state))
-    advance, shrinking = _iteration(model, maze), Shrinking(growth, _ceiling(model))
+    advance, shrinking = _iteration(model, maze), _Shrinking(growth, _ceiling(model))
     yield state
     for step in range(start_step, start_step + n_steps):
         state = advance(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
         shrinking.after(state)
         yield state
+
+
+@dataclass
+class _Shrinking:
+    """Scaling of gradients of states.
+
+    Attributes:
+        growth: the largest growth of a state's gradient over that of the next state, as a factor; infinity means no
+            limit.
+        most: the largest number in a state; there, and at 0, gradients stop and do not count.
+    """
+
+    growth: float
+    most: float
+
+    def before(self, state: Tensor) -> Tensor:
+        """Return what the next iteration should read in place of a (B, C, H, W) state."""
+        if self.growth == math.inf or not state.requires_grad:
+            return state
+        seen = state.view_as(state)
+        seen.register_hook(lambda gradient: self._shrunk(gradient, state))
+        return seen
+
+    def after(self, state: Tensor) -> None:
+        """Take note of the gradient of a (B, C, H, W) state, from the next one and from losses."""
+        if self.growth < math.inf and state.requires_grad:
+            state.register_hook(lambda gradient: self._note(gradient, state))
+
+    def _note(self, gradient: Tensor, state: Tensor) -> None:
+        self._longest = self.growth * self._lengths(gradient, state)
+
+    def _shrunk(self, gradient: Tensor, state: Tensor) -> Tensor:
+        lengths = self._lengths(gradient, state)
+        return gradient * torch.where(lengths > self._longest, self._longest / lengths, 1)
+
+    def _lengths(self, gradient: Tensor, state: Tensor) -> Tensor:
+        """Return (B, 1, 1, 1) norms."""
+        inside = (state != 0) & (state < self.most)
+        return (gradient * inside).square().sum(dim=(1, 2, 3), keepdim=True).sqrt()
 
 
 def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -96,36 +95,45 @@ def _all_rest(policy: Policy, step: int, last: Sequence[Tensor], undisturbed: bo
     return bool(policy.rests(earlier, before, now, undisturbed).all())
 
 
-def run(
-    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0, every: int = 32
+def run_to_end(
+    policy: Policy,
+    maze: Tensor,
+    n_steps: int,
+    state: Tensor | None = None,
+    *,
+    start_step: int = 0,
+    every: int = 32,
+    pause: Callable[[], Any] = lambda: None,
 ) -> Tensor:
-    """Return the last state of a rollout, (B, C, H, W), which asks every few iterations whether it has finished."""
+    """Return the last state of a rollout, (B, C, H, W); arguments as of `visit`, and:
+
+    Args:
+        n_steps: iterations, at least 1.
+        every: iterations between two moments at which the rollout may be found to have finished.
+        pause: called at these moments; what it raises ends the rollout.
+    """
     steps = [*range(every, n_steps, every), n_steps]
-    return deque(visit(policy, maze, steps, state, start_step=start_step), maxlen=1).pop().state
+    for moment in visit(policy, maze, steps, state, start_step=start_step):
+        state = moment.state
+        pause()
+    assert state is not None
+    return state
 
 
 def find_paths(
-    policy: Policy,
-    tiles: Tiles,
-    n_steps: int,
-    *,
-    batch: int | None = None,
-    every: int = 64,
-    pause: Callable[[], Any] = lambda: None,
+    policy: Policy, tiles: Tiles, n_steps: int, *, batch: int | None = None, pause: Callable[[], Any] = lambda: None
 ) -> NDArray[np.float32]:
     """Return the path with which a policy ends on each level, (N, H, W).
 
     Args:
         policy: what to run.
         tiles: (N, H, W).
-        n_steps: iterations.
+        n_steps: iterations, at least 1.
         batch: levels that run at once; by default as many as keep the state small.
-        every: iterations between two moments at which a rollout may be found to rest.
-        pause: called at these moments; what it raises ends the work.
+        pause: called every 64 iterations; what it raises ends the work.
     """
     found = np.zeros(tiles.shape, np.float32)
     for members in batches(tiles, batch):
-        for moment in visit(policy, encode(policy, tiles[members]), [*range(every, n_steps, every), n_steps]):
-            found[members] = path_of(moment.state)
-            pause()
+        maze = encode(policy, tiles[members])
+        found[members] = path_of(run_to_end(policy, maze, n_steps, every=64, pause=pause))
     return found

@@ -71,8 +71,6 @@ class ShowPolicy(ImportOption):
         """
         self.import_module()
         policy = load(self.name)
-        from maze_nca_gym.agents.handcoded.base import HandcodedNCA
-
         info = find_policy(self.name)
         parameters = list(policy.parameters())
         n_parameters, n_used = (sum(counts) for counts in zip(*map(_counts, parameters), strict=True))
@@ -88,8 +86,8 @@ class ShowPolicy(ImportOption):
             **{name: f"{figure:.4f}" for name, figure in info.scores.items()},
         }
         print_facts(facts)
-        if isinstance(policy, HandcodedNCA):
-            rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
+        rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
+        if rows:
             print_table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias"))
         return 0
 
