@@ -333,7 +333,7 @@ WRONG = {
     "solve --out a-file/below": "is a file",
     "solve --levels nowhere": "neither a file nor a known name; known: SixteenRooms",
     "solve --levels a-file": "a-file is not a level-set file",
-    "solve --levels FourRooms --size 5": "--size makes no sense with --levels",
+    "solve --levels FourRooms --size 5": "--size is for fresh levels",
     "solve --levels FourRooms --n 2": "--n must be at most 1, the number of levels in FourRooms, got 2",
     "solve --unheard-of 1": "Unrecognized options",
     "play --fps 0": "--fps must be a positive number, got 0.0",

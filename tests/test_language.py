@@ -25,12 +25,19 @@ And As At But By For From In It Not Of On Or That Then Those Where Which Who Who
 """First words of texts that need another one to be understood."""
 
 VERBS = """
-Activate Add Advance Append Apply Begin Blend Bound Bring Build Carve Change Check Choose Clip Close Colour Compare
-Compile Complain Convert Copy Corrupt Count Describe Divide Do Draw Edit Encode End Enter Evaluate Evolve Explore Fill
-Find Fold Generate Give Grow Ignore Insert Iterate Join Keep Lay Learn Let List Load Make Map Mark Measure Minimise
-Move Mutate Name Note Open Outline Paint Parse Pass Place Play Prepare Print Put Raise Read Record Register Remember
-Remove Repeat Replace Reset Reshape Restart Restore Return Roll Run Sample Save Scale Score Search Send Set Show Sleep
-Solve Split Start Step Store Take Test Thin Toggle Train Turn Undo Update Visit Wait Wrap Write Yield
+Accept Activate Add Advance Allow Announce Answer Append Apply Ask Assign Attach Average Begin Bind Blend Bound Bring
+Build Call Cancel Carve Change Check Choose Clear Clip Close Collect Colour Compare Compile Complain Compute Connect
+Continue Convert Copy Corrupt Count Create Cut Decide Decode Define Delete Derive Describe Detect Discard Divide Do
+Draw Drop Edit Encode End Enter Estimate Evaluate Evolve Expand Explore Export Extract Fill Filter Find Finish Fit
+Flip Fold Follow Format Freeze Gather Generate Get Give Group Grow Guess Handle Hash Hide Hold Ignore Import Index
+Initialise Insert Interpolate Invert Iterate Join Keep Launch Lay Learn Leave Let Limit Link List Load Look Lower Make
+Map Mark Match Measure Merge Minimise Mix Move Mutate Name Normalise Note Number Open Order Outline Pack Pad Paint
+Parse Pass Pause Permute Pick Place Plan Play Plot Post Predict Prepare Print Prune Pull Push Put Quote Raise Rank
+Read Recombine Record Redraw Reduce Refuse Register Reject Release Remember Remove Render Reorder Repeat Replace
+Report Request Require Reset Reshape Resize Resolve Restart Restore Resume Return Reverse Roll Rotate Round Run Sample
+Save Scale Score Search Seed Select Send Serve Set Share Shift Shorten Show Shrink Shuffle Simulate Skip Sleep Smooth
+Solve Sort Split Spread Stack Start Step Stop Store Sum Summarise Swap Switch Take Test Thin Toggle Track Train
+Transform Translate Trim Turn Undo Unpack Update Use Validate Verify Visit Wait Walk Warn Watch Weigh Wrap Write Yield
 """
 """Verbs with which functions begin. Add one if it is an imperative."""
 

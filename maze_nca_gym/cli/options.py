@@ -153,7 +153,7 @@ class LevelOptions(GeneratorOptions):
         self.generator_options()
         changed = [f.name for f in fields(GeneratorOptions) if getattr(self, f.name) != f.default]
         if self.levels is not None and changed:
-            raise ValueError(f"{flag(changed[0])} makes no sense with --levels, which are made already")
+            raise ValueError(f"{flag(changed[0])} is for fresh levels: leave it out with --levels")
 
     def load_or_generate(self, n: int | None, default_n: int, seed: int, endpoints: bool) -> LevelSet:
         """Return the first `n` of --levels, or all; without --levels, `n` or `default_n` fresh levels.
