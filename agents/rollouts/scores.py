@@ -91,7 +91,11 @@ def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
-    """Return the levels in turn, `batch` at a time; by default as many as keep the state small."""
+    """Return slices of (N, H, W) levels in turn, `batch` at a time; by default as many as keep the state small.
+
+    Raises:
+        ValueError: `batch` is below 1.
+    """
     n, height, width = tiles.shape
     if batch is None:
         batch = max(1, min(BATCH, BATCH_TILES // max(1, height * width)))
