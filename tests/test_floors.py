@@ -43,7 +43,6 @@ FLOORS = (
 """From the ground up. A file imports from its own part of the house and from lower floors, never from a neighbour."""
 
 CLOSING = {
-    ("agents/learned/sparse.py", "agents/learned/nca.py"),
     ("agents/training/checks.py", "agents/training/config.py"),
 }
 """Imports without which no circle would be left: this list may only become shorter."""

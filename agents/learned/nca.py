@@ -17,6 +17,7 @@ from ..policy import Convolution, Policy
 from ..promises import Promises
 from .arguments import check_ceiling, check_count, check_flags, check_shape, names_of_channels, task_argument, task_name
 from .precision import computing_dtype, convolve_exactly, is_low
+from .sparse import SparseNCA, has_few_weights
 
 Activation: TypeAlias = Callable[[Tensor], Tensor]
 """Elementwise, any shape; its values are those of a ReLU, its derivative may differ (`surrogate`)."""
@@ -234,10 +235,10 @@ class NCA(Policy):
 
     def without_gradients(self) -> Policy:
         """Return a `SparseNCA` where that is faster: on the CPU, with few weights that are not zero."""
-        from .sparse import SparseNCA, has_few_weights  # here, because it imports this module
-
         fits = type(self) is NCA and self.n_layers is None and self.skip_connections and self.device.type == "cpu"
-        return SparseNCA(self) if fits and has_few_weights(self) else self
+        if not fits or not has_few_weights(self.weights[0]):
+            return self
+        return SparseNCA(self, self.kernel().detach(), self.biases[0].detach(), self.bounded, self.check_precision)
 
     def share(self, maze: Tensor, step: int = 0) -> Tensor:
         """Return what the maze and the bias add to the convolution, (B, C, H, W), or (C, 1, 1) where no maze is fed in.

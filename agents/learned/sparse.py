@@ -5,12 +5,13 @@ Under a dense convolution, 1 of 70 products of the diameter's network is not a z
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from ..handcoded.sparse import convolve, taps
 from ..policy import Policy
-from .nca import NCA
 
 FEW = 0.05
 """The largest fraction of weights that are not zero with which a network is run so."""
@@ -23,17 +24,27 @@ class SparseNCA(Policy):
     integers below 2**24, and up to rounding elsewhere.
 
     Args:
-        model: an `NCA` with shared weights that sees the maze at every iteration, and ends no episode without a ReLU.
+        model: an `NCA` that sees the maze at every iteration, and ends no episode without a ReLU.
+        kernel: its (C, T + C, k, k) weights.
+        bias: its (C,) biases.
+        bounded: its function from a convolution to the state after an iteration.
+        check_precision: its function that refuses states of a dtype in which it would not be exact.
     """
 
     uses_step = False
     gains_from_threads = False
 
-    def __init__(self, model: NCA) -> None:
+    def __init__(
+        self,
+        model: Policy,
+        kernel: Tensor,
+        bias: Tensor,
+        bounded: Callable[[Tensor], Tensor],
+        check_precision: Callable[[Tensor], None],
+    ) -> None:
         super().__init__(model.task, model.n_tiles, model.channel_names)
-        self._model = model
         self.promises, self.draws = model.promises, model.draws
-        self._taps = taps(model.kernel().detach(), model.biases[0].detach())
+        self._taps, self._bounded, self._check_precision = taps(kernel, bias), bounded, check_precision
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         """Return the state after one iteration, (B, C, H, W).
@@ -41,11 +52,10 @@ class SparseNCA(Policy):
         Raises:
             ValueError: the same errors as from `NCA.update`.
         """
-        self._model.check_precision(state)
-        return self._model.bounded(convolve(maze, state.clamp(min=0), self._taps))
+        self._check_precision(state)
+        return self._bounded(convolve(maze, state.clamp(min=0), self._taps))
 
 
-def has_few_weights(model: NCA) -> bool:
-    """Return whether enough of the first kernel's weights are zero that a `SparseNCA` is faster."""
-    kernel = model.weights[0]
-    return bool(torch.count_nonzero(kernel) <= FEW * kernel.numel())
+def has_few_weights(weight: Tensor) -> bool:
+    """Return whether enough of the weights are zero that a `SparseNCA` is faster."""
+    return bool(torch.count_nonzero(weight) <= FEW * weight.numel())

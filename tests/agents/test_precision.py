@@ -39,7 +39,8 @@ def proven(request):
 def test_proven_networks_refuse_low_precision(proven, dtype):
     maze = mazes(proven.n_tiles).to(dtype)
     state = torch.zeros(len(maze), proven.n_channels, *maze.shape[2:], dtype=dtype)
-    for run in (proven, SparseNCA(proven)):
+    kernel, bias = proven.kernel().detach(), proven.biases[0].detach()
+    for run in (proven, SparseNCA(proven, kernel, bias, proven.bounded, proven.check_precision)):
         with pytest.raises(ValueError, match=rf"exact in float32, and {dtype} .* give it float32 weights, mazes and"):
             run(maze, state)
     with pytest.raises(ValueError, match=f"{dtype}"):
