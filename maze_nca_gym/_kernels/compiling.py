@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from maze_nca_gym import _kernels
@@ -71,10 +72,34 @@ def _let_forks_wait(compiler: threading.Thread) -> None:
         os.register_at_fork(before=compiler.join)
 
 
+def jit(function: Callable[..., Any], *signature: str) -> Any:
+    """Return a function as machine code, which is cached wherever there is a place for it; this imports numba."""
+    import numba
+
+    compile_it = partial(numba.njit, *signature, error_model="numpy", nogil=True)  # levels are made while others train
+    try:
+        return compile_it(cache=True)(function)
+    except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
+        return compile_it()(function)
+
+
+def jit_within(namespace: dict[str, Any], modules: tuple[ModuleType, ...], function: Any, *signature: str) -> Any:
+    """Return a function as machine code that finds others, compiled, in a namespace.
+
+    Args:
+        namespace: globals of the function.
+        modules: all whose change makes cached machine code worthless: numba checks the function's own file only.
+        function: what to compile.
+        signature: numba's, or none for one at each call.
+    """
+    clone = FunctionType(function.__code__, namespace, function.__name__)
+    clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_digest(modules)}"
+    return jit(clone, *signature)
+
+
 @cache
-def _source_digest() -> str:
-    """Return a digest of all kernels, for the names of cached machine code: numba checks a kernel's own file only."""
-    sources = (Path(str(module.__file__)).read_bytes() for module in _kernels.MODULES)
+def _digest(modules: tuple[ModuleType, ...]) -> str:
+    sources = (Path(str(module.__file__)).read_bytes() for module in modules)
     return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
 
 
@@ -87,22 +112,13 @@ def _is_needed() -> bool:
 def _compile() -> None:
     """Compile every kernel, as long as a thread is left to use them; each finds the compiled ones before as globals."""
     global _compiled
-    import numba
-
     namespace: dict[str, Any] = {}
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}  # nogil: levels are made while others are used
     for module in _kernels.MODULES:
         namespace.update(vars(module))
     for function, signature in _kernels.REGISTRY:
         if not _is_needed():
             return
-        clone = FunctionType(function.__code__, namespace, function.__name__)
-        clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_source_digest()}"
-        try:
-            compiled = numba.njit(signature, cache=True, **options)(clone)
-        except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
-            compiled = numba.njit(signature, **options)(clone)
-        namespace[function.__name__] = compiled
+        namespace[function.__name__] = jit_within(namespace, _kernels.MODULES, function, signature)
     _compiled = SimpleNamespace(
         **{function.__name__: namespace[function.__name__] for function, _ in _kernels.REGISTRY}
     )
