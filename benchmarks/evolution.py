@@ -145,7 +145,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
     state, lengths = TrainingState.start(config, torch.device("cpu")), Lengths()
     run_updates(state, folder, find_workers("cpu"), lengths, Intervals(validate=500))
     stream = LevelStream(config)
-    began_at = stream.fixed if config.evolve else stream.draw(draws(seed, "probe"), N_PROBED, config.sizes[0])
+    began_at = stream.fixed if config.evolve else stream.draw(draws(seed, "probe"), N_PROBED, config.levels.sizes[0])
     result = {
         "model": model,
         "levels": levels,

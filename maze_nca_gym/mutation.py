@@ -146,6 +146,11 @@ MUTATIONS: dict[str, type[Mutation]] = {"flip": Flip, "edits": Edits}
 """Name -> mutation, whose attributes are its options: the names that populations and the command line take."""
 
 
+def mutation_options(kind: str) -> list[str]:
+    """Return the names of the options of a mutation in `MUTATIONS`."""
+    return [field.name for field in fields(MUTATIONS[kind])]  # type: ignore[arg-type] # a protocol is no dataclass
+
+
 def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
     """Return the mutation of that name with these options.
 
@@ -154,7 +159,7 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
     """
     if kind not in MUTATIONS:
         raise ValueError(unknown_name("mutation", kind, MUTATIONS))
-    known = [field.name for field in fields(MUTATIONS[kind])]  # type: ignore[arg-type] # a protocol is no dataclass
+    known = mutation_options(kind)
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ValueError(f"mutation {kind!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}")

@@ -152,7 +152,7 @@ class TestARun:
         assert content() == content(Path("again"))
         assert population().config.mutation_options == {"n_edits": 3}
         command = parse(shlex.split(description["command"])[1:])
-        assert (command.regret, command.population.parents, command.levels.size) == ("accuracy", "replay", "6")
+        assert (command.regret, command.parents, command.levels.size) == ("accuracy", "replay", "6")
 
     def test_several_policies_share_the_blame(self):
         assert (

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,17 @@ import torch
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.runs import command_line
-from maze_nca_gym.agents.training import PRESETS, Diverged, TrainingConfig, TrainingState, loop, preset, reports, run
+from maze_nca_gym.agents.training import (
+    PRESETS,
+    Diverged,
+    TrainingConfig,
+    TrainingState,
+    changed,
+    loop,
+    preset,
+    reports,
+    run,
+)
 from maze_nca_gym.agents.training.run import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
@@ -97,7 +106,8 @@ class TestARun:
         assert main([*TINY, "--families", "random", "rooms", "--normalise-gradients", "False"]) == 0
         content = json.loads((FOLDER / "config.json").read_text())
         config = TrainingConfig.from_json(content["configuration"])
-        assert (config.n_channels, config.families, config.normalise_gradients) == (6, ("random", "rooms"), False)
+        assert (config.model.n_channels, config.levels.families) == (6, ("random", "rooms"))
+        assert not config.optimiser.normalise_gradients
         assert (content["threads"], content["device"]) == (1, "cpu")
         assert content["versions"]["torch"] == torch.__version__
         again = content["command"] + " --out again"
@@ -120,7 +130,7 @@ class TestARun:
         assert metrics()[-1]["mean_solution_length"] > 2
         levels = str(FOLDER / "population.npz")
         assert main(["solve", "shortest-path-bfs", "--levels", levels, "--n", "4", "--picture", "none"]) == 0
-        assert " --evolve True " in json.loads((FOLDER / "config.json").read_text())["command"]
+        assert " --evolve True" in json.loads((FOLDER / "config.json").read_text())["command"]
         assert main([*TINY, "--overwrite"]) == 0
         assert "population.npz" not in files(FOLDER)
 
@@ -347,32 +357,32 @@ def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
 class TestOptions:
     @pytest.mark.parametrize("name", PRESETS)
     def test_the_help_has_every_field_with_the_presets_value(self, name, capsys, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setenv("COLUMNS", "90")
         assert main(["train", name, "--help"]) == 0
         out = re.sub(r"[│\s]+", " ", capsys.readouterr().out)
-        for field in fields(TrainingConfig):
-            option = re.search(rf" --{field.name.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
-            value = getattr(preset(name), field.name)
-            assert option is not None, field.name
-            assert option[1] == " ".join(map(str, value if isinstance(value, tuple) else [value]))
+        for option, value in preset(name).flat().items():
+            found = re.search(rf" --{option.replace('_', '-')} .*?\(default: ([^)]*)\)", out)
+            assert found is not None, option
+            shown = " ".join(map(str, value if isinstance(value, tuple) else [value]))
+            assert found[1].removesuffix(" for flip").removesuffix(" for edits") == shown
         assert ", ".join(PRESETS) in out
 
     @pytest.mark.parametrize("words", ["paper-diameter --seed 3", "--seed 3 paper-diameter"])
     def test_the_preset_may_stand_anywhere(self, words):
         command = parse(["train", *words.split()])
-        assert TrainingConfig(**vars(command.configuration)) == replace(preset("paper-diameter"), seed=3)
+        assert command.configuration.values() == changed(preset("paper-diameter"), seed=3).flat()
         assert command.folder == Path("runs/train/paper-diameter")
 
     def test_a_switch_alone_switches_on(self):
         words = "--evolve paper-diameter --compile --normalise-gradients False --max_pool --overwrite"
         command = parse(["train", *words.split()])
-        changed = {"evolve": True, "compile": True, "normalise_gradients": False, "max_pool": True}
-        assert TrainingConfig(**vars(command.configuration)) == replace(preset("paper-diameter"), **changed)
+        switched = {"evolve": True, "compile": True, "normalise_gradients": False, "max_pool": True}
+        assert command.configuration.values() == changed(preset("paper-diameter"), **switched).flat()
         assert (command.preset, command.overwrite) == ("paper-diameter", True)
 
     def test_a_command_line_says_all_that_differs(self):
-        config = replace(preset("extrapolate"), families=("caves",), pool_steps=(3, 5), cut_corners=None, compile=True)
+        config = changed(preset("extrapolate"), families=("caves",), pool_steps=(3, 5), cut_corners=None, compile=True)
         words = shlex.split(command_line(["train", "extrapolate"], changes("extrapolate", config)))
         assert words[:3] == ["maze-nca-gym", "train", "extrapolate"]
         assert len(words) == 12
-        assert TrainingConfig(**vars(parse(words[1:]).configuration)) == config
+        assert parse(words[1:]).configuration.values() == config.flat()

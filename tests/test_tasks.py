@@ -18,7 +18,7 @@ from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.evolution.loop import evolve, fill, first_levels
 from maze_nca_gym.agents.evolution.measure import Player, Regret
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import TrainingConfig, TrainingState
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
 from maze_nca_gym.agents.training.updates import update
@@ -112,8 +112,15 @@ class TestAThirdTask:
             assert all(info[key] == infos[key][i] for key in info)
 
     def test_an_nca_learns_it(self, tmp_path):
-        config = TrainingConfig(
-            task="reachable", n_channels=4, n_layers=8, sizes=(6,), batch_size=16, n_updates=30, learning_rate=0.01
+        config = changed(
+            TrainingConfig(),
+            task="reachable",
+            n_channels=4,
+            n_layers=8,
+            sizes=(6,),
+            batch_size=16,
+            n_updates=30,
+            learning_rate=0.01,
         )
         state, stream = TrainingState.start(config, torch.device("cpu")), LevelStream(config)
         workers = Workers(torch.device("cpu"))
@@ -142,9 +149,9 @@ class TestAThirdTask:
         assert (population.members["length"] == population.targets.sum(axis=(1, 2))).all()
 
     def test_evolving_levels_are_trained_on(self):
-        config = TrainingConfig(
-            task="reachable", n_channels=4, n_layers=4, sizes=(5,), batch_size=8, n_updates=4, evolve=True,
-            population_size=16, evolve_every=2, evolve_below=100.0, n_offspring=8,
+        config = changed(
+            TrainingConfig(), task="reachable", n_channels=4, n_layers=4, sizes=(5,), batch_size=8, n_updates=4,
+            evolve=True, population_size=16, evolve_every=2, evolve_below=100.0, n_offspring=8,
         )  # fmt: skip
         state, stream = TrainingState.start(config, torch.device("cpu")), LevelStream(config)
         for i in range(config.n_updates):
@@ -155,7 +162,7 @@ class TestAThirdTask:
     def test_what_is_for_the_tasks_of_the_package_only(self):
         for option in ("leniency", "guidance"):
             with pytest.raises(ValueError, match=f"{option} is for .*, not reachable"):
-                TrainingConfig(task="reachable", **{option: 0.5})
+                changed(TrainingConfig(), task="reachable", **{option: 0.5})
 
     def test_policies_of_another_task_are_refused(self):
         with pytest.raises(ValueError, match="for the task 'shortest-path'"):

@@ -24,8 +24,7 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import check_name
-from maze_nca_gym.population.population import PARENTS
+from maze_nca_gym.population.config import PARENTS, check_name
 from maze_nca_gym.tasks import find_task
 
 from ..iterations import check_steps, default_steps

@@ -1,12 +1,24 @@
-"""Training policies by supervised rollouts (paper, section "Experimental setup")."""
+"""Training policies by supervised rollouts (paper, section "Experimental setup").
+
+Importing this does not load torch; making a configuration or a run does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .config import PRESETS, TrainingConfig, changed, preset
-from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, train
-from .processes import Workers, find_workers
-from .report import Line, NullReport, Report
-from .reports import RunReport
-from .state import TrainingState
-from .updates import Diverged
+from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
+
+if TYPE_CHECKING:
+    from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, train
+    from .processes import Workers, find_workers
+    from .report import Line, NullReport, Report
+    from .reports import RunReport
+    from .state import TrainingState
+    from .updates import Diverged
 
 __all__ = [
     "CHECKPOINT",
@@ -15,8 +27,13 @@ __all__ = [
     "PRESETS",
     "Diverged",
     "Intervals",
+    "LevelsConfig",
     "Line",
+    "LossConfig",
+    "ModelConfig",
     "NullReport",
+    "OptimiserConfig",
+    "PoolConfig",
     "Report",
     "RunReport",
     "TrainingConfig",
@@ -27,3 +44,22 @@ __all__ = [
     "preset",
     "train",
 ]
+
+_LAZY = {
+    **dict.fromkeys(("CHECKPOINT", "LEVELS", "MODEL", "Intervals", "train"), ".loop"),
+    **dict.fromkeys(("Workers", "find_workers"), ".processes"),
+    **dict.fromkeys(("Line", "NullReport", "Report"), ".report"),
+    "RunReport": ".reports",
+    "TrainingState": ".state",
+    "Diverged": ".updates",
+}
+_RENAMED = {"Rhythm": "Intervals", "Silence": "NullReport"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _RENAMED:
+        warnings.warn(f"{name} is called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LAZY[name], __name__), name)

@@ -1,194 +1,61 @@
-"""The options of a training run, in one frozen dataclass, and the presets."""
+"""The configuration of a training run, and the presets.
+
+Importing this does not load torch; making a configuration does, which checks the model's options against its class.
+"""
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
-import torch
-
+from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
 from maze_nca_gym.names import unknown_name
-from maze_nca_gym.population import PopulationConfig
-from maze_nca_gym.random_streams import torch_draws
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.tasks import TASKS, find_task
 
-from ..learned.arguments import task_argument
-from ..learned.nca import NCA
-from ..policy import PATH, Policy
-from ..promises import Promises
-from ..weights import MODELS, model_class, without_memory
-from .checks import check, check_values
-from .losses import GUIDED, STEPS
-from .model import begin_with
-
-OPTIONS = (
-    "kernel_size",
-    "cut_corners",
-    "shared_weights",
-    "max_pool",
-    "skip_connections",
-    "ceiling",
-    "traversable_edges_only",
-    "edge_features",
-    "n_nodes",
+from .options import (
+    MODEL_OPTIONS,
+    LevelsConfig,
+    LossConfig,
+    ModelConfig,
+    OptimiserConfig,
+    PoolConfig,
+    check,
+    check_choice,
+    check_range,
+    check_types,
+    constructor_options,
 )
-"""Fields that are passed to the model's constructor unless they are None."""
-FIRST_BIAS = 0.3
-"""Initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
 
-A path of zeros everywhere would have no gradient.
-"""
+if TYPE_CHECKING:
+    from ..policy import Policy
+
+PRECISIONS = ("float32", "bfloat16")
+FLIP = {"tile_rate": 0.1, "source_rate": 0.05}
+MUTATION_OPTIONS = {**FLIP, "n_edits": 5}
+"""Options of mutations, with their defaults, which are those of the paper's code."""
+_PAPER_POPULATION = PopulationConfig(
+    capacity=10_000, prioritisation="uniform", top_k=64, staleness_weight=0.0, mutation_options=FLIP
+)
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """All options that determine the weights at the end of a training run."""
+    """All options that determine the weights at the end of a training run.
+
+    Raises:
+        ValueError: a bad value, or options that contradict each other.
+    """
 
     task: str = "shortest-path"
     """Task to learn: shortest-path, diameter, or one of your own."""
-
-    model: str = "NCA"
-    """Class of the model: NCA, GCN, GAT or MLP."""
-    n_channels: int = 32
-    """Number of channels of the state; the first is the predicted path."""
-    n_layers: int | None = 32
-    """Iterations of an episode, 1 to 4,096; the last has no ReLU. None, for NCAs with a pool only: every iteration has
-    one."""
-    kernel_size: int | None = None
-    """NCA: side of the kernel, odd. None means 3."""
-    cut_corners: bool | None = None
-    """NCA: drop the kernel's taps that are more than kernel_size // 2 moves away. None means False."""
-    shared_weights: bool | None = None
-    """NCA, GCN, GAT: use the same weights at every iteration. None means True."""
-    max_pool: bool | None = None
-    """NCA: replace one channel by its maximum over the map and another by the maximum over channels. None means
-    False."""
-    skip_connections: bool | None = None
-    """NCA: feed the maze in at every iteration instead of only at the first. None means True."""
-    ceiling: float | None = None
-    """NCA: upper bound of the values of a state, so that none grows forever. None means no bound."""
-    traversable_edges_only: bool | None = None
-    """GCN: send messages between free tiles only instead of over the full grid. None means True."""
-    edge_features: bool | None = None
-    """GAT: let the attention also read the direction of each edge. None means False."""
-    n_nodes: int | None = None
-    """MLP: width of the hidden layer. None means 256."""
-
-    start_from: str | None = None
-    """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). It gives
-    the first channels their weights. All other channels start with random weights, and do not reach these at first;
-    with max-pooling there are none. None means random weights only."""
-
-    families: tuple[str, ...] = ("random",)
-    """Families of levels, the same as those of the test sets; every batch has equal parts of each."""
-    sizes: tuple[int, ...] = (16,)
-    """Inner sizes of the levels, 4 to 1,024. With several, each update draws one of those in use. Of k sizes, the i-th
-    comes into use after (i - 1) / k of the updates."""
-    n_levels: int | None = None
-    """Number of levels of a fixed training set. None means fresh levels at every update. With --evolve: number of
-    levels of the first population; None means a full one."""
-    long_fraction: float = 0.0
-    """Fraction of every batch that has long solutions, 0 to 1: each of these levels is the longest of several
-    (--long-of)."""
-    long_of: int = 4
-    """Number of candidates among which the one with the longest solution is taken; see --long-fraction."""
-    batch_size: int = 64
-    """Number of levels in an update."""
-
     n_updates: int = 8_000
     """Number of updates of the weights."""
-    loss: str = "mse"
-    """Loss of the path channel, averaged over tiles and levels: mse or cross-entropy."""
-    loss_at: tuple[float, ...] = (1.0,)
-    """Fractions of the iterations after which losses are taken and summed: ascending, in (0, 1], the last is 1."""
-    loss_after: float = 0.0
-    """Iterations for each tile of its solution before a level counts in a loss. With 1, a signal could have crossed the
-    solution by then; 0 counts all levels."""
-    leniency: float = 0.0
-    """Choice among several optimal solutions, 0 to 1. 0 asks for the canonical one. 1 asks for the one nearest to the
-    path at the end of the rollout. In between, tiles of the canonical one count for 1 - leniency more."""
-    guidance: float = 0.0
-    """Shortest path only: weight of a second loss, of the four channels after the path; 0 means none. They predict the
-    first step of the solution from each tile: up, left, down or right. A tile counts once it had as many iterations as
-    it has moves to the target. With 1, training needs many times fewer updates."""
-    optimiser: str = "adam"
-    """Optimiser: adam, or soap, which needs fewer updates. Soap is Adam in coordinates in which a layer's gradients
-    hardly correlate."""
-    learning_rate: float = 1e-3
-    """Highest learning rate of the schedule."""
-    schedule: str = "constant"
-    """Schedule of the learning rate: constant, or one-cycle (cosine: up during the first 10 %, then down to almost
-    0)."""
-    normalise_gradients: bool = True
-    """Divide the gradient of every parameter by its norm. The paper's code does; its text does not mention it."""
-    gradient_growth: float | None = None
-    """Largest growth of a level's state gradient per step back, as a factor; 1 stops explosions, None means no
-    limit."""
-    ema_decay: float = 0.0
-    """Highest decay of the moving average of the weights, which is validated and saved as the model; 0 means no
-    average."""
-
-    pool_size: int = 0
-    """Number of levels of each size that keep their states from update to update; 0 starts every rollout from zeros."""
-    pool_fresh: float = 0.25
-    """Fraction of every batch that is fresh levels, which replace others in the pool."""
-    pool_edited: float = 0.0
-    """Fraction of every batch whose levels are edited while their states stay."""
-    pool_edits: str = "few"
-    """Kind of edits. few: two new walls, gaps, sources or targets. all-kinds: of ten levels, three are exchanged, four
-    get a gap and three get 2 to 40 edits. With all-kinds, solutions are due 8 iterations later."""
-    pool_steps: tuple[int, int] = (12, 24)
-    """Fewest and most iterations of an update with a pool; each update draws the number."""
-    pool_retry: float | None = None
-    """Iterations for each tile of its solution after which a level of the pool is due, and one update more. Levels that
-    are due and wrong restart from an empty state; those that are right are replaced or edited first. So hard levels
-    stay and are tried again, which helps runs with guidance, and short runs without (LOG.md). None: states last, and
-    fresh levels replace any."""
-    state_noise: float = 0.0
-    """Standard deviation of the noise added to the states of a pool before a rollout."""
-
-    evolve: bool = False
-    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
-    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
-    population_size: int = 10_000
-    """Largest number of levels in the population."""
-    population_fresh: float = 0.0
-    """Fraction of every batch that is fresh levels, which may enter the population; the others are replayed from it."""
-    evolve_every: int = 200
-    """Number of updates between two chances of a round of offspring."""
-    evolve_below: float = 0.5
-    """Threshold of the regret since the last chance, relative to that of empty paths: a round takes place below it. The
-    paper gives no number; its code has 0.5, and 200 updates between two chances."""
-    n_offspring: int = 64
-    """Number of mutated levels in a round, which may replace members of lower score."""
-    parents: str = "random"
-    """How parents are chosen: at random (as in the paper), fittest (highest score, as in its code) or replay (drawn as
-    for a batch)."""
-    mutation: str = "flip"
-    """How offspring are made: flip (the paper's noise, at the rates of its code) or edits (ACCEL's)."""
-    tile_rate: float = 0.1
-    """flip: probability that an inner tile turns from wall to empty or back."""
-    source_rate: float = 0.05
-    """flip: probability that the source moves."""
-    n_edits: int = 5
-    """edits: number of edits of a level."""
-    prioritisation: str = "uniform"
-    """How scores become replay weights: uniform (as in the paper), rank, proportional or top-k."""
-    temperature: float = 0.3
-    """rank, proportional: temperature; the lower, the larger the replay weights of the highest scores."""
-    top_k: int = 64
-    """top-k: number of levels that are replayed."""
-    staleness_weight: float = 0.0
-    """Fraction of the replay weights that depends on how long ago levels were last replayed."""
-    eviction: str = "fitness"
-    """Member that a fitter level replaces: the one of lowest score (fitness), or of lowest replay weight ("replay
-    weight")."""
-    score: str = "regret"
-    """Score of a level: regret, or learnability: p (1 - p) where p is the probability that the model completes it."""
-
+    batch_size: int = 64
+    """Number of levels in an update."""
     precision: str = "float32"
     """Number format: float32, or bfloat16 (autocast), which is faster on GPUs and CPUs with hardware for it, and much
     slower elsewhere."""
@@ -196,65 +63,106 @@ class TrainingConfig:
     """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
     seed: int = 0
     """Seed of all randomness, at least 0: initial weights, levels and pool."""
+    evolve: bool = False
+    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
+    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    levels: LevelsConfig = field(default_factory=LevelsConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    pool: PoolConfig = field(default_factory=PoolConfig)
+    population: PopulationConfig = _PAPER_POPULATION
+    """Its task is always that of the run."""
+    breeding: BreedingSchedule = field(default_factory=BreedingSchedule)
 
     def __post_init__(self) -> None:
-        check_values(self)
-        self.population_config  # noqa: B018 - raises ValueError where it refuses an option
-        one_layer = self.model_options | ({} if self.n_layers is None else {"n_layers": 1})
-        model = without_memory(model_class(self.model), one_layer)  # raises ValueError where it refuses an option
-        if self.start_from is not None:
-            begin_with(model, self.start_from)  # raises ValueError where the network does not fit
+        check_types(self)
+        check_choice(self, "task", TASKS)
+        object.__setattr__(self, "population", replace(self.population, task=self.task))
+        check_choice(self, "precision", PRECISIONS)
+        check_range(self, "batch_size", 1, 2**20)
+        check_range(self, "n_updates", 1, 10**9)
+        check_range(self, "seed", 0, 2**63 - 1)
+        self._check_pool()
+        self._check_model()
+        self._check_evolution()
+        option = "pool_fresh" if self.pool.pool_size else "population_fresh" if self.evolve else None
+        none_wanted = option is not None and not self.flat()[option]
+        n_families = len(self.levels.families)
+        check(
+            self.n_fresh >= n_families or none_wanted,
+            f"an update needs a fresh level of each of {n_families} families, it has {self.n_fresh}: "
+            f"raise batch_size{f' or {option}' if option else ''}",
+        )
+
+    def _check_model(self) -> None:
+        from .model import begin_with, shapes_of
+
+        sizes, model = self.levels.sizes, self.model
+        check(model.model != "MLP" or len(sizes) == 1, f"an MLP is built for one size, got sizes {sizes}")
+        if self.loss.leniency:
+            check(find_task(self.task).judge is None, f"leniency is for the tasks of this package, not {self.task}")
+        if self.loss.guidance:
+            check(self.task == "shortest-path", f"guidance is for the task shortest-path, not {self.task}")
+            least = self.n_shown + 2 * bool(model.max_pool)
+            check(model.n_channels >= least, f"guidance needs at least {least} channels, got {model.n_channels}")
+        one_layer = self.model_arguments | ({} if model.n_layers is None else {"n_layers": 1})
+        shapes = shapes_of(model, one_layer)  # raises ValueError where it refuses an option
+        if model.start_from is not None:
+            begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
+
+    def _check_pool(self) -> None:
+        model, n = self.model, self.pool.pool_size
+        if not n:
+            check(
+                model.n_layers is not None,
+                "n_layers must be a number unless there is a pool, which draws the iterations",
+            )
+            return
+        check(n >= self.batch_size, f"pool_size must be 0 or at least batch_size {self.batch_size}, got {n}")
+        check(self.levels.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
+        check(
+            model.model == "NCA" and model.shared_weights is not False and model.skip_connections is not False,
+            "a pool needs an NCA with shared weights and skip connections: other models depend on the step",
+        )
+
+    def _check_evolution(self) -> None:
+        sizes, n_levels, capacity = self.levels.sizes, self.levels.n_levels, self.population.capacity
+        if not self.evolve:
+            values = self.flat()
+            idle = [name for name in EVOLUTION if values[name] != DEFAULTS[name]]
+            check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
+            return
+        check(capacity <= 2**20, f"population_size must be from 1 to {2**20:,}, got {capacity:,}")
+        check(
+            not self.pool.pool_size,
+            "levels that evolve have no states that last: set pool_size to 0, or leave evolve out",
+        )
+        check(not self.loss.leniency, "leniency is not for levels that evolve: regret needs one solution")
+        check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
+        check(
+            n_levels is None or n_levels <= capacity,
+            f"n_levels must be at most population_size {capacity:,}, got {n_levels}",
+        )
 
     @property
     def n_fresh(self) -> int:
         """Number of levels drawn for an update: its whole batch, or with a pool or population only the newcomers."""
         if self.evolve:
-            return round(self.population_fresh * self.batch_size)
-        return round(self.pool_fresh * self.batch_size) if self.pool_size else self.batch_size
+            return round(self.breeding.population_fresh * self.batch_size)
+        return round(self.pool.pool_fresh * self.batch_size) if self.pool.pool_size else self.batch_size
 
     @property
     def n_shown(self) -> int:
         """Number of channels in the loss, the first ones: the path, and with guidance the first steps."""
-        return GUIDED.stop if self.guidance else PATH + 1
+        from .losses import n_channels_shown
+
+        return n_channels_shown(guided=self.loss.guidance > 0)
 
     @property
-    def population_config(self) -> PopulationConfig:
-        """Configuration of the population of levels, for a run with `evolve`.
-
-        Raises:
-            ValueError: an unknown name or a bad value.
-        """
-        flip = {"tile_rate": self.tile_rate, "source_rate": self.source_rate}
-        return PopulationConfig(
-            task=self.task,
-            capacity=self.population_size,
-            prioritisation=self.prioritisation,
-            temperature=self.temperature,
-            top_k=self.top_k,
-            staleness_weight=self.staleness_weight,
-            eviction=self.eviction,
-            score=self.score,
-            mutation=self.mutation,
-            mutation_options=flip if self.mutation == "flip" else {"n_edits": self.n_edits},
-        )
-
-    @property
-    def model_options(self) -> dict[str, Any]:
-        """Keyword arguments for the model's constructor.
-
-        Raises:
-            ValueError: an option that the model does not have.
-        """
-        known = inspect.signature(model_class(self.model)).parameters
-        options = {name: getattr(self, name) for name in OPTIONS if getattr(self, name) is not None}
-        for name in options:
-            if name not in known:
-                allowed = ", ".join(option for option in OPTIONS if option in known)
-                raise ValueError(f"a model of class {self.model} has no option {name}; its options: {allowed}")
-        n_tiles = find_task(self.task).n_tiles
-        options |= {"n_tiles": n_tiles, **task_argument(self.task, n_tiles)}
-        options |= {"n_channels": self.n_channels, "n_layers": self.n_layers}
-        return options | ({"size": self.sizes[0]} if "size" in known else {})
+    def model_arguments(self) -> dict[str, Any]:
+        """Keyword arguments of the model's constructor."""
+        return self.model.arguments(self.task, self.levels.sizes[0])
 
     def make_model(self) -> Policy:
         """Make the model with its initial weights.
@@ -262,87 +170,213 @@ class TrainingConfig:
         Raises:
             ValueError: the network to start from is unknown or does not fit.
         """
-        generator = torch_draws(self.seed, "weights")
-        model = cast(Policy, cast(Any, model_class(self.model))(**self.model_options, generator=generator))
-        model.promises = Promises(needs_border=True)  # all levels to train on have one
-        if self.guidance:
-            model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[self.n_shown :])
-        if self.start_from is not None:
-            begin_with(model, self.start_from)
-        elif isinstance(model, NCA) and model.n_layers is None:
-            with torch.no_grad():
-                model.biases[0][: self.n_shown] = FIRST_BIAS
-        return model
+        from .model import make_model
+
+        return make_model(self.model, self.model_arguments, self.n_shown, self.seed)
+
+    def flat(self) -> dict[str, Any]:
+        """Return all options by name, as `changed` takes them."""
+        values: dict[str, Any] = {"task": self.task}
+        for part in PARTS:
+            values |= {f.name: getattr(getattr(self, part), f.name) for f in fields(PARTS[part]) if f.name != "options"}
+        values |= self.model.options
+        values |= {name: getattr(self.population, f) for name, f in _POPULATION.items()}
+        values |= MUTATION_OPTIONS | dict(self.population.mutation_options)
+        return values | {name: getattr(self, name) for name in _OWN}
+
+    @classmethod
+    def _of(cls, values: Mapping[str, Any]) -> TrainingConfig:
+        """The configuration of flat values, one for each option."""
+        parts: dict[str, Any] = {}
+        for part, kind in PARTS.items():
+            given = {f.name: values[f.name] for f in fields(kind) if f.name != "options"}
+            own = {name: value for name, value in values.items() if name not in DEFAULTS} if part == "model" else None
+            parts[part] = kind(**given) if own is None else kind(**given, options=own)
+        mutation = values["mutation"]
+        taken = mutation_options(mutation) if mutation in MUTATIONS else []
+        population = PopulationConfig(
+            **{f: values[name] for name, f in _POPULATION.items()},
+            mutation_options={name: values[name] for name in MUTATION_OPTIONS if name in taken},
+        )
+        return cls(**{name: values[name] for name in _OWN}, **parts, population=population)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON-serialisable dict, which `from_json` reads back."""
-        return cast(dict[str, Any], json.loads(json.dumps(asdict(self))))
+        """Return the options by name as a JSON-serialisable dict, which `from_json` reads back."""
+        return cast(dict[str, Any], json.loads(json.dumps(self.flat())))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """Make a configuration from the values that `to_json` returned.
+        """Make a configuration from the values that `to_json` returned, or from an object with an object for each part.
+
+        Options that older versions did not have may be missing: the run was as with their defaults.
 
         Raises:
-            ValueError: an unknown or missing field, or a bad value.
+            ValueError: an unknown or missing option, or a bad value.
         """
-        names = {field.name for field in fields(cls)}
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        unknown, missing = sorted(set(values) - names), sorted(names - set(values))
-        check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+        given = _flattened(values)
+        if given.get("relative_losses") is False:
+            del given["relative_losses"]
+        missing = sorted(set(REQUIRED) - set(given))
         check(not missing, f"the configuration lacks {', '.join(missing)}")
-        fixed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-        return cls(**fixed)
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        _check_known(given, given["model"])
+        return cls._of({**DEFAULTS, **given})
 
 
-_PAPER = TrainingConfig(
-    n_channels=128,
-    n_layers=64,
-    cut_corners=True,
-    n_levels=10_000,
-    n_updates=50_000,
-    loss_at=(1.0,),
-    learning_rate=1e-3,
-    schedule="constant",
+PARTS: dict[str, Any] = {
+    "model": ModelConfig,
+    "levels": LevelsConfig,
+    "loss": LossConfig,
+    "optimiser": OptimiserConfig,
+    "pool": PoolConfig,
+    "breeding": BreedingSchedule,
+}
+"""Field of `TrainingConfig` -> class of the part, all of whose options go by their own names."""
+_POPULATION = {
+    "population_size": "capacity",
+    **{f.name: f.name for f in fields(PopulationConfig) if f.name not in ("task", "capacity", "mutation_options")},
+}
+"""Name of an option -> field of the population."""
+_OWN = [f.name for f in fields(TrainingConfig) if f.name not in (*PARTS, "population")]
+
+
+def _defaults() -> dict[str, Any]:
+    """The defaults of all options."""
+    kinds = [TrainingConfig, *PARTS.values()]
+    own = {f.name: f.default for kind in kinds for f in fields(kind) if f.default is not MISSING}
+    own = {name: value for name, value in own.items() if name != "population"}
+    population = {name: getattr(_PAPER_POPULATION, f) for name, f in _POPULATION.items()}
+    return {**own, **population, **MUTATION_OPTIONS}
+
+
+DEFAULTS = _defaults()
+"""Name of an option -> its default."""
+EVOLUTION = (*(f.name for f in fields(BreedingSchedule)), *_POPULATION, *MUTATION_OPTIONS)
+"""Options that mean nothing without `evolve`."""
+REQUIRED = (
+    "task",
+    "model",
+    "n_channels",
+    "n_layers",
+    "families",
+    "sizes",
+    "n_levels",
+    "batch_size",
+    "n_updates",
+    "loss",
+    "loss_at",
+    "learning_rate",
+    "schedule",
+    "normalise_gradients",
+    "seed",
 )
+"""Options that all versions have written. The defaults of the others are what runs without them did."""
 
-_PAPER_DIAMETER = replace(_PAPER, task="diameter", cut_corners=False, max_pool=True)
 
-_FAST = TrainingConfig(
-    n_channels=32,
-    n_layers=40,
-    cut_corners=True,
-    long_fraction=0.5,
-    n_updates=14_000,
-    loss_at=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-    learning_rate=4e-3,
-    schedule="one-cycle",
-    ema_decay=0.998,
-)
+def _flattened(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The flat form of JSON that may be nested."""
+    if not isinstance(values.get("model"), Mapping):
+        return dict(values)
+    names = {field: name for name, field in _POPULATION.items()}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if key == "population" and isinstance(value, Mapping):
+            flat |= {names[f]: v for f, v in value.items() if f in names} | dict(value.get("mutation_options", {}))
+        elif key in PARTS and isinstance(value, Mapping):
+            flat |= {f: v for f, v in value.items() if f != "options"} | dict(value.get("options", {}))
+        else:
+            flat[key] = value
+    return flat
 
-_EXTRAPOLATE = TrainingConfig(
-    n_channels=48,
-    n_layers=None,
-    cut_corners=True,
-    ceiling=3.0,
-    families=("random", "sparse", "perfect", "loops"),
-    sizes=(12, 24),
-    long_fraction=0.5,
-    n_updates=16_000,
-    loss_at=(0.25, 0.5, 0.75, 1.0),
-    loss_after=1.0,
-    optimiser="soap",
-    learning_rate=4e-3,
-    schedule="one-cycle",
-    ema_decay=0.999,
-    pool_size=2_048,
-    pool_fresh=0.15,
-    pool_edited=0.03,
-    pool_steps=(12, 24),
-    state_noise=0.02,
-)
 
-_GUIDED = replace(
+def _check_known(values: Mapping[str, Any], model: Any) -> None:
+    """Check that there are such options.
+
+    Raises:
+        ValueError: there is one that neither a configuration nor the constructor of its model has.
+    """
+    from ..weights import MODELS
+
+    known = {*DEFAULTS, *(constructor_options(model) if isinstance(model, str) and model in MODELS else ())}
+    unknown = sorted(set(values) - known)
+    check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+
+
+def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
+    """Return a configuration with other values; a new model keeps only the options that it has.
+
+    Args:
+        config: to change.
+        changes: options by name, those of a model of your own among them.
+
+    Raises:
+        ValueError: bad values, or unknown options.
+    """
+    from ..weights import MODELS
+
+    before, model = config.flat(), changes.get("model", config.model.model)
+    _check_known(changes, model)
+    if isinstance(model, str) and model in MODELS:
+        known = constructor_options(model)
+        before = {name: value for name, value in before.items() if name in DEFAULTS or name in known}
+        before |= {name: None for name in MODEL_OPTIONS if name not in known}
+    mutation = changes.get("mutation", config.population.mutation)
+    idle = {name: changes[name] for name in MUTATION_OPTIONS if changes.get(name, DEFAULTS[name]) != DEFAULTS[name]}
+    if idle:
+        find_mutation(mutation, idle)
+    return TrainingConfig._of(before | changes)
+
+
+_PAPER: dict[str, Any] = {
+    "n_channels": 128,
+    "n_layers": 64,
+    "cut_corners": True,
+    "n_levels": 10_000,
+    "n_updates": 50_000,
+    "loss_at": (1.0,),
+    "learning_rate": 1e-3,
+    "schedule": "constant",
+}
+
+_PAPER_DIAMETER: dict[str, Any] = dict(_PAPER, task="diameter", cut_corners=False, max_pool=True)
+
+_FAST: dict[str, Any] = {
+    "n_channels": 32,
+    "n_layers": 40,
+    "cut_corners": True,
+    "long_fraction": 0.5,
+    "n_updates": 14_000,
+    "loss_at": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    "learning_rate": 4e-3,
+    "schedule": "one-cycle",
+    "ema_decay": 0.998,
+}
+
+_EXTRAPOLATE: dict[str, Any] = {
+    "n_channels": 48,
+    "n_layers": None,
+    "cut_corners": True,
+    "ceiling": 3.0,
+    "families": ("random", "sparse", "perfect", "loops"),
+    "sizes": (12, 24),
+    "long_fraction": 0.5,
+    "n_updates": 16_000,
+    "loss_at": (0.25, 0.5, 0.75, 1.0),
+    "loss_after": 1.0,
+    "optimiser": "soap",
+    "learning_rate": 4e-3,
+    "schedule": "one-cycle",
+    "ema_decay": 0.999,
+    "pool_size": 2_048,
+    "pool_fresh": 0.15,
+    "pool_edited": 0.03,
+    "pool_steps": (12, 24),
+    "state_noise": 0.02,
+}
+
+_GUIDED: dict[str, Any] = dict(
     _EXTRAPOLATE,
     n_channels=32,
     n_updates=5_000,
@@ -354,13 +388,13 @@ _GUIDED = replace(
     state_noise=0.0,
 )
 
-PRESETS: dict[str, TrainingConfig] = {
+_PRESETS: dict[str, dict[str, Any]] = {
     "paper-shortest-path": _PAPER,
     "paper-diameter": _PAPER_DIAMETER,
-    "paper-shortest-path-evolved": replace(_PAPER, evolve=True),
-    "paper-diameter-evolved": replace(_PAPER_DIAMETER, evolve=True),
+    "paper-shortest-path-evolved": dict(_PAPER, evolve=True),
+    "paper-diameter-evolved": dict(_PAPER_DIAMETER, evolve=True),
     "fast": _FAST,
-    "fast-diameter": replace(
+    "fast-diameter": dict(
         _FAST,
         task="diameter",
         n_channels=48,
@@ -373,7 +407,7 @@ PRESETS: dict[str, TrainingConfig] = {
         learning_rate=2e-3,
     ),
     "extrapolate": _EXTRAPOLATE,
-    "extrapolate-diameter": replace(
+    "extrapolate-diameter": dict(
         _EXTRAPOLATE,
         task="diameter",
         n_channels=64,
@@ -391,8 +425,32 @@ PRESETS: dict[str, TrainingConfig] = {
         state_noise=0.0,
     ),
     "guided": _GUIDED,
-    "healing": replace(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
+    "healing": dict(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
 }
+
+
+class _Presets(Mapping[str, TrainingConfig]):
+    """The configurations by name, each made when it is asked for."""
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PRESETS
+
+    def __getitem__(self, name: str) -> TrainingConfig:
+        return _make_preset(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PRESETS)
+
+    def __len__(self) -> int:
+        return len(_PRESETS)
+
+
+@cache
+def _make_preset(name: str) -> TrainingConfig:
+    return changed(TrainingConfig(), **_PRESETS[name])
+
+
+PRESETS = _Presets()
 """Configurations by name.
 
 `paper-...-evolved` are the paper's networks with shared weights that are best on 16x16 test mazes after training on
@@ -403,18 +461,15 @@ families.
 """
 
 
-def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
-    """Return a copy with other values; a copy with another model loses the options that this model does not have.
+def preset_values(name: str) -> dict[str, Any]:
+    """Return all options of a preset by name, without making it.
 
     Raises:
-        ValueError: an unknown field or a bad value.
+        ValueError: unknown name; the message lists the known ones.
     """
-    unknown = sorted(set(changes) - {field.name for field in fields(config)})
-    check(not unknown, f"a configuration has no field {', '.join(unknown)}")
-    if changes.get("model", config.model) in MODELS:
-        known = inspect.signature(model_class(changes.get("model", config.model))).parameters
-        changes = {name: None for name in OPTIONS if name not in known} | changes
-    return replace(config, **changes)
+    if name not in _PRESETS:
+        raise ValueError(unknown_name("preset", name, _PRESETS))
+    return {**DEFAULTS, **_PRESETS[name]}
 
 
 def preset(name: str) -> TrainingConfig:
@@ -423,6 +478,5 @@ def preset(name: str) -> TrainingConfig:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    if name not in PRESETS:
-        raise ValueError(unknown_name("preset", name, PRESETS))
-    return PRESETS[name]
+    preset_values(name)
+    return _make_preset(name)

@@ -72,14 +72,14 @@ class LevelStream:
 
     def size(self, update: int) -> int:
         """Return the inner size of an update's levels; they join one after the other."""
-        sizes = self.config.sizes
+        sizes = self.config.levels.sizes
         n_joined = min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
         return sizes[int(draws(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
         """Return the levels that an update needs: `batch_size`, or with a pool or a population only its newcomers."""
         config = self.config
-        if config.n_levels is None or config.evolve:
+        if config.levels.n_levels is None or config.evolve:
             return self.draw(draws(config.seed, "levels", update), config.n_fresh, self.size(update))
         return self.fixed[self._of_epochs(update)]
 
@@ -89,16 +89,16 @@ class LevelStream:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        families = self.config.families
+        families = self.config.levels.families
         counts = [(n - i + len(families) - 1) // len(families) for i in range(len(families))]
         batch = concatenate([self._of_family(rng, *part, size) for part in zip(families, counts, strict=True)])
         return batch[rng.permutation(n)]
 
     def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
-        n_long = round(self.config.long_fraction * n)
+        n_long = round(self.config.levels.long_fraction * n)
         return concatenate(
             [
-                self._longest(rng, family, n_long, size, self.config.long_of),
+                self._longest(rng, family, n_long, size, self.config.levels.long_of),
                 self._longest(rng, family, n - n_long, size, 1),
             ]
         )
@@ -138,8 +138,8 @@ class LevelStream:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        n_levels = self.config.n_levels or self.config.population_size
-        return self.draw(draws(self.config.seed, "fixed levels"), n_levels, self.config.sizes[0])
+        n_levels = self.config.levels.n_levels or self.config.population.capacity
+        return self.draw(draws(self.config.seed, "fixed levels"), n_levels, self.config.levels.sizes[0])
 
     def _of_epochs(self, update: int) -> NDArray[np.int64]:
         """Return which levels of the fixed set an update uses: every level once an epoch, in an order of its own."""
@@ -193,6 +193,6 @@ def _held_out(size: int, task: str) -> NDArray[np.uint64]:
 
 def validation_batch(config: TrainingConfig) -> Batch:
     """Return the first 1,024 levels, or fewer, of the validation set of the paper's mazes, at the run's first size."""
-    size = config.sizes[0]
+    size = config.levels.sizes[0]
     tiles = validation_levels("random", size, config.task, min(1024, most_levels(size, "validation"))).tiles
     return Batch(tiles, solutions(tiles, config.task))

@@ -70,7 +70,7 @@ class EvolvingLevels:
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
-        population = LevelPopulation(config.population_config)
+        population = LevelPopulation(config.population)
         levels = population.fresh(LevelStream(config).fixed.tiles)
         population.insert(levels, levels.targets.mean(axis=(1, 2)), np.zeros(len(levels)))
         return cls(population)
@@ -110,14 +110,14 @@ class EvolvingLevels:
             update: updates made.
             workers: the workers that share the scoring.
         """
-        if update % config.evolve_every:
+        if update % config.breeding.evolve_every:
             return
-        mean, self.regret = self.regret / config.evolve_every, 0.0
-        if mean >= config.evolve_below:
+        mean, self.regret = self.regret / config.breeding.evolve_every, 0.0
+        if mean >= config.breeding.evolve_below:
             return
         with self._timed():
             rng = draws(config.seed, "offspring", update)
-            offspring = self.population.offspring(rng, config.n_offspring, config.parents)
+            offspring = self.population.offspring(rng, config.breeding.n_offspring, config.breeding.parents)
             offspring = offspring.take(np.flatnonzero(~is_held_out(offspring.tiles, config.task)))
             measured = score_levels(model, Batch(offspring.tiles, offspring.targets), config, workers)
             self.population.insert(offspring, *measured.T)
@@ -160,8 +160,8 @@ class EvolvingLevels:
             population = LevelPopulation.from_arrays(arrays, description["population"])
         except UNREADABLE as error:
             raise ValueError(f"its population: {error}") from error
-        side = config.sizes[0] + 2
-        if population.config != config.population_config or population.tiles.shape[1:] != (side, side):
+        side = config.levels.sizes[0] + 2
+        if population.config != config.population or population.tiles.shape[1:] != (side, side):
             raise ValueError("its population is of another configuration")
         if population.clock != update or description["n_rounds"] > update:
             raise ValueError(
@@ -213,7 +213,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
 
 
 def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
-    maze, n_steps = batch.one_hot(model.n_tiles, workers.device), config.n_layers
+    maze, n_steps = batch.one_hot(model.n_tiles, workers.device), config.model.n_layers
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return unroll(model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH]

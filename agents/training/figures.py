@@ -199,10 +199,10 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
 
 def _rows(config: TrainingConfig) -> list[_Row]:
     """Return levels of each family in turn, the last of each with the longest solution of all candidates."""
-    n_each = -(-ROWS // len(config.families))
+    n_each = -(-ROWS // len(config.levels.families))
     rows = []
-    for family in config.families:
-        tiles = validation_levels(family, config.sizes[0], config.task, CANDIDATES).tiles
+    for family in config.levels.families:
+        tiles = validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES).tiles
         target = solutions(tiles, config.task)
         order = target.sum(axis=(1, 2)).argsort(kind="stable")
         rows += [_Row(tiles[i], target[i]) for i in order[np.arange(1, n_each + 1) * len(order) // n_each - 1]]

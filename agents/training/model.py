@@ -1,13 +1,61 @@
-"""A network that a training begins with, in place of random weights."""
+"""The model of a training run as it begins: with random weights, or with those of another network."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, cast
+
 import torch
 
+from maze_nca_gym.random_streams import torch_draws
+
 from ..learned.nca import NCA
-from ..policy import Policy
+from ..policy import PATH, Policy
+from ..promises import Promises
 from ..registry import load
-from .checks import check
+from ..weights import model_class, without_memory
+from .losses import STEPS
+from .options import ModelConfig, check
+
+FIRST_BIAS = 0.3
+"""Initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
+
+A path of zeros everywhere would have no gradient.
+"""
+
+
+def make_model(config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int) -> Policy:
+    """Make a model with its initial weights.
+
+    Args:
+        config: its class, and the network from which its weights start.
+        arguments: of its constructor, but for the generator.
+        n_shown: number of channels in the loss, the first ones.
+        seed: of the weights.
+
+    Raises:
+        ValueError: the network to start from is unknown or does not fit.
+    """
+    generator = torch_draws(seed, "weights")
+    model = cast(Policy, cast(Any, model_class(config.model))(**arguments, generator=generator))
+    model.promises = Promises(needs_border=True)  # all levels to train on have one
+    if n_shown > PATH + 1:
+        model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
+    if config.start_from is not None:
+        begin_with(model, config.start_from)
+    elif isinstance(model, NCA) and model.n_layers is None:
+        with torch.no_grad():
+            model.biases[0][:n_shown] = FIRST_BIAS
+    return model
+
+
+def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
+    """Make a model without memory for its weights.
+
+    Raises:
+        ValueError: an argument that its constructor refuses.
+    """
+    return without_memory(model_class(config.model), dict(arguments))
 
 
 @torch.no_grad()

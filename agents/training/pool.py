@@ -42,9 +42,9 @@ class Patience:
     def of(cls, config: TrainingConfig) -> Patience | None:
         """Return the patience of a run: `pool_retry`, and another update after that; None if levels are not tried
         again."""
-        if config.pool_retry is None:
+        if config.pool.pool_retry is None:
             return None
-        return cls(config.pool_retry, config.pool_steps[1], config.leniency > 0)
+        return cls(config.pool.pool_retry, config.pool.pool_steps[1], config.loss.leniency > 0)
 
 
 @dataclass(eq=False)
@@ -150,7 +150,7 @@ class StatePool:
             raise ValueError("the targets of a pool are not the solutions of its levels")
         if (states.abs() > LARGEST).any():
             raise ValueError(f"the states of a pool must lie within +-{LARGEST:g}, got {states.abs().max().item():g}")
-        least, most = -max(way.grace for way in EDITS.values()), update * config.pool_steps[1]
+        least, most = -max(way.grace for way in EDITS.values()), update * config.pool.pool_steps[1]
         if ages.min() < least or ages.max() > most:
             raise ValueError(f"the ages of a pool must lie in [{least}, {most}], got {ages.min()} to {ages.max()}")
         return cls(tiles.numpy(), target.numpy(), states, ages.numpy(), Patience.of(config))

@@ -223,7 +223,7 @@ class ProgressLine(NullReport):
             self._printed_at = now
 
     def _text(self, line: Line) -> str:
-        update, last, size = int(line["update"]), self._config.n_updates, self._config.sizes[0]
+        update, last, size = int(line["update"]), self._config.n_updates, self._config.levels.sizes[0]
         parts = [f"update {update:,} of {last:,}", f"loss {line['loss']:.4f}"]
         if self._complete is not None:
             parts.append(f"{size}x{size} complete {self._complete:.1%}".replace("%", " %"))
@@ -295,8 +295,8 @@ class Pictures(NullReport):
     def _title(self) -> str:
         config, line = self._config, self._lines[-1]
         return (
-            f"{config.model}, {config.n_channels} channels, {config.task}: update {int(line['update']):,} of "
-            f"{config.n_updates:,}, {line['seconds'] / 60:,.1f} minutes"
+            f"{config.model.model}, {config.model.n_channels} channels, {config.task}: "
+            f"update {int(line['update']):,} of {config.n_updates:,}, {line['seconds'] / 60:,.1f} minutes"
         )
 
 

@@ -16,7 +16,7 @@ from ..policy import Policy
 from ..runs import check_folder, command_line, naming_memory, versions, write_json
 from ..weights import model_class
 from . import loop
-from .config import TrainingConfig, changed
+from .config import TrainingConfig, changed, preset_values
 from .config import preset as find_preset
 from .loop import CHECKPOINT, LEVELS, MODEL, Intervals
 from .processes import Workers, asked_to_stop, find_workers
@@ -95,8 +95,8 @@ def train(
 
 def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
     """Return the fields in which a configuration differs from a preset, with its values."""
-    usual = find_preset(name).to_json()
-    return {key: value for key, value in config.to_json().items() if value != usual[key]}
+    usual = preset_values(name)
+    return {key: value for key, value in config.flat().items() if key not in usual or value != usual[key]}
 
 
 @contextmanager
@@ -166,7 +166,8 @@ def _find_checkpoint(folder: Path, config: TrainingConfig, workers: Workers) -> 
     except ValueError as error:
         raise ValueError(f"{error}; {_WAYS_OUT}") from error
     there, here = state.config.to_json(), config.to_json()
-    differences = ", ".join(f"{key} {there[key]} there, {here[key]} here" for key in here if there[key] != here[key])
+    names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
+    differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
     if differences:
         raise ValueError(f"{folder} has a run of another configuration ({differences}); {_WAYS_OUT}")
     return state

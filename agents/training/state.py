@@ -17,9 +17,10 @@ from maze_nca_gym.files import reading
 
 from ..policy import Policy
 from ..tensor_files import Layout, Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
-from ..weights import check_n_layers, model_class, without_memory
+from ..weights import check_n_layers
 from .config import TrainingConfig
 from .evolving_levels import EvolvingLevels
+from .model import shapes_of
 from .optimisers import OPTIMISERS
 from .pool import StatePool
 
@@ -71,10 +72,10 @@ class TrainingState:
     @classmethod
     def _without_levels(cls, config: TrainingConfig, device: torch.device) -> TrainingState:
         model = config.make_model().to(device)
-        average = copy.deepcopy(model) if config.ema_decay else None
+        average = copy.deepcopy(model) if config.optimiser.ema_decay else None
         if config.compile:
             compile_iterations(model)
-        optimiser = OPTIMISERS[config.optimiser].make(model.parameters(), lr=config.learning_rate)
+        optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average)
 
     @property
@@ -106,7 +107,7 @@ class TrainingState:
             tensors |= {f"average.{key}": tensor for key, tensor in self.average.state_dict().items()}
         for key, parameter in self.model.named_parameters() if self.update else ():
             kept = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
-            empty = OPTIMISERS[self.config.optimiser].empty(parameter)
+            empty = OPTIMISERS[self.config.optimiser.optimiser].empty(parameter)
             tensors |= {f"{name}.{key}": kept.get(name, tensor) for name, tensor in empty.items()}
         for size, pool in self.pools.items():
             tensors |= {f"pool {size}.{key}": tensor for key, tensor in pool.tensors().items()}
@@ -154,7 +155,7 @@ class TrainingState:
         if not self.update:
             return
         for key, parameter in self.model.named_parameters():
-            kind = OPTIMISERS[self.config.optimiser]
+            kind = OPTIMISERS[self.config.optimiser.optimiser]
             kept = {name: tensors[f"{name}.{key}"] for name in kind.empty(parameter)}
             kind.check(kept)
             kept = {name: tensor.to(parameter, copy=True) for name, tensor in kept.items()}
@@ -191,22 +192,22 @@ def _check(description: Any, layouts: Layouts) -> None:
         raise ValueError(f"its losses must be at most {update} numbers, got {losses!r}")
     if not _is_finite(line_seconds) or line_seconds < 0:
         raise ValueError(f"its line_seconds must be a number, at least 0, got {line_seconds!r}")
-    if not isinstance(pools, list) or not set(pools) <= set(config.sizes if config.pool_size else ()):
+    if not isinstance(pools, list) or not set(pools) <= set(config.levels.sizes if config.pool.pool_size else ()):
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
     if (description["evolution"] is not None) != config.evolve:
         raise ValueError(f"its evolution does not go with a configuration of which evolve is {config.evolve}")
-    check_n_layers(config.model_options, layouts)
-    model = without_memory(model_class(config.model), config.model_options)  # no more than the file holds
-    names = ("model", "average") if config.ema_decay else ("model",)
+    check_n_layers(config.model_arguments, layouts)
+    model = shapes_of(config.model, config.model_arguments)  # no more than the file holds
+    names = ("model", "average") if config.optimiser.ema_decay else ("model",)
     expected = layouts_of({f"{name}.{key}": tensor for name in names for key, tensor in model.state_dict().items()})
     for key, parameter in model.named_parameters() if update else ():
-        kept = OPTIMISERS[config.optimiser].empty(parameter)
+        kept = OPTIMISERS[config.optimiser.optimiser].empty(parameter)
         expected |= layouts_of({f"{name}.{key}": tensor for name, tensor in kept.items()})
     for size in pools:
-        n, sides = config.pool_size, (size + 2, size + 2)
+        n, sides = config.pool.pool_size, (size + 2, size + 2)
         expected[f"pool {size}.tiles"] = Layout((n, *sides), torch.uint8)
         expected[f"pool {size}.target"] = Layout((n, *sides), torch.bool)
-        expected[f"pool {size}.states"] = Layout((n, config.n_channels, *sides), torch.float32)
+        expected[f"pool {size}.states"] = Layout((n, config.model.n_channels, *sides), torch.float32)
         expected[f"pool {size}.ages"] = Layout((n,), torch.int64)
     if config.evolve:  # `EvolvingLevels.from_tensors` checks them
         expected |= {key: layout for key, layout in layouts.items() if key.startswith(f"{POPULATION}.")}

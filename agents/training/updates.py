@@ -57,20 +57,21 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
 def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[float, Tensor]:
     """Change the weights; also returns the (B, H, W) paths of this worker's share after the last iteration."""
     config = state.config
+    rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](state.update / config.n_updates)
     for group in state.optimiser.param_groups:
-        group["lr"] = config.learning_rate * SCHEDULES[config.schedule](state.update / config.n_updates)
+        group["lr"] = rate
     state.optimiser.zero_grad()
-    roll_out = _pooled if config.pool_size else _from_zeros
+    roll_out = _pooled if config.pool.pool_size else _from_zeros
     loss, after = roll_out(state, batch, stream, workers)
     gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
     _check(float(loss), gradients, state.update + 1)
-    if config.normalise_gradients:
+    if config.optimiser.normalise_gradients:
         normalise(gradients)
     state.optimiser.step()
     state.update += 1
     if state.average is not None:
-        _follow(state.average, state.model, min(config.ema_decay, state.update / (state.update + 9)))
+        _follow(state.average, state.model, min(config.optimiser.ema_decay, state.update / (state.update + 9)))
     return float(loss), after[:, PATH]
 
 
@@ -82,9 +83,9 @@ def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
 
 def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
-    assert config.n_layers is not None
+    assert config.model.n_layers is not None
     share = batch[workers.rank :: workers.size]
-    return _backward(state, share, None, torch.zeros(len(share)), config.n_layers, workers.device)
+    return _backward(state, share, None, torch.zeros(len(share)), config.model.n_layers, workers.device)
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
@@ -93,15 +94,15 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     rng = draws(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)
     places = pool.draw(rng, config.batch_size, newcomers)
-    n_edited = round(config.pool_edited * config.batch_size)
+    n_edited = round(config.pool.pool_edited * config.batch_size)
     if n_edited:
-        pool.edit(rng, places[len(newcomers) :][:n_edited], config.task, config.pool_edits)
-    n_steps = int(rng.integers(config.pool_steps[0], config.pool_steps[1] + 1))
+        pool.edit(rng, places[len(newcomers) :][:n_edited], config.task, config.pool.pool_edits)
+    n_steps = int(rng.integers(config.pool.pool_steps[0], config.pool.pool_steps[1] + 1))
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
-    if config.state_noise:
+    if config.pool.state_noise:
         generator = torch_draws(config.seed, "noise", state.update)
-        states = states + config.state_noise * torch.randn(states.shape, generator=generator)
+        states = states + config.pool.state_noise * torch.randn(states.shape, generator=generator)
     loss, after = _backward(state, batch[part], states[part], ages[part], n_steps, workers.device)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
@@ -112,8 +113,8 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
 def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
     if size not in state.pools:
         rng = draws(state.config.seed, "pool of size", size)
-        levels = stream.draw(rng, state.config.pool_size, size)
-        state.pools[size] = StatePool.fresh(levels, state.config.n_channels, Patience.of(state.config))
+        levels = stream.draw(rng, state.config.pool.pool_size, size)
+        state.pools[size] = StatePool.fresh(levels, state.config.model.n_channels, Patience.of(state.config))
     return state.pools[size]
 
 
@@ -125,17 +126,17 @@ def _backward(
     config = state.config
     maze = batch.one_hot(state.model.n_tiles, device)
     start = None if start is None else start.to(device)
-    n_returned = None if config.pool_size else config.n_shown  # a pool keeps whole states
-    marks = loss_steps(config.loss_at, n_steps)
+    n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
+    marks = loss_steps(config.loss.loss_at, n_steps)
     with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        growth = math.inf if config.gradient_growth is None else config.gradient_growth
+        growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
         states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned, growth=growth)
-        wanted = batch.target if not config.leniency else _nearest_optima(batch, states[-1], config.leniency)
+        wanted = batch.target if not config.loss.leniency else _nearest_optima(batch, states[-1], config.loss.leniency)
         target = torch.from_numpy(wanted).to(device, torch.float32, non_blocking=True)
-        counted = had_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss_after)
-        losses = path_losses(config.loss, states, target, counted, damped=config.pool_size > 0)
-        if config.guidance:
-            losses = losses + config.guidance * _of_guidance(states, batch, ages, marks, device)
+        counted = had_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss.loss_after)
+        losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
+        if config.loss.guidance:
+            losses = losses + config.loss.guidance * _of_guidance(states, batch, ages, marks, device)
     losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 

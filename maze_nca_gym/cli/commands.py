@@ -74,7 +74,7 @@ def parse(arguments: Sequence[str]) -> Command:
     """
     _check_commands(arguments)
     if arguments[:1] == ["train"]:
-        from maze_nca_gym.cli.configured import parse_train  # here, because it loads torch
+        from maze_nca_gym.cli.configured import parse_train  # here, because only this command needs it
 
         return parse_train(arguments[1:], _STYLE)
     command: Any = tyro.cli(

@@ -1,41 +1,139 @@
-"""`maze-nca-gym train` with an option for each field of a configuration, whose defaults are the preset's.
-
-Importing this loads torch, which the help of other commands does without.
-"""
+"""`maze-nca-gym train` with an option for each one of a configuration, whose defaults are the preset's."""
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from tyro.conf import FlagConversionOff
+from tyro.conf import Fixed, FlagConversionOff, Suppress
 
-from maze_nca_gym.agents import Policy
 from maze_nca_gym.agents.runs import flag
-from maze_nca_gym.agents.training import LEVELS, MODEL, PRESETS, Diverged, TrainingConfig, preset
-from maze_nca_gym.agents.training.reports import CURVES, METRICS, ROLLOUTS, duration, read_metrics
-from maze_nca_gym.agents.training.run import changes, train
+from maze_nca_gym.agents.training import (
+    PRESETS,
+    LevelsConfig,
+    LossConfig,
+    ModelConfig,
+    OptimiserConfig,
+    PoolConfig,
+)
+from maze_nca_gym.agents.training.config import preset_values
+from maze_nca_gym.cli.evolve import PopulationOptions
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
 from maze_nca_gym.cli.train import Train
+from maze_nca_gym.population import BreedingSchedule
+
+if TYPE_CHECKING:
+    from maze_nca_gym.agents import Policy
+
+
+class _Unchecked:
+    """Checks nothing: the configuration does, outside of the parser, so that its message stands alone."""
+
+    def __post_init__(self) -> None:
+        pass
 
 
 @dataclass(frozen=True)
-class Fields(TrainingConfig):  # type: ignore[misc] # agents/ is checked by its place on disk
-    """Options that determine the weights at the end of the run; those not given are as in the preset."""
+class Model(_Unchecked, ModelConfig):  # type: ignore[misc] # agents/ is checked by its place on disk
+    """The model. What is not given is as in the preset, here and in the following groups."""
 
-    def __post_init__(self) -> None:
-        """Check nothing: `TrainingConfig` does, outside of the parser, so that its message stands alone."""
+    options: Annotated[Mapping[str, Any], Suppress, Fixed] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LevelsToTrainOn(_Unchecked, LevelsConfig):  # type: ignore[misc]
+    """The levels to train on."""
+
+
+@dataclass(frozen=True)
+class Loss(_Unchecked, LossConfig):  # type: ignore[misc]
+    """What training minimises."""
+
+
+@dataclass(frozen=True)
+class Optimiser(_Unchecked, OptimiserConfig):  # type: ignore[misc]
+    """What changes the weights."""
+
+
+@dataclass(frozen=True)
+class Pool(_Unchecked, PoolConfig):  # type: ignore[misc]
+    """Levels that keep their states from update to update."""
+
+
+@dataclass(frozen=True)
+class Breeding(_Unchecked, BreedingSchedule):
+    """When offspring compete with the population of --evolve, and how many."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The task, and how long to train."""
+
+    task: str = "shortest-path"
+    """Task to learn: shortest-path, diameter, or one of your own."""
+    n_updates: int = 8_000
+    """Number of updates of the weights."""
+    batch_size: int = 64
+    """Number of levels in an update."""
+    precision: str = "float32"
+    """Number format: float32, or bfloat16 (autocast), which is faster on GPUs and CPUs with hardware for it, and much
+    slower elsewhere."""
+    compile: bool = False
+    """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
+    seed: int = 0
+    """Seed of all randomness, at least 0: initial weights, levels and pool."""
+    evolve: bool = False
+    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
+    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
+    model: Model = field(default_factory=Model)
+    levels: LevelsToTrainOn = field(default_factory=LevelsToTrainOn)
+    loss: Loss = field(default_factory=Loss)
+    optimiser: Optimiser = field(default_factory=Optimiser)
+    pool: Pool = field(default_factory=Pool)
+    population: PopulationOptions = field(default_factory=PopulationOptions)
+    breeding: Breeding = field(default_factory=Breeding)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Configuration:
+        """Return the options with these values, one for each name."""
+        groups: dict[str, Any] = {}
+        for group, kind in _GROUPS.items():
+            names = {f.name: _RENAMED.get(f.name, f.name) for f in fields(kind)}
+            groups[group] = kind(**{name: values[option] for name, option in names.items() if option in values})
+        own = {f.name: values[f.name] for f in fields(cls) if f.name not in _GROUPS}
+        return cls(**own, **groups)
+
+    def values(self) -> dict[str, Any]:
+        """Return all values by the names of the options."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _GROUPS}
+        for group in _GROUPS:
+            options = vars(getattr(self, group)).items()
+            given |= {_RENAMED.get(name, name): value for name, value in options if name != "options"}
+        return given | {"eviction": given["eviction"].replace("-", " ")}
+
+
+_GROUPS: dict[str, Any] = {
+    "model": Model,
+    "levels": LevelsToTrainOn,
+    "loss": Loss,
+    "optimiser": Optimiser,
+    "pool": Pool,
+    "population": PopulationOptions,
+    "breeding": Breeding,
+}
+_RENAMED = {"capacity": "population_size"}
+"""Option of a population -> its name here."""
 
 
 @dataclass(frozen=True)
 class ConfiguredTrain(Train):
     """`Train` with a configuration."""
 
-    configuration: Annotated[Fields, FlagConversionOff] = field(default_factory=Fields)
+    configuration: Annotated[Configuration, FlagConversionOff] = field(default_factory=Configuration)
 
     def run(self) -> int:
         """Train, print, save; returns the exit code.
@@ -48,8 +146,13 @@ class ConfiguredTrain(Train):
         self.check()
         options = {f.name: getattr(self, f.name) for f in fields(Train) if f.name != "module"}
         first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, one tells how it went
+        usual, given = preset_values(self.preset), self.configuration.values()
+        changes = {name: value for name, value in given.items() if value != usual[name]}
+        from maze_nca_gym.agents.training import Diverged
+        from maze_nca_gym.agents.training.run import train
+
         try:
-            policy = train(**options, **changes(self.preset, self.configuration))
+            policy = train(**options, **changes)
         except (KeyboardInterrupt, Diverged) as end:
             if first:
                 complain(str(end) if isinstance(end, KeyboardInterrupt) else f"error: {end}")
@@ -62,6 +165,9 @@ class ConfiguredTrain(Train):
 
     def _summarise(self, policy: Policy) -> None:
         """Print what came out, and where it is."""
+        from maze_nca_gym.agents.training import LEVELS, MODEL
+        from maze_nca_gym.agents.training.reports import CURVES, METRICS, ROLLOUTS, duration, read_metrics
+
         lines = read_metrics(self.folder / METRICS)
         facts = {
             "policy": f"{type(policy).__name__}, {policy.task}, {policy.n_weights:,} weights",
@@ -69,7 +175,7 @@ class ConfiguredTrain(Train):
         }
         validated = next((line for line in reversed(lines) if "complete" in line), None)
         if validated is not None:
-            size = self.configuration.to_json()["sizes"][0]
+            size = self.configuration.levels.sizes[0]
             facts[f"validation, {size}x{size}"] = (
                 f"accuracy {validated['accuracy']:.4f}, complete {percent(validated['complete'])}, "
                 f"optimal {percent(validated['optimal'])}"
@@ -100,9 +206,9 @@ def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:
 
 
 def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments, with True after every switch of the configuration that stands alone: --evolve, --compile
-    ..."""
-    switches = {flag(f.name) for f in fields(TrainingConfig) if str(f.type).startswith("bool")}
+    """Yield the arguments, with True after every switch of the configuration that stands alone: --evolve ..."""
+    kinds: list[Any] = [Configuration, *_GROUPS.values()]
+    switches = {flag(f.name) for kind in kinds for f in fields(kind) if str(f.type).startswith("bool")}
     for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
         yield word
         if word.replace("_", "-") in switches and after not in ("True", "False", "None"):
@@ -111,7 +217,7 @@ def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
 
 def _parse(arguments: Sequence[str], style: Any, name: str) -> ConfiguredTrain:
     """Parse with the values of a preset as defaults."""
-    default = ConfiguredTrain(preset=name, configuration=Fields(**vars(preset(name))))
+    default = ConfiguredTrain(preset=name, configuration=Configuration.of(preset_values(name)))
     command: ConfiguredTrain = tyro.cli(
         ConfiguredTrain,
         prog="maze-nca-gym train",

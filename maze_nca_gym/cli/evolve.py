@@ -11,15 +11,17 @@ from tyro.conf import Positional, arg
 from maze_nca_gym.cli.options import INTEGER, NUMBER, GeneratorOptions, ImportOption
 from maze_nca_gym.cli.output import percent, print_facts
 from maze_nca_gym.mutation import MUTATIONS
-from maze_nca_gym.population import PopulationConfig
-from maze_nca_gym.population.config import EVICTIONS, SCORES
-from maze_nca_gym.population.population import PARENTS
+from maze_nca_gym.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.population.config import EVICTIONS, PARENTS, SCORES
 from maze_nca_gym.population.selection import PRIORITISATIONS
 
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to the size)")
 _BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
-_CAPACITY = arg(help_behavior_hint="(default: --n)")
+_CAPACITY = arg(
+    aliases=("--population-size",),
+    help_behavior_hint=lambda usual: "(default: --n)" if usual == "None" else f"(default: {usual})",
+)
 _DEFAULT = PopulationConfig()
 
 
@@ -48,8 +50,6 @@ class PopulationOptions:
     """Probability that the source moves, 0 to 1."""
     n_edits: Annotated[int | None, INTEGER, _rate("n_edits", "edits", "INT")] = None
     """Number of edits of a level."""
-    parents: Annotated[str, _one_of(PARENTS)] = "random"
-    """How parents are chosen: at random, by highest score (fittest), or in proportion to replay weight."""
     eviction: Annotated[str, _one_of(EVICTIONS)] = _DEFAULT.eviction
     """Member that fitter offspring replace: the one of lowest score (fitness), or of lowest replay weight."""
     score: Annotated[str, _one_of(SCORES)] = _DEFAULT.score
@@ -80,8 +80,10 @@ class Evolve(ImportOption):
     """Number of levels at the start."""
     rounds: Annotated[int, INTEGER] = 200
     """Number of rounds in which offspring compete with the population."""
-    n_offspring: Annotated[int, INTEGER] = 64
+    n_offspring: Annotated[int, INTEGER] = BreedingSchedule.n_offspring
     """Number of offspring in a round."""
+    parents: Annotated[str, _one_of(PARENTS)] = BreedingSchedule.parents
+    """How parents are chosen: at random, by highest score (fittest), or in proportion to replay weight."""
     seed: Annotated[int, INTEGER] = 0
     """Seed of all randomness, at least 0; the same seed gives the same levels."""
     regret: Annotated[str, arg(metavar="{loss,accuracy}")] = "loss"

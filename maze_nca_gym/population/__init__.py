@@ -13,9 +13,9 @@ solution. Every draw is from the generator that is passed.
 
 from __future__ import annotations
 
-from maze_nca_gym.population.config import PopulationConfig
+from maze_nca_gym.population.config import BreedingSchedule, PopulationConfig
 from maze_nca_gym.population.lineage import Lineage, Record
 from maze_nca_gym.population.members import MEMBER, Candidates
 from maze_nca_gym.population.population import LevelPopulation
 
-__all__ = ["MEMBER", "Candidates", "LevelPopulation", "Lineage", "PopulationConfig", "Record"]
+__all__ = ["MEMBER", "BreedingSchedule", "Candidates", "LevelPopulation", "Lineage", "PopulationConfig", "Record"]

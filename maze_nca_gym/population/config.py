@@ -18,6 +18,8 @@ from maze_nca_gym.tasks import find_task
 
 EVICTIONS = ("fitness", "replay weight")
 SCORES = ("regret", "learnability")
+PARENTS = ("random", "fittest", "replay")
+"""Rules by which parents of offspring are chosen."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class PopulationConfig:
     eviction: str = "fitness"
     score: str = "regret"
     mutation: str = "flip"
-    mutation_options: Mapping[str, Any] = field(default_factory=dict)
+    mutation_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         find_task(self.task)
@@ -87,6 +89,36 @@ class PopulationConfig:
         if not isinstance(values, dict) or set(values) != names:
             raise ValueError(f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}")
         return cls(**values)
+
+
+@dataclass(frozen=True)
+class BreedingSchedule:
+    """When offspring compete with the population, and how many.
+
+    Raises:
+        ValueError: a value out of range, or an unknown rule for parents.
+    """
+
+    population_fresh: float = 0.0
+    """Fraction of every batch that is fresh levels, which may enter the population; the others are replayed from it."""
+    evolve_every: int = 200
+    """Number of updates between two chances of a round of offspring."""
+    evolve_below: float = 0.5
+    """Threshold of the regret since the last chance, relative to that of empty paths: a round takes place below it. The
+    paper gives no number; its code has 0.5, and 200 updates between two chances."""
+    n_offspring: int = 64
+    """Number of mutated levels in a round, which may replace members of lower score."""
+    parents: str = "random"
+    """How parents are chosen: at random (as in the paper), fittest (highest score, as in its code) or replay (drawn as
+    for a batch)."""
+
+    def __post_init__(self) -> None:
+        check_fraction("population_fresh", self.population_fresh)
+        check_count("evolve_every", self.evolve_every, 1)
+        check_count("n_offspring", self.n_offspring, 1)
+        check_name("parents", self.parents, PARENTS)
+        if isinstance(self.evolve_below, bool) or not isinstance(self.evolve_below, Real) or not self.evolve_below >= 0:
+            raise ValueError(f"evolve_below must be a number >= 0, got {self.evolve_below!r}")
 
 
 def check_name(name: str, value: Any, known: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
-from maze_nca_gym.population.config import PopulationConfig, check_count, check_name
+from maze_nca_gym.population.config import PARENTS, PopulationConfig, check_count, check_name
 from maze_nca_gym.population.lineage import FRESH, Lineage, Record
 from maze_nca_gym.population.members import (
     MEMBER,
@@ -28,9 +28,6 @@ from maze_nca_gym.population.members import (
 from maze_nca_gym.population.selection import PRIORITISATIONS, Outcome, by_staleness, compete, first_dropped, unknown
 from maze_nca_gym.population.storage import FORMAT, KIND, check_arrays, check_state
 from maze_nca_gym.tasks import find_task
-
-PARENTS = ("random", "fittest", "replay")
-"""Rules by which parents of offspring are chosen."""
 
 
 class LevelPopulation:

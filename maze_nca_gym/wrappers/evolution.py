@@ -22,8 +22,7 @@ from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.population import Candidates, LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import check_count, check_name
-from maze_nca_gym.population.population import PARENTS
+from maze_nca_gym.population.config import PARENTS, check_count, check_name
 from maze_nca_gym.scoring import Scores
 
 REGRETS = ("loss", "accuracy")

@@ -17,7 +17,7 @@ from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, tra
 from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import TrainingConfig, loop, reports
+from maze_nca_gym.agents.training import TrainingConfig, changed, loop, reports
 from maze_nca_gym.agents.weights import MODELS, load_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.evaluate import Evaluate
@@ -83,7 +83,9 @@ class TestTrain:
             """An NCA under another name."""
 
         monkeypatch.setitem(MODELS, "MyNCA", MyNCA)
-        config = TrainingConfig(model="MyNCA", n_channels=6, n_layers=4, sizes=(6,), n_updates=1, batch_size=8)
+        config = changed(
+            TrainingConfig(), model="MyNCA", n_channels=6, n_layers=4, sizes=(6,), n_updates=1, batch_size=8
+        )
         assert type(train(config, threads=1)) is MyNCA
         assert Path("runs/train/own/model.safetensors").exists()
 

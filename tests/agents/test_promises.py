@@ -99,7 +99,7 @@ class TestPromises:
         config = TrainingConfig.from_json(values)
         assert config.to_json() == values
         model = load(name)
-        assert (config.task, config.n_channels) == (model.task, model.n_channels)
+        assert (config.task, config.model.n_channels) == (model.task, model.n_channels)
         assert config.make_model().n_weights == model.n_weights
 
 

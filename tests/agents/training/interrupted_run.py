@@ -110,7 +110,7 @@ def finish(folder: Path, config: TrainingConfig, save: float) -> int:
 def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: str) -> None:
     compiling.compiled()
     data.validation_batch(config)
-    data._held_out(config.sizes[0], config.task)
+    data._held_out(config.levels.sizes[0], config.task)
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
     whole.mkdir()
     pieces.mkdir()

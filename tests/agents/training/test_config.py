@@ -1,17 +1,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields
 
 import pytest
 import torch
 
+from maze_nca_gym.agents import training
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, preset
-from maze_nca_gym.agents.training.checks import EVOLUTION
+from maze_nca_gym.agents.training import (
+    PRESETS,
+    LevelsConfig,
+    LossConfig,
+    ModelConfig,
+    TrainingConfig,
+    changed,
+    preset,
+)
+from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, PARTS, REQUIRED
 
 POOL = {"pool_size": 64, "n_layers": None}
-VARIED = TrainingConfig(
+VARIED = changed(
+    TrainingConfig(),
     task="diameter",
     n_layers=None,
     kernel_size=5,
@@ -25,7 +35,9 @@ VARIED = TrainingConfig(
     compile=True,
     seed=2**63 - 1,
 )
-EVOLVING = TrainingConfig(evolve=True, n_levels=64, mutation="edits", eviction="replay weight", evolve_below=1)
+EVOLVING = changed(
+    TrainingConfig(), evolve=True, n_levels=64, mutation="edits", eviction="replay weight", evolve_below=1
+)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +74,7 @@ def test_survives_json(config):
 
 
 def test_the_seed_decides_the_initial_weights():
-    first, again, other = (replace(PRESETS["fast"], seed=seed).make_model() for seed in (1, 1, 2))
+    first, again, other = (changed(PRESETS["fast"], seed=seed).make_model() for seed in (1, 1, 2))
     assert torch.equal(first.weights[0], again.weights[0])
     assert not torch.equal(first.weights[0], other.weights[0])
 
@@ -70,7 +82,7 @@ def test_the_seed_decides_the_initial_weights():
 @pytest.mark.parametrize("model", ["GCN", "GAT", "MLP"])
 def test_a_changed_model_loses_the_options_that_it_has_not(model):
     config = changed(PRESETS["fast"], model=model, batch_size=4)
-    assert (config.model, config.batch_size, config.cut_corners) == (model, 4, None)
+    assert (config.model.model, config.batch_size, config.model.cut_corners) == (model, 4, None)
     with pytest.raises(ValueError, match="has no option cut_corners"):
         changed(PRESETS["fast"], model=model, cut_corners=True)
     with pytest.raises(ValueError, match="a configuration has no field bach_size"):
@@ -157,7 +169,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
 )
 def test_values_that_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        TrainingConfig(**changes)
+        changed(TrainingConfig(), **changes)
 
 
 @pytest.mark.parametrize(
@@ -172,41 +184,61 @@ def test_values_that_are_refused(changes, message):
         ("pool_size", 0, 2**20),
         ("pool_fresh", 0, 1),
         ("state_noise", 0, 10),
-        ("population_size", 1, 2**20),
-        ("population_fresh", 0, 1),
-        ("evolve_every", 1, 10**9),
-        ("evolve_below", 0, 100),
-        ("n_offspring", 1, 2**20),
-        ("tile_rate", 0, 1),
-        ("source_rate", 0, 1),
-        ("n_edits", 1, 1024),
-        ("temperature", 0.001, 1000),
-        ("top_k", 1, 2**20),
-        ("staleness_weight", 0, 1),
         ("learning_rate", 1e-8, 10),
         ("seed", 0, 2**63 - 1),
     ],
 )
 def test_ranges(name, least, most):
     around = {"batch_size": {"pool_size": 0}, "state_noise": {"pool_size": 64}}.get(name, {})
-    around |= {"evolve": True} if name in EVOLUTION else {}
     for value in (least, most):
-        assert getattr(TrainingConfig(**{**around, name: value}), name) == value
+        assert changed(TrainingConfig(), **{**around, name: value}).flat()[name] == value
     for value in (least - 1, most + 1, -(10**400), *([float("nan"), float("inf")] if name == "learning_rate" else [])):
         with pytest.raises(ValueError, match=rf"{name} must be from {least:,} to {most:,}, got {value:,}"):
-            TrainingConfig(**{**around, name: value})
+            changed(TrainingConfig(), **{**around, name: value})
 
 
-def test_every_option_of_evolution_has_a_range_or_names():
-    names = {"parents", "mutation", "prioritisation", "eviction", "score"}
-    ranged = next(mark for mark in test_ranges.pytestmark if mark.name == "parametrize").args[1]
-    assert set(EVOLUTION) == names | ({name for name, *_ in ranged} & set(EVOLUTION))
+OF_EVOLUTION = {
+    "population_size": ((1, 2**20), (0, 2**20 + 1, 1.0, True, "many", None)),
+    "population_fresh": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
+    "evolve_every": ((1, 10**9), (0, 1.0, True, "many", None)),
+    "evolve_below": ((0, 100), (-1, float("nan"), True, "some", None)),
+    "n_offspring": ((1, 2**20), (0, 1.0, True, "many", None)),
+    "tile_rate": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
+    "source_rate": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
+    "n_edits": ((1, 1024), (0, 1.0, "many", None)),
+    "temperature": ((0.001, 1000), (0, float("nan"), float("inf"), "some", None)),
+    "top_k": ((1, 2**20), (0, 1.0, True, "many", None)),
+    "staleness_weight": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
+    "parents": (("random", "fittest", "replay"), ("all", 1, None)),
+    "mutation": (("flip", "edits"), ("swap", 1, None)),
+    "prioritisation": (("uniform", "rank", "proportional", "top-k"), ("age", 1, None)),
+    "eviction": (("fitness", "replay weight"), ("age", 1, None)),
+    "score": (("regret", "learnability"), ("loss", 1, None)),
+}
+
+
+@pytest.mark.parametrize("name", EVOLUTION)
+def test_options_of_evolution(name):
+    around = {"mutation": "edits"} if name == "n_edits" else {}
+    good, bad = OF_EVOLUTION[name]
+    for value in good:
+        assert changed(TrainingConfig(), evolve=True, **{**around, name: value}).flat()[name] == value
+    for value in bad:
+        with pytest.raises(ValueError, match=name.replace("population_size", "population_size|capacity")):
+            changed(TrainingConfig(), evolve=True, **{**around, name: value})
+
+
+def test_options_of_another_mutation_are_refused_and_in_older_files_ignored():
+    with pytest.raises(ValueError, match="mutation 'flip' has no option n_edits; it takes tile_rate, source_rate"):
+        changed(TrainingConfig(), evolve=True, n_edits=7)
+    older = {**changed(TrainingConfig(), evolve=True).to_json(), "n_edits": 7}
+    assert TrainingConfig.from_json(older) == changed(TrainingConfig(), evolve=True)
 
 
 def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
     for name in ("paper-shortest-path", "paper-diameter"):
-        assert replace(preset(f"{name}-evolved"), evolve=False) == preset(name)
-    assert changed(preset("fast"), evolve=True).population_config.prioritisation == "uniform"
+        assert changed(preset(f"{name}-evolved"), evolve=False) == preset(name)
+    assert changed(preset("fast"), evolve=True).population.prioritisation == "uniform"
 
 
 NUMBERS = (
@@ -219,15 +251,20 @@ NUMBERS = (
     "long_of",
     "seed",
     "kernel_size",
-    "population_size",
-    "evolve_every",
-    "n_offspring",
-    "n_edits",
-    "top_k",
 )
 
 
-@pytest.mark.parametrize("field", fields(TrainingConfig), ids=lambda field: field.name)
+OPTIONS = [
+    field
+    for part in (TrainingConfig, *PARTS.values())
+    for field in fields(part)
+    if field.name in DEFAULTS and not (part is TrainingConfig and field.name in PARTS)
+]
+
+
+@pytest.mark.parametrize(
+    "field", [field for field in OPTIONS if field.name not in EVOLUTION], ids=lambda field: field.name
+)
 def test_values_of_another_type(field):
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
     wrong += [1.0, True] if field.name in NUMBERS else []
@@ -237,8 +274,46 @@ def test_values_of_another_type(field):
     wrong = [value for value in wrong if not (field.type in ("str", "str | None") and isinstance(value, str))]
     for value in wrong:
         with pytest.raises(ValueError, match="must be of type") as caught:
-            TrainingConfig(**{field.name: value})
+            changed(TrainingConfig(), **{field.name: value})
         assert str(caught.value) == f"{field.name} must be of type {field.type}, got {value!r}"
+
+
+def test_parts_check_themselves():
+    with pytest.raises(ValueError, match="loss_after must be from 0 to 1,024, got -1"):
+        LossConfig(loss_after=-1)
+    with pytest.raises(ValueError, match="model must be of type ModelConfig, got 'NCA'"):
+        TrainingConfig(model="NCA")
+    config = TrainingConfig(task="diameter", model=ModelConfig(n_channels=8), levels=LevelsConfig(sizes=(8,)))
+    assert config == changed(TrainingConfig(), task="diameter", n_channels=8, sizes=(8,))
+    assert config.population.task == "diameter"
+
+
+def test_an_option_has_one_name():
+    names = [field.name for field in OPTIONS]
+    assert len(set(names)) == len(names)
+    assert set(names) | set(EVOLUTION) == set(DEFAULTS)
+
+
+@pytest.mark.parametrize("config", [*PRESETS.values(), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
+def test_reads_nested_json(config):
+    assert TrainingConfig.from_json(json.loads(json.dumps(asdict(config)))) == config
+
+
+def test_reads_json_of_versions_with_fewer_options():
+    config = changed(preset("fast"), seed=3)
+    values = config.to_json()
+    for name in set(values) - set(REQUIRED):
+        if values[name] == json.loads(json.dumps(DEFAULTS[name])):
+            del values[name]
+    assert "evolve" not in values
+    assert TrainingConfig.from_json({**values, "relative_losses": False}) == config
+    with pytest.raises(ValueError, match="a configuration has no field relative_losses"):
+        TrainingConfig.from_json({**values, "relative_losses": True})
+
+
+def test_the_older_names_warn():
+    with pytest.warns(DeprecationWarning, match="Rhythm is called Intervals"):
+        assert training.Rhythm is training.Intervals
 
 
 @pytest.mark.parametrize(

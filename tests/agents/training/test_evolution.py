@@ -125,7 +125,7 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
 
 def rollout_paths(state: TrainingState, tiles: np.ndarray) -> np.ndarray:
     maze = torch.from_numpy(one_hot(tiles, state.model.n_tiles))
-    return rollout(state.model, maze, state.config.n_layers)[:, 0].detach().numpy().copy()
+    return rollout(state.model, maze, state.config.model.n_layers)[:, 0].detach().numpy().copy()
 
 
 def test_levels_are_scored_in_parts_as_at_once():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,11 @@ from PIL import Image
 
 from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import RunReport, TrainingConfig, reports
+from maze_nca_gym.agents.training import RunReport, TrainingConfig, changed, reports
 from maze_nca_gym.agents.training.reports import MetricsFile, duration, read_metrics
 from maze_nca_gym.rendering import draw_level
 
-CONFIG = TrainingConfig(n_channels=4, n_layers=8, sizes=(5,), n_updates=100)
+CONFIG = changed(TrainingConfig(), n_channels=4, n_layers=8, sizes=(5,), n_updates=100)
 SCORES = {"valid_loss": 0.05, "accuracy": 0.25, "complete": 0.125, "optimal": 0.5}
 
 
@@ -223,7 +222,7 @@ class TestPictures:
     def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families):
         from maze_nca_gym.agents.training.figures import CAPTION, _rows, draw_rollouts, text_height
 
-        config = replace(CONFIG, families=families)
+        config = changed(CONFIG, families=families)
         rows = _rows(config)
         assert len(rows) in (4, 6, 5)
         assert len(rows) % len(families) == 0
@@ -250,7 +249,7 @@ class TestPictures:
         shown = []
         monkeypatch.setattr(figures, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
         for n_layers, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
-            config = replace(CONFIG, n_layers=n_layers, pool_size=64, families=(family,), sizes=(size,))
+            config = changed(CONFIG, n_layers=n_layers, pool_size=64, families=(family,), sizes=(size,))
             with pytest.raises(TypeError):  # there is nothing to draw
                 figures.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
         longest = max(row.target.sum() for row in figures._rows(config))

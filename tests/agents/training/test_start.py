@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 from training_runs import tiny
@@ -11,12 +9,12 @@ from training_runs import tiny
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import validation_levels
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training.config import PRESETS, TrainingConfig
+from maze_nca_gym.agents.training.config import PRESETS, TrainingConfig, changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot
 
 COMPILED = "nca-shortest-path-compiled"
-CONFIG = replace(PRESETS["extrapolate"], n_channels=16, start_from=COMPILED)
+CONFIG = changed(PRESETS["extrapolate"], n_channels=16, start_from=COMPILED)
 
 
 def test_the_first_channels_do_what_the_network_does():
@@ -24,15 +22,15 @@ def test_the_first_channels_do_what_the_network_does():
     assert isinstance(model, NCA)
     maze = torch.from_numpy(one_hot(validation_levels("loops", 10, "shortest-path", 8).tiles))
     with torch.no_grad():
-        state = rollout(replace(CONFIG, ceiling=None).make_model(), maze, 60)
+        state = rollout(changed(CONFIG, ceiling=None).make_model(), maze, 60)
         torch.testing.assert_close(state[:, :10], rollout(start, maze, 60))
-    others = replace(CONFIG, start_from=None).make_model()
+    others = changed(CONFIG, start_from=None).make_model()
     assert torch.equal(model.weights[0][10:], others.weights[0][10:]), "the rest is random, from the same draws"
     assert state[:, 10:].any()
 
 
 def test_as_many_channels_are_enough():
-    model = replace(CONFIG, n_channels=10).make_model()
+    model = changed(CONFIG, n_channels=10).make_model()
     assert torch.equal(model.weights[0], load(COMPILED).weights[0])
 
 
@@ -40,8 +38,8 @@ def test_a_model_file_with_max_pooling(tmp_path):
     config = tiny(task="diameter", max_pool=True, n_channels=6, ceiling=3.0)
     first, path = config.make_model(), str(tmp_path / "first.safetensors")
     save_model(first, path)
-    again = replace(config, seed=1, start_from=path)
-    assert not torch.equal(replace(config, seed=1).make_model().weights[0], first.weights[0])
+    again = changed(config, seed=1, start_from=path)
+    assert not torch.equal(changed(config, seed=1).make_model().weights[0], first.weights[0])
     assert torch.equal(again.make_model().weights[0], first.weights[0])
     assert torch.equal(again.make_model().biases[0], first.biases[0])
     assert TrainingConfig.from_json(again.to_json()) == again
@@ -67,9 +65,9 @@ def test_a_model_file_with_max_pooling(tmp_path):
 )
 def test_what_does_not_fit_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        replace(CONFIG, **changes)
+        changed(CONFIG, **changes)
 
 
 def test_models_of_other_classes_start_from_none():
     with pytest.raises(ValueError, match="both must be of class NCA"):
-        TrainingConfig(model="GCN", start_from=COMPILED)
+        changed(TrainingConfig(), model="GCN", start_from=COMPILED)

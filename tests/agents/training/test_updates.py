@@ -531,7 +531,7 @@ def config_of(values: dict[str, object]) -> TrainingConfig | None:
     """The configuration of these values, without options that the model has not; None where it is refused."""
     names = {name for names in OPTIONS_OF.values() for name in names} - set(OPTIONS_OF[str(values["model"])])
     try:
-        return TrainingConfig(**{**values, **dict.fromkeys(names)})
+        return changed(TrainingConfig(), **{**values, **dict.fromkeys(names)})
     except ValueError:
         return None
 

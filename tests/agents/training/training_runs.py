@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import update
 
@@ -40,7 +40,7 @@ ACCEL = {
 
 def tiny(**changes: object) -> TrainingConfig:
     values = {"n_channels": 5, "n_layers": 6, "sizes": (6,), "batch_size": 8, "n_updates": 12, "learning_rate": 0.01}
-    return TrainingConfig(**{**values, **changes})
+    return changed(TrainingConfig(), **{**values, **changes})
 
 
 def started(**changes: object) -> TrainingState:

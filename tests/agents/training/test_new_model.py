@@ -1,0 +1,86 @@
+"""An architecture takes its own module and a row of the registry: nothing else knows its options."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+import torch
+from training_runs import ALONE, CPU, tiny
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.training import (
+    CHECKPOINT,
+    MODEL,
+    Intervals,
+    ModelConfig,
+    NullReport,
+    TrainingConfig,
+    TrainingState,
+    changed,
+    train,
+)
+from maze_nca_gym.agents.weights import MODELS
+
+MODULE = """
+import torch
+from torch import nn
+
+from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.weights import register_model
+
+
+@register_model
+class TwoLayerNCA(Policy):
+    def __init__(self, n_tiles, n_channels, n_layers=None, hidden=8, slope=0.0, generator=None):
+        if not 1 <= hidden <= 64:
+            raise ValueError(f"hidden must be from 1 to 64, got {hidden}")
+        super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
+        self.arguments = dict(
+            n_tiles=n_tiles, n_channels=n_channels, n_layers=n_layers, hidden=hidden, slope=slope
+        )
+        self.n_layers = n_layers
+        self.first = nn.Conv2d(n_tiles + n_channels, hidden, 3, padding=1)
+        self.second = nn.Conv2d(hidden, n_channels, 1)
+        self.slope = slope
+
+    def update(self, maze, state, step=0):
+        return self.second(nn.functional.leaky_relu(self.first(torch.cat([maze, state], 1)), self.slope))
+"""
+
+
+@pytest.fixture(autouse=True)
+def registered(tmp_path, monkeypatch):
+    (tmp_path / "two_layers.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in list(MODELS):
+        monkeypatch.setitem(MODELS, name, MODELS[name])
+    yield __import__("two_layers").TwoLayerNCA
+    MODELS.pop("TwoLayerNCA")
+    sys.modules.pop("two_layers")
+
+
+def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(registered, tmp_path):
+    config = tiny(model="TwoLayerNCA", hidden=12, slope=0.25, n_updates=4)
+    assert config.model.options == {"hidden": 12, "slope": 0.25}
+    assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert changed(config, hidden=3).make_model().first.out_channels == 3
+    train(TrainingState.start(config, CPU), tmp_path, ALONE, NullReport(), Intervals(log=2, validate=2))
+    policy = load(str(tmp_path / MODEL))
+    assert (type(policy), policy.first.out_channels, policy.slope) == (registered, 12, 0.25)
+    state = TrainingState.load(tmp_path / CHECKPOINT, CPU)
+    assert state.config == config
+    assert torch.equal(state.model.first.weight, policy.first.weight)
+
+
+def test_its_options_are_checked():
+    with pytest.raises(ValueError, match="hidden must be from 1 to 64, got 0"):
+        tiny(model="TwoLayerNCA", hidden=0)
+    with pytest.raises(ValueError, match="a configuration has no field hiden"):
+        tiny(model="TwoLayerNCA", hiden=2)
+    with pytest.raises(ValueError, match="TwoLayerNCA has no option kernel_size; its options: hidden, slope"):
+        tiny(model="TwoLayerNCA", kernel_size=3)
+    with pytest.raises(ValueError, match="a model of class NCA has no option hidden"):
+        ModelConfig(options={"hidden": 3})
+    assert changed(tiny(model="TwoLayerNCA", hidden=12), model="NCA").model.options == {}
