@@ -6,29 +6,19 @@ before the next row. So a neighbour at any offset is one shift away, and no loop
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from maze_nca_gym._kernels.compiling import jit
 
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 ZERO, ONE, WALL = np.float32(0), np.float32(1), np.float32(6)
 
 
-def _compiled(function: Function) -> Function:
-    try:
-        return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
-    except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
-        return cast(Function, numba.njit(error_model="numpy")(function))
-
-
-@_compiled
+@jit
 def _flatten(maze: Floats, reach: int, flat: Floats) -> None:
     """Write (H, W) tiles between the zeros of `flat`."""
     height, width = maze.shape
@@ -38,7 +28,7 @@ def _flatten(maze: Floats, reach: int, flat: Floats) -> None:
             flat[begin + col] = maze[row, col]
 
 
-@_compiled
+@jit
 def convolve(
     inputs: Floats, state: Floats, places: Integers, weights: Doubles, biases: Doubles, reach: int, out: Floats
 ) -> None:
@@ -65,7 +55,7 @@ def convolve(
                     out[maze, channel, row, col] = total[row * stride + col]
 
 
-@_compiled
+@jit
 def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
     """Fill (B, 11, H, W) `out` with the next states of the automaton `canonical`, which defines them."""
     n_mazes, _, height, width = mazes.shape
@@ -78,7 +68,7 @@ def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
             _canonical_row(mazes[maze], flat, row, pointed, out[maze])
 
 
-@_compiled
+@jit
 def _canonical_row(maze: Floats, flat: Floats, row: int, pointed: Floats, out: Floats) -> None:
     """Write one row of (11, H, W) `out` for a (4, H, W) maze, with slices of one row, so that the loops become vector
     code."""

@@ -16,9 +16,11 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from maze_nca_gym import _kernels
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 SMALL = 20_000
 """Tiles that are searched interpreted rather than waited for: some tens of milliseconds of pure Python."""
@@ -72,15 +74,15 @@ def _let_forks_wait(compiler: threading.Thread) -> None:
         os.register_at_fork(before=compiler.join)
 
 
-def jit(function: Callable[..., Any], *signature: str) -> Any:
+def jit(function: Function, *signature: str) -> Function:
     """Return a function as machine code, which is cached wherever there is a place for it; this imports numba."""
     import numba
 
     compile_it = partial(numba.njit, *signature, error_model="numpy", nogil=True)  # levels are made while others train
     try:
-        return compile_it(cache=True)(function)
+        return cast(Function, compile_it(cache=True)(function))
     except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
-        return compile_it()(function)
+        return cast(Function, compile_it()(function))
 
 
 def jit_within(namespace: dict[str, Any], modules: tuple[ModuleType, ...], function: Any, *signature: str) -> Any:
