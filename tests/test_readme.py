@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
 from oracles import place_of
 
-from maze_nca_gym.agents import list_policies
+from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile, prefab
 
@@ -69,6 +70,28 @@ def test_any_command_takes_any_policy(name, command, capsys):
         assert "100.00 %" in out
     if list_policies()[name].exact and command == "evaluate":
         assert out.count("100.00 %") >= 4
+
+
+def test_its_figures_are_those_of_the_cards():
+    rows = re.findall(r"^\| `([a-z-]+)` \|.*\| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) % \|$", README, re.MULTILINE)
+    assert len(rows) == 4
+    assert f"Four policies, of {len(list_policies())}" in README
+    for name, n_weights, complete, paper_accuracy in rows:
+        info = list_policies()[name]
+        assert n_weights == f"{load(name).n_weights:,}"
+        for shown, metric in ((complete, "complete"), (paper_accuracy, "paper_accuracy")):
+            assert shown == f"{100 * info.scores.get(f'{metric}, random-16', 1.0):.2f}"
+
+
+def test_the_table_of_policies_is_what_their_cards_say():
+    path = Path(__file__).parents[1] / "docs" / "make_tables.py"
+    spec = spec_from_file_location("make_tables", path)
+    assert spec is not None
+    assert spec.loader is not None
+    make_tables = module_from_spec(spec)
+    spec.loader.exec_module(make_tables)
+    page = (path.parent / "policies.md").read_text(encoding="utf-8")
+    assert make_tables.written(page) == page, "run python docs/make_tables.py"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
