@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from maze_nca_gym.agents import geometric as _geometric  # noqa: F401 - imported elsewhere first, torch_geometric warns
+
 
 @pytest.fixture(autouse=True, scope="package")
 def _one_thread() -> Iterator[None]:
