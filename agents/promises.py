@@ -37,8 +37,9 @@ class StepBound:
         return math.ceil(linear + self.per_move_and_tile * n_moves * n_tiles)
 
     def __str__(self) -> str:
-        terms = ((self.per_move_and_tile, " L A"), (self.per_move, " L"), (self.per_tile, " A"), (self.constant, ""))
-        return " + ".join(f"{factor:g}{of}" for factor, of in terms if factor)
+        terms = ((self.per_move_and_tile, "L A"), (self.per_move, "L"), (self.per_tile, "A"))
+        words = [of if factor == 1 else f"{factor:g} {of}" for factor, of in terms if factor]
+        return " + ".join([*words, f"{self.constant:g}"] if self.constant else words)
 
 
 @dataclass(frozen=True)

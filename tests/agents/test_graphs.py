@@ -17,8 +17,7 @@ from maze_samples import sample as sample_mazes
 from torch_geometric.data import Batch, Data
 from torch_geometric.utils import unbatch
 
-from maze_nca_gym.agents import graphs as graphs_package
-from maze_nca_gym.agents import trace
+from maze_nca_gym.agents import geometric, trace
 from maze_nca_gym.agents.graphs import (
     DEPTH_FIRST_DIRECTIONS,
     AllPathsGraphNCA,
@@ -412,7 +411,7 @@ def test_a_run_beyond_its_bound_stops(monkeypatch):
 def test_a_missing_torch_geometric_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     with pytest.raises(DependencyNotInstalled, match=r'pip install "maze-nca-gym\[gnn\]"'):
-        importlib.reload(graphs_package)
+        importlib.reload(geometric)
 
 
 @pytest.mark.gpu

@@ -34,7 +34,7 @@ class TestStepBound:
     def test_its_terms(self):
         bound = StepBound(constant=3, per_move=2, per_tile=0.5, per_move_and_tile=1)
         assert bound(n_tiles=7, n_moves=4) == 3 + 8 + 3.5 + 28 + 0.5
-        assert str(bound) == "1 L A + 2 L + 0.5 A + 3"
+        assert str(bound) == "L A + 2 L + 0.5 A + 3"
 
     @pytest.mark.parametrize("values", [{"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {}])
     def test_what_is_refused(self, values):
