@@ -16,8 +16,7 @@ from maze_nca_gym.agents.reinforcement import LearningCurve, NCAActorCriticPolic
 from maze_nca_gym.generation import generate
 from maze_nca_gym.solvers import shortest_path
 
-n_steps = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000_000
-size = int(sys.argv[2]) if len(sys.argv) > 2 else 8
+n_steps, size = map(int, [*sys.argv[1:], *("2_000_000", "8")[len(sys.argv) - 1 :]])
 HELD_OUT = 1_000_000  # the seed of the mazes of the evaluation, far from those of the training
 
 

@@ -12,6 +12,7 @@ from maze_nca_gym.agents.handcoded.depth_first import search_weights
 from maze_nca_gym.agents.handcoded.dijkstra import BIDIRECTIONAL_TABLE
 from maze_nca_gym.agents.handcoded.dijkstra import Channel as Path
 from maze_nca_gym.agents.handcoded.kernels import Weight, WeightTable
+from maze_nca_gym.agents.promises import StepBound
 from maze_nca_gym.levels import Tile
 
 FREE = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
@@ -33,7 +34,7 @@ class Automaton(HandcodedNCA):
     """A 4-tile automaton that counts without limits."""
 
     def __init__(self, table: WeightTable) -> None:
-        super().__init__("shortest-path", len(Tile), table)
+        super().__init__("shortest-path", len(Tile), table, StepBound(per_tile=8))
 
     def largest_count(self, height: int, width: int) -> int:
         return 0
