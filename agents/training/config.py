@@ -23,6 +23,7 @@ from .options import (
     ModelConfig,
     OptimiserConfig,
     PoolConfig,
+    RunOptions,
     check,
     check_choice,
     check_range,
@@ -43,29 +44,13 @@ _PAPER_POPULATION = PopulationConfig(
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(RunOptions):
     """All options that determine the weights at the end of a training run.
 
     Raises:
         ValueError: a bad value, or options that contradict each other.
     """
 
-    task: str = "shortest-path"
-    """Task to learn: shortest-path, diameter, or one of your own."""
-    n_updates: int = 8_000
-    """Number of updates of the weights."""
-    batch_size: int = 64
-    """Number of levels in an update."""
-    precision: str = "float32"
-    """Number format: float32, or bfloat16 (autocast), which is faster on GPUs and CPUs with hardware for it, and much
-    slower elsewhere."""
-    compile: bool = False
-    """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
-    seed: int = 0
-    """Seed of all randomness, at least 0: initial weights, levels and pool."""
-    evolve: bool = False
-    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
-    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
     model: ModelConfig = field(default_factory=ModelConfig)
     levels: LevelsConfig = field(default_factory=LevelsConfig)
     loss: LossConfig = field(default_factory=LossConfig)

@@ -21,6 +21,7 @@ from maze_nca_gym.agents.training import (
     PoolConfig,
 )
 from maze_nca_gym.agents.training.config import preset_values
+from maze_nca_gym.agents.training.options import RunOptions
 from maze_nca_gym.cli.evolve import PopulationOptions
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
 from maze_nca_gym.cli.train import Train
@@ -70,25 +71,9 @@ class Breeding(_Unchecked, BreedingSchedule):
 
 
 @dataclass(frozen=True)
-class Configuration:
+class Configuration(RunOptions):  # type: ignore[misc]
     """The task, and how long to train."""
 
-    task: str = "shortest-path"
-    """Task to learn: shortest-path, diameter, or one of your own."""
-    n_updates: int = 8_000
-    """Number of updates of the weights."""
-    batch_size: int = 64
-    """Number of levels in an update."""
-    precision: str = "float32"
-    """Number format: float32, or bfloat16 (autocast), which is faster on GPUs and CPUs with hardware for it, and much
-    slower elsewhere."""
-    compile: bool = False
-    """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
-    seed: int = 0
-    """Seed of all randomness, at least 0: initial weights, levels and pool."""
-    evolve: bool = False
-    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
-    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
     model: Model = field(default_factory=Model)
     levels: LevelsToTrainOn = field(default_factory=LevelsToTrainOn)
     loss: Loss = field(default_factory=Loss)
