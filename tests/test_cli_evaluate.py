@@ -60,7 +60,7 @@ class TestEndToEnd:
                 assert len(image.getcolors(1 << 20)) > 10
         out, err = capsys.readouterr()
         assert err == ""
-        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 5
+        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 6
         assert f"{600 / (6 + 1.959964**2):.2f} to 100.00" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
         rows = results()["results"]

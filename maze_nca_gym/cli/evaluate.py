@@ -142,7 +142,8 @@ def _verdict(result: Result) -> int:
 
 def _print_results(results: Sequence[Result], notes: Sequence[str]) -> None:
     """Print all tables, a row a policy and set, narrow enough for a terminal of 80 columns, and then the notes."""
-    _print_rows(results, "metrics after the last step, with 95 % intervals", _metrics)
+    _print_rows(results, "% of levels after the last step, with 95 % intervals", _metrics)
+    _print_rows(results, "accuracy after the last step, ours and the paper's", _accuracies)
     agreeing = [result for result in results if result.evaluation.agreement]
     if agreeing:
         _print_rows(agreeing, "% of paths by how they agree with exact search", _agreement)
@@ -171,8 +172,6 @@ def _metrics(result: Result) -> dict[str, str]:
     return {
         "n": f"{found.n_levels:,}",
         "steps": _steps(found),
-        "accuracy": _with_spread(found.final.accuracy, found.n_levels),
-        "paper's": _with_spread(found.final.paper_accuracy, found.n_levels // MINIBATCH),
         "complete": _with_interval(found.final.complete),
         "optimal": _with_interval(found.final.optimal),
     }
@@ -184,9 +183,17 @@ def _steps(found: Evaluation) -> str:
     return f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}"
 
 
+def _accuracies(result: Result) -> dict[str, str]:
+    found = result.evaluation
+    return {
+        "accuracy": _with_spread(found.final.accuracy, found.n_levels),
+        "paper's": _with_spread(found.final.paper_accuracy, found.n_levels // MINIBATCH),
+    }
+
+
 def _with_spread(estimate: Estimate, n: int) -> str:
     """Return a mean and, if it is of several numbers, half its interval."""
-    return f"{estimate.value:.4f}" + (f"\n± {(estimate.high - estimate.low) / 2:.4f}" if n > 1 else "")
+    return f"{estimate.value:.4f}" + (f" ± {(estimate.high - estimate.low) / 2:.4f}" if n > 1 else "")
 
 
 def _with_interval(estimate: Estimate) -> str:
