@@ -157,7 +157,8 @@ class TrainingConfig(RunOptions):
         """
         from .model import make_model
 
-        return make_model(self.model, self.model_arguments, self.n_shown, self.seed)
+        needs_border = self.levels.borderless == 0
+        return make_model(self.model, self.model_arguments, self.n_shown, self.seed, needs_border)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""
@@ -364,6 +365,7 @@ _EXTRAPOLATE: dict[str, Any] = {
 _GUIDED: dict[str, Any] = dict(
     _EXTRAPOLATE,
     n_channels=32,
+    borderless=0.5,
     n_updates=5_000,
     loss_after=2.0,
     guidance=1.0,

@@ -95,40 +95,48 @@ class LevelStream:
         return batch[rng.permutation(n)]
 
     def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
+        n_borderless = round(self.config.levels.borderless * n)
+        parts = [self._with_long(rng, family, n - n_borderless, size, border=True)]
+        if n_borderless:  # no draws for none: the levels of runs without this option stay what they were
+            parts.append(self._with_long(rng, family, n_borderless, size, border=False))
+        return concatenate(parts)
+
+    def _with_long(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Batch:
         n_long = round(self.config.levels.long_fraction * n)
         return concatenate(
             [
-                self._longest(rng, family, n_long, size, self.config.levels.long_of),
-                self._longest(rng, family, n - n_long, size, 1),
+                self._longest(rng, family, n_long, size, border, self.config.levels.long_of),
+                self._longest(rng, family, n - n_long, size, border, 1),
             ]
         )
 
-    def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, of: int) -> Batch:
+    def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool, of: int) -> Batch:
         """Return levels, each with the longest solution of `of`."""
-        tiles = self._allowed(rng, family, n * of, size)
+        tiles = self._allowed(rng, family, n * of, size, border)
         target = solutions(tiles, self.config.task)
         chosen = np.arange(n) * of + target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)
         return Batch(tiles, target)[chosen]
 
-    def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
+    def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
         """Return (N, H, W) uint8 levels of a family; held-out ones are drawn again."""
-        tiles = self._draw(rng, family, n, size)
+        tiles = self._draw(rng, family, n, size, border)
         for _ in range(PATIENCE):
             refused = np.flatnonzero(is_held_out(tiles, self.config.task))
             if not len(refused):
                 return tiles
-            tiles[refused] = self._draw(rng, family, len(refused), size)
+            tiles[refused] = self._draw(rng, family, len(refused), size, border)
         raise ValueError(f"nearly all {family} levels of size {size} are in the test sets; train on larger ones")
 
-    def _draw(self, rng: np.random.Generator, family: str, n: int, size: int) -> Tiles:
-        """Return levels of a family: each of its variants in turn."""
+    def _draw(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
+        """Return (n, size + 2, size + 2) levels of a family, with a border or without: each of its variants in turn."""
         generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
         endpoints = find_task(self.config.task).has_endpoints
+        inner = size if border else size + 2
         order = rng.permutation(n) % len(variants)
         tiles = np.empty((n, size + 2, size + 2), np.uint8)
         for i, options in enumerate(variants):
             count = int((order == i).sum())
-            tiles[order == i] = generate(rng, count, size, generator, endpoints=endpoints, **options)
+            tiles[order == i] = generate(rng, count, inner, generator, border=border, endpoints=endpoints, **options)
         return tiles
 
     @cached_property

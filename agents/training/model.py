@@ -24,7 +24,9 @@ A path of zeros everywhere would have no gradient.
 """
 
 
-def make_model(config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int) -> Policy:
+def make_model(
+    config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, needs_border: bool = True
+) -> Policy:
     """Make a model with its initial weights.
 
     Args:
@@ -32,13 +34,14 @@ def make_model(config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, 
         arguments: of its constructor, but for the generator.
         n_shown: number of channels in the loss, the first ones.
         seed: of the weights.
+        needs_border: whether all levels that it learns from have a border.
 
     Raises:
         ValueError: the network to start from is unknown or does not fit.
     """
     generator = torch_draws(seed, "weights")
     model = cast(Policy, cast(Any, model_class(config.model))(**arguments, generator=generator))
-    model.promises = Promises(needs_border=True)  # all levels to train on have one
+    model.promises = Promises(needs_border=needs_border)
     if n_shown > PATH + 1:
         model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
     if config.start_from is not None:

@@ -160,10 +160,15 @@ class LevelsConfig:
     (--long-of)."""
     long_of: int = 4
     """Number of candidates among which the one with the longest solution is taken; see --long-fraction."""
+    borderless: float = 0.0
+    """Fraction of every batch that has no border of walls, 0 to 1. Such levels have two rows and two columns of inner
+    tiles more, so that all levels of a batch have one size. Policies trained without them fail where the border is
+    missing."""
 
     def __post_init__(self) -> None:
         check_types(self)
         check_range(self, "long_fraction", 0, 1)
+        check_range(self, "borderless", 0, 1)
         check_range(self, "long_of", 1, 1024)
         check(
             self.n_levels is None or 1 <= self.n_levels <= 2**24,

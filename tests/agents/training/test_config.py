@@ -178,6 +178,7 @@ def test_values_that_are_refused(changes, message):
         ("n_channels", 1, 65536),
         ("long_fraction", 0, 1),
         ("long_of", 1, 1024),
+        ("borderless", 0, 1),
         ("batch_size", 1, 2**20),
         ("n_updates", 1, 10**9),
         ("ema_decay", 0, 0.999999),

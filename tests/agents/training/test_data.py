@@ -95,6 +95,16 @@ def test_long_levels_are_longer():
     assert (lengths[1.0] >= usual).mean() == pytest.approx(1 - (7 / 8) ** 8, abs=0.2), "not the longest of eight"
 
 
+def test_some_levels_have_no_border():
+    config = tiny(families=("random", "perfect"), sizes=(10,), batch_size=40, borderless=0.25)
+    tiles = LevelStream(config).batch(0).tiles
+    framed = np.ones(len(tiles), bool)
+    for edge in (tiles[:, 0], tiles[:, -1], tiles[:, :, 0], tiles[:, :, -1]):
+        framed &= (edge == levels.Tile.WALL).all(axis=1)
+    assert tiles.shape == (40, 12, 12)
+    assert framed.sum() == 30
+
+
 def test_a_fixed_set_is_seen_once_an_epoch_in_another_order():
     stream = LevelStream(tiny(n_levels=20, n_updates=15))
     seen = [content for update in range(15) for content in contents(stream.batch(update))]

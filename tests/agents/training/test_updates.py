@@ -485,6 +485,7 @@ OPTIONS = {
     "n_levels": st.sampled_from((None, None, 1, 5)),
     "long_fraction": st.sampled_from((0.0, 0.3, 1.0)),
     "long_of": st.sampled_from((1, 3)),
+    "borderless": st.sampled_from((0.0, 0.5)),
     "batch_size": st.sampled_from((1, 3, 8)),
     "n_updates": st.sampled_from((1, 4)),
     "loss": st.sampled_from(tuple(LOSSES)),
