@@ -181,7 +181,7 @@ class Policy(nn.Module):
         return make_env(self, num_envs, **options)
 
     def weight_rows(self) -> Sequence[Any]:
-        """Return a table of the weights for printing, a `handcoded.kernels.Row` each; empty where there is none."""
+        """Return a table of the weights for printing, a `weight_table.Row` each; empty where there is none."""
         return ()
 
     @property

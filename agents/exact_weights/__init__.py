@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..handcoded.kernels import WeightTable
+from ..handcoded.weight_table import WeightTable
 from ..promises import StepBound
 from . import diameter_weights, shortest_path_weights
 

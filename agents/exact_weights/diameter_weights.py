@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..handcoded.kernels import DIRECTIONS, Weight, WeightTable
+from ..handcoded.weight_table import DIRECTIONS, Weight, WeightTable
 from .parts import Clipped, Term, add, entered, nearer
 
 

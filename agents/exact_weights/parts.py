@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from ..handcoded.kernels import OPPOSITE, Weight
+from ..handcoded.weight_table import OPPOSITE, Weight
 
 Term: TypeAlias = tuple[IntEnum, str, float]
 """A channel, the kernel that reads it, a weight."""

@@ -26,7 +26,7 @@ from enum import IntEnum
 
 from maze_nca_gym.levels import Tile
 
-from ..handcoded.kernels import DIRECTIONS, Weight, WeightTable
+from ..handcoded.weight_table import DIRECTIONS, Weight, WeightTable
 from .parts import Clipped, add, entered, nearer
 
 

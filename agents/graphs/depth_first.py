@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..handcoded.activations import sawtooth, step
+from ..handcoded.base import sawtooth, step
 from .automaton import GraphNCA
 from .graph import Graphs
 from .rules import FirstUnvisited, Flow, Neighbours, PassedBy

@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from maze_nca_gym.levels import Tile, as_tiles
 
-from ..handcoded.kernels import DIRECTIONS, offsets
+from ..handcoded.weight_table import DIRECTIONS, offsets
 
 DEPTH_FIRST_DIRECTIONS = ("D", "R", "U", "L")
 """The order in which the grid's depth-first search visits neighbours."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import MessagePassing
 
-from ..handcoded.activations import sawtooth, step
+from ..handcoded.base import sawtooth, step
 from ..handcoded.dijkstra import OLDER_BY_ONE
 from .graph import Graphs
 

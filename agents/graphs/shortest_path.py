@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from ..handcoded.activations import step
+from ..handcoded.base import step
 from .automaton import GraphNCA
 from .graph import Graphs
 from .rules import Extend, FirstOlder, Follow, Neighbours

@@ -1,6 +1,16 @@
-"""Base class of the hand-coded automata: one convolution from a table of weights, then activations."""
+"""Base class of the hand-coded automata: one convolution from a table of weights, then activations.
+
+The activations (paper, appendix "Hand-coded NCA") are each made of ReLUs. The paper prints step(0) = 1 and a sawtooth
+that ends at 1. Both are slips, since with them an empty channel switches itself on. What it does with them, and its
+prose, ask for the functions here.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +20,27 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Policy
 from ..promises import Promises, StepBound
-from . import sparse
-from .kernels import Row, WeightTable
+from .weight_table import Row, WeightTable, convolve, taps
+
+
+def step(x: Tensor) -> Tensor:
+    """Return relu(x) - relu(x - 1) of (...) x in one pass: 0 up to 0, 1 from 1 on, linear between."""
+    return x.clamp(0, 1)
+
+
+def sawtooth(x: Tensor, peak: float) -> Tensor:
+    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) x: 1 at the peak, 0 from a distance of 1 on."""
+    return torch.relu(1 - (x - peak).abs())
+
+
+def global_max(x: Tensor) -> Tensor:
+    """Return the maximum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
+    return x.amax(dim=(2, 3), keepdim=True)
+
+
+def global_min(x: Tensor) -> Tensor:
+    """Return the minimum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
+    return x.amin(dim=(2, 3), keepdim=True)
 
 
 class HandcodedNCA(Policy):
@@ -23,7 +52,7 @@ class HandcodedNCA(Policy):
 
     The convolution never leaves exact integers: with gradients or on a GPU it runs in float64, which neither
     TF32, autocast nor the inexact transforms of fast convolutions touch; without gradients on a CPU, and
-    while the weights are those of the table, it visits only those (`sparse`). Both give the same bits.
+    while the weights are those of the table, it visits only those (`weight_table`). Both give the same bits.
 
     Attributes:
         table: the weights as data.
@@ -45,7 +74,7 @@ class HandcodedNCA(Policy):
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(bias)
         self._table_weight, self._table_bias = weight.clone(), bias.clone()
-        self._taps = sparse.taps(weight, bias)
+        self._taps = taps(weight, bias)
 
     def static(self, maze: Tensor) -> Tensor:
         """Return the channels that never change, (B, S, H, W), from the (B, T, H, W) maze: here the maze itself."""
@@ -103,7 +132,7 @@ class HandcodedNCA(Policy):
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
         """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without
         gradients."""
-        return self.activate(sparse.convolve(static, state, self._taps), state, static)
+        return self.activate(convolve(static, state, self._taps), state, static)
 
     def _follows_table(self, static: Tensor, state: Tensor) -> bool:
         """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""
@@ -114,3 +143,27 @@ class HandcodedNCA(Policy):
             if tensor.requires_grad and torch.is_grad_enabled():
                 return False
         return torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias)
+
+
+Activation: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""(the convolution's output, the previous state) -> the next state, all (B, C, H, W)."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to flood a maze and extract its shortest path.
+
+    Attributes:
+        table: the weights.
+        activate: the activations.
+        steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
+            of `length` edges.
+        counters: channels that count forever, so that they never come to rest.
+        fused: the same step in one pass, from (maze, state), float32 on a CPU and without gradients; for speed.
+    """
+
+    table: WeightTable
+    activate: Activation
+    steps_per_edge: int
+    counters: frozenset[IntEnum]
+    fused: Callable[[Tensor, Tensor], Tensor] | None = None

@@ -15,10 +15,9 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
-from .activations import sawtooth, step
+from .base import Form, sawtooth, step
 from .canonical import first, follow, follow_weights, path_biases
-from .form import Form
-from .kernels import DIRECTIONS, Weight, WeightTable
+from .weight_table import DIRECTIONS, Weight, WeightTable
 
 
 class Channel(IntEnum):

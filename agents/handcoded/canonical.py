@@ -15,9 +15,8 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
-from .activations import step
-from .form import Form
-from .kernels import DIRECTIONS, OPPOSITE, Weight, WeightTable
+from .base import Form, step
+from .weight_table import DIRECTIONS, OPPOSITE, Weight, WeightTable
 
 
 class Channel(IntEnum):

@@ -32,7 +32,7 @@ def _flatten(maze: Floats, reach: int, flat: Floats) -> None:
 def convolve(
     inputs: Floats, state: Floats, places: Integers, weights: Doubles, biases: Doubles, reach: int, out: Floats
 ) -> None:
-    """Fill (B, C, H, W) `out` with the convolution that `sparse.Taps` lists, over the channels of both tensors."""
+    """Fill (B, C, H, W) `out` with the convolution that `Taps` lists, over the channels of both tensors."""
     n_inputs, (n_mazes, n_channels, height, width) = inputs.shape[1], state.shape
     stride = width + reach
     flat = np.zeros((n_inputs + n_channels, (height + 2 * reach) * stride + 2 * reach), np.float32)

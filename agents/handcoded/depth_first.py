@@ -18,9 +18,8 @@ from torch import Tensor
 from maze_nca_gym.levels import Tile
 
 from ..promises import StepBound
-from .activations import global_max, global_min, sawtooth, step
-from .base import HandcodedNCA
-from .kernels import Weight, WeightTable
+from .base import HandcodedNCA, global_max, global_min, sawtooth, step
+from .weight_table import Weight, WeightTable
 
 
 class Channel(IntEnum):

@@ -20,11 +20,10 @@ import torch
 from torch import Tensor
 
 from ..promises import StepBound
-from .activations import global_max, global_min, sawtooth, step
-from .base import HandcodedNCA
+from .base import HandcodedNCA, global_max, global_min, sawtooth, step
 from .canonical import first, follow, path_biases, path_weights
 from .depth_first import UNSTACKED, Search, explore, is_stuck, search_weights
-from .kernels import DIRECTIONS, Weight, WeightTable
+from .weight_table import DIRECTIONS, Weight, WeightTable
 
 
 class Static(IntEnum):

@@ -20,9 +20,8 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
-from .activations import global_max, sawtooth, step
-from .form import Form
-from .kernels import DIRECTIONS, Weight, WeightTable
+from .base import Form, global_max, sawtooth, step
+from .weight_table import DIRECTIONS, Weight, WeightTable
 
 
 class Channel(IntEnum):

@@ -10,8 +10,7 @@ from maze_nca_gym.names import unknown_name
 
 from ..promises import StepBound
 from . import bounded, canonical, dijkstra
-from .base import HandcodedNCA
-from .form import Form
+from .base import Form, HandcodedNCA
 
 FORMS: dict[str, dict[str, Form]] = {
     "canonical": {"counting": canonical.FORM, "bounded": bounded.FORM},

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
 
-from ..handcoded.kernels import offsets
+from ..handcoded.weight_table import offsets
 from ..promises import StepBound
 
 Bits: TypeAlias = NDArray[Any]

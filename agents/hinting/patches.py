@@ -19,7 +19,7 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.tasks import find_task
 
-from ..handcoded.kernels import offsets
+from ..handcoded.weight_table import offsets
 from .automaton import Automaton, Bits, Signals
 from .config import HintConfig
 

@@ -22,7 +22,7 @@ from operator import or_
 
 from maze_nca_gym.levels import Tile
 
-from ..handcoded.kernels import DIRECTIONS, OPPOSITE
+from ..handcoded.weight_table import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
 from .automaton import Automaton, Bits, Component, View
 

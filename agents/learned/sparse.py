@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..handcoded.sparse import convolve, taps
+from ..handcoded.weight_table import convolve, taps
 from ..policy import Policy
 
 FEW = 0.05

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.levels import Tile
 
-from ..handcoded.kernels import offsets
+from ..handcoded.weight_table import offsets
 
 NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
 """(rows down, columns to the right) from a tile to those that it reads: itself, up, left, down, right."""

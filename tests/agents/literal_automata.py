@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from maze_nca_gym.agents.handcoded import activations
+from maze_nca_gym.agents.handcoded import base
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.agents.handcoded.depth_first import Channel as Search
 from maze_nca_gym.agents.handcoded.depth_first import search_weights
 from maze_nca_gym.agents.handcoded.dijkstra import BIDIRECTIONAL_TABLE
 from maze_nca_gym.agents.handcoded.dijkstra import Channel as Path
-from maze_nca_gym.agents.handcoded.kernels import Weight, WeightTable
+from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable
 from maze_nca_gym.agents.promises import StepBound
 from maze_nca_gym.levels import Tile
 
@@ -40,10 +40,10 @@ class Automaton(HandcodedNCA):
         return 0
 
     def step(self, x: Tensor) -> Tensor:
-        return activations.step(x)
+        return base.step(x)
 
     def sawtooth(self, x: Tensor, peak: float) -> Tensor:
-        return activations.sawtooth(x, peak)
+        return base.sawtooth(x, peak)
 
 
 class PathFinder(Automaton):
@@ -56,7 +56,7 @@ class PathFinder(Automaton):
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
         path, floods, age, towards = torch.split(convolved, [1, 2, 1, 4], dim=1)
-        met = activations.global_max((state[:, [Path.FLOOD_S]] + state[:, [Path.FLOOD_T]] - 1).relu())
+        met = base.global_max((state[:, [Path.FLOOD_S]] + state[:, [Path.FLOOD_T]] - 1).relu())
         floods = self.freeze_floods(met, state[:, [Path.FLOOD_S, Path.FLOOD_T]], self.step(floods))
         age = self.freeze_age(met, state[:, [Path.AGE]], age.relu())
         towards = self.sawtooth(towards, self.peak)
@@ -140,7 +140,7 @@ class DepthFirst(Automaton):
         pebble = route - state[:, [Search.PATH]]
         total = rank + direction
         total = total + self.zero_mask(total) * 16 * total.shape[2] * total.shape[3]
-        popped = self.sawtooth(total - activations.global_min(total), 0) * self.stuck(pebble)
+        popped = self.sawtooth(total - base.global_min(total), 0) * self.stuck(pebble)
         kept = 1 - popped
         return torch.cat([route, flow, pebble, stack * kept, direction * kept, rank * kept], dim=1)
 
@@ -149,7 +149,7 @@ class DepthFirst(Automaton):
         return stack, rank - (state[:, [Search.STACK_RANK]] + self.unit) * twice
 
     def stuck(self, pebble: Tensor) -> Tensor:
-        return 1 - self.step(activations.global_max(pebble))
+        return 1 - self.step(base.global_max(pebble))
 
     def zero_mask(self, total: Tensor) -> Tensor:
         return self.sawtooth(total, 0)

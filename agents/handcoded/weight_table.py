@@ -1,8 +1,11 @@
-"""Hand-coded weights as data: tiny named kernels, and tables of them that build one convolution.
+"""Hand-coded weights as data: tiny named kernels, tables of them that build one convolution, and its few taps.
 
 A kernel is named after the neighbours that it reads. `C` is the tile itself; `U`, `L`, `D`, `R` are the neighbours
 above, left, below and right. A word of those letters is the tile at the end of that walk (`DD` two below, `UR` above
 and to the right). `N4` reads the four neighbours, `N5` those and the tile itself, `3x3` all nine tiles.
+
+A table names some 30 of the 1,485 weights of its 3x3 convolution, or some 140 of the 26,350 of a 5x5 one. So without
+gradients on a CPU, `convolve` visits these alone, which is far faster than a dense convolution.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from enum import IntEnum
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 Offset: TypeAlias = tuple[int, int]
@@ -104,3 +109,39 @@ class WeightTable:
         for out, source, kernel, value in self.weights:
             bias = float(self.biases.get(out, 0))
             yield Row(out.name.lower(), source.name.lower(), kernel, float(value), bias)
+
+
+class Taps(NamedTuple):
+    """The non-zero weights of a convolution, in the order of their output channels.
+
+    Attributes:
+        places: (n, 4) int64: output channel, input channel, rows down and columns to the right of the tile read.
+        weights: (n,) float64.
+        biases: (C,) float64.
+        reach: the largest number of rows or columns, k // 2.
+    """
+
+    places: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    reach: int
+
+
+def taps(weight: Tensor, bias: Tensor) -> Taps:
+    """Return the non-zero weights of a (C, inputs, k, k) convolution with padding k // 2."""
+    places = weight.nonzero()
+    reach = weight.shape[-1] // 2
+    centred = places - torch.tensor([0, 0, reach, reach])
+    return Taps(centred.numpy(), weight[tuple(places.T)].double().numpy(), bias.double().numpy(), reach)
+
+
+def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
+    """Return the convolution, (B, C, H, W) float32, over the channels of (B, T, H, W) `inputs`, then those of `state`.
+
+    Sums are taken in float64, so that those of integers are exact.
+    """
+    from . import compiled  # here, because importing numba takes a third of a second
+
+    out = torch.empty(state.shape)
+    compiled.convolve(inputs.detach().numpy(), state.detach().numpy(), *taps, out.numpy())
+    return out

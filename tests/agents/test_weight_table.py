@@ -7,9 +7,8 @@ import torch
 from torch import relu
 from torch.nn import functional as F
 
-from maze_nca_gym.agents.handcoded import sparse
-from maze_nca_gym.agents.handcoded.activations import sawtooth, step
-from maze_nca_gym.agents.handcoded.kernels import Weight, WeightTable, offsets
+from maze_nca_gym.agents.handcoded.base import sawtooth, step
+from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable, convolve, offsets, taps
 
 
 class Input(IntEnum):
@@ -89,9 +88,9 @@ def test_taps_give_the_bits_of_the_dense_convolution(size):
     generator = torch.Generator().manual_seed(0)
     inputs, state = (torch.randint(-50, 50, (3, 2, *size), generator=generator).float() for _ in range(2))
     dense = F.conv2d(torch.cat([inputs, state], dim=1), weight, bias, padding=2)
-    assert torch.equal(sparse.convolve(inputs, state, sparse.taps(weight, bias)), dense)
+    assert torch.equal(convolve(inputs, state, taps(weight, bias)), dense)
     strided = (tensor.transpose(2, 3).contiguous().transpose(2, 3) for tensor in (inputs, state))
-    assert torch.equal(sparse.convolve(*strided, sparse.taps(weight, bias)), dense)
+    assert torch.equal(convolve(*strided, taps(weight, bias)), dense)
 
 
 def test_activations_are_made_of_relus():
