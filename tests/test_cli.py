@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,16 @@ class TestHelp:
         done = subprocess.run([*RUN, *command.split(), "--help"], capture_output=True, text=True, timeout=60)
         assert (done.returncode, done.stderr) == (0, "")
         assert re.match(rf"usage: \S*maze-nca-gym {command}".rstrip(), done.stdout)
+
+    @pytest.mark.parametrize("command", [*COMMANDS, "train fast"])
+    def test_no_line_is_short_in_the_middle_of_a_sentence(self, command, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        assert main([*command.split(), "--help"]) == 0
+        lines = [line[1:].rstrip("│ ") for line in capsys.readouterr().out.splitlines()]
+        for line, after in pairwise(lines):
+            # texts of options and commands are indented; a name that is not is on a line of its own
+            if line[:4].isspace() and after[:4].isspace():
+                assert len(f" {line} {after.split()[0]}") > 78
 
     def test_help_loads_neither_torch_nor_numba_nor_pygame(self):
         code = (

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, TypeAlias, get_args, get_type_hints
 
-import tyro
 from tyro.conf import subcommand
 
 from maze_nca_gym.cli.evaluate import Evaluate
 from maze_nca_gym.cli.evolve import Evolve
 from maze_nca_gym.cli.generate import Generate
 from maze_nca_gym.cli.levels import ListLevels, ShowLevels
+from maze_nca_gym.cli.options import read_options
 from maze_nca_gym.cli.play import Play
 from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
 from maze_nca_gym.cli.solve import Solve
@@ -62,8 +62,6 @@ AnyCommand: TypeAlias = (
     | Annotated[Policies, subcommand("policies")]
 )
 
-_STYLE = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
-
 
 def parse(arguments: Sequence[str]) -> Command:
     """Return the command that the arguments ask for.
@@ -76,14 +74,9 @@ def parse(arguments: Sequence[str]) -> Command:
     if arguments[:1] == ["train"]:
         from maze_nca_gym.cli.configured import parse_train  # here, because only this command needs it
 
-        return parse_train(arguments[1:], _STYLE)
-    command: Any = tyro.cli(
-        AnyCommand,
-        prog="maze-nca-gym",
-        description="Mazes in which each step is one iteration of a neural cellular automaton.",
-        args=arguments,
-        config=_STYLE,
-    )
+        return parse_train(arguments[1:])
+    about = "Mazes in which each step is one iteration of a neural cellular automaton."
+    command: Command = read_options(AnyCommand, arguments, "maze-nca-gym", about)
     return command
 
 

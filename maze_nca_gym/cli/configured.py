@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
 from tyro.conf import Fixed, FlagConversionOff, Suppress
 
 from maze_nca_gym.agents.runs import flag
@@ -23,6 +22,7 @@ from maze_nca_gym.agents.training import (
 from maze_nca_gym.agents.training.config import preset_values
 from maze_nca_gym.agents.training.options import RunOptions
 from maze_nca_gym.cli.evolve import PopulationOptions
+from maze_nca_gym.cli.options import read_options
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
 from maze_nca_gym.cli.train import Train
 from maze_nca_gym.population import BreedingSchedule
@@ -173,21 +173,20 @@ class ConfiguredTrain(Train):
                 print(f"{label}: {', '.join(paths)}")
 
 
-def parse_train(arguments: Sequence[str], style: Any) -> ConfiguredTrain:
+def parse_train(arguments: Sequence[str]) -> ConfiguredTrain:
     """Return the command that the arguments after `train` ask for.
 
     Args:
         arguments: the words, with a preset anywhere among them, or none.
-        style: the configuration of tyro.
 
     Raises:
-        SystemExit: the same codes as from `tyro.cli`.
+        SystemExit: the same codes as from `read_options`.
         ValueError: an unknown preset; the message lists the known ones.
     """
     arguments = list(_switched_on(arguments))
     guess = arguments[0] if arguments and arguments[0] in PRESETS else Train.preset
-    command = _parse(arguments, style, guess)
-    return command if command.preset == guess else _parse(arguments, style, command.preset)
+    command = _parse(arguments, guess)
+    return command if command.preset == guess else _parse(arguments, command.preset)
 
 
 def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
@@ -200,15 +199,11 @@ def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
             yield "True"
 
 
-def _parse(arguments: Sequence[str], style: Any, name: str) -> ConfiguredTrain:
+def _parse(arguments: Sequence[str], name: str) -> ConfiguredTrain:
     """Parse with the values of a preset as defaults."""
     default = ConfiguredTrain(preset=name, configuration=Configuration.of(preset_values(name)))
-    command: ConfiguredTrain = tyro.cli(
-        ConfiguredTrain,
-        prog="maze-nca-gym train",
-        description=f"{inspect.getdoc(Train)}\n\nPresets: {', '.join(PRESETS)}.",
-        args=arguments,
-        default=default,
-        config=style,
+    description = f"{inspect.getdoc(Train)}\n\nPresets: {', '.join(PRESETS)}."
+    command: ConfiguredTrain = read_options(
+        ConfiguredTrain, arguments, "maze-nca-gym train", description, default=default
     )
     return command

@@ -1,15 +1,22 @@
-"""Options that commands share: numbers, and the levels to use."""
+"""Options that commands share, and how all are read: numbers, texts of the help, the levels to use."""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Annotated, Any, get_args, get_type_hints
 
 import numpy as np
-from tyro.conf import arg
+import tyro
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, OmitSubcommandPrefixes, arg
 from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
@@ -17,6 +24,70 @@ from maze_nca_gym.agents.registry import is_module
 from maze_nca_gym.agents.runs import check_at_least, flag
 from maze_nca_gym.generation import GENERATORS, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet, load_levels
+
+
+def read_options(kind: Any, arguments: Sequence[str], prog: str, description: str, **default: Any) -> Any:
+    """Return the command of a kind that the arguments ask for.
+
+    Args:
+        kind: a dataclass of options, or a union of such commands.
+        arguments: the words of the command line.
+        prog: the words before them, as the help shows them.
+        description: what the command does.
+        **default: the command without arguments, as `default`; a dataclass has its own.
+
+    Raises:
+        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+    """
+    for options in _dataclasses(kind):
+        _unwrap_texts(options)
+    style = (OmitArgPrefixes, OmitSubcommandPrefixes, FlagCreatePairsOff)
+    return tyro.cli(kind, prog=prog, description=description, args=arguments, config=style, **default)
+
+
+def _dataclasses(annotation: Any) -> Iterator[type]:
+    """Yield the dataclasses in an annotation, and those in the annotations of their fields."""
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        yield annotation
+        for field in get_type_hints(annotation).values():
+            yield from _dataclasses(field)
+    for part in get_args(annotation):
+        yield from _dataclasses(part)
+
+
+def _unwrap_texts(options: type) -> None:
+    """Store the text of each field in its metadata, in one line.
+
+    tyro would otherwise read the source, and keep every line break before an indented line: all those of a text.
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(options.__mro__):
+        texts |= _texts(base.__module__).get(base.__name__, {})
+    for field in fields(options):
+        if field.name in texts:
+            field.metadata = MappingProxyType({**field.metadata, "help": texts[field.name]})
+
+
+@cache
+def _texts(module: str) -> dict[str, dict[str, str]]:
+    """Return the texts below the fields of each class of a module; none without its source, as in an executable."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (OSError, TypeError):  # TypeError: built in
+        return {}
+    return {
+        node.name: {
+            field.target.id: " ".join(text.value.value.split())
+            for field, text in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        }
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 def _reader(convert: Callable[[str], Any], what: str, metavar: str) -> PrimitiveConstructorSpec[Any]:
