@@ -19,7 +19,7 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the iterations that a policy gets on some levels.
 
     A policy with a bound gets as many as the longest solution may need, so that it always finishes. One with weights
-    for each iteration gets as many as it has weights for. Any other gets its own number (`Policy.n_iterations`), in
+    for each iteration gets as many as it has weights for. Any other gets its own number (`Policy.usual_iterations`), in
     proportion to the size or to the longest solution, whichever grew more, but never less: 64 at size 16 is 64 on the
     paper's mazes and 150 on perfect ones.
 
@@ -36,7 +36,7 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
         return bound
     task = find_task(policy.task)
     growth = max(1.0, (max(height, width) - 2) / SIZE, longest / task.usual_length)
-    return math.ceil((policy.n_iterations or task.usual_iterations) * growth)
+    return math.ceil((policy.usual_iterations or task.usual_iterations) * growth)
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:

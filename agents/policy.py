@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym import environment_id
+from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
 
 from .environments import make_env
@@ -64,7 +65,7 @@ class Policy(nn.Module):
         uses_step: whether an iteration depends on the step; `predict` then runs environments at different steps
             one after the other.
         shared_weights: whether all iterations have the same weights.
-        n_layers: iterations of an episode, for which weights exist where they are not shared; None for any number.
+        n_iterations: iterations of an episode, for which weights exist where they are not shared; None for any number.
         draws: what channel 0 shows: "path", or a kind in `drawings.DRAWINGS`.
         promises: what the policy states about its weights; a model file keeps it.
         tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
@@ -77,7 +78,7 @@ class Policy(nn.Module):
 
     uses_step = True
     shared_weights: bool = True
-    n_layers: int | None = None
+    n_iterations: int | None = None
     draws = "path"
     promises = Promises()
     tells_when_finished = False
@@ -197,12 +198,23 @@ class Policy(nn.Module):
     @property
     def most_iterations(self) -> int | None:
         """The iterations for which the policy has weights; None where weights are shared, so that there is no end."""
-        return None if self.shared_weights else self.n_layers or 1
+        return None if self.shared_weights else self.n_iterations or 1
 
     @property
-    def n_iterations(self) -> int | None:
-        """The iterations that the policy is meant to run for on levels of inner size 16; None for the usual number."""
-        return self.promises.n_iterations or self.n_layers
+    def usual_iterations(self) -> int | None:
+        """The iterations that the policy is meant to run for on levels of inner size 16; None for those of its task."""
+        return self.promises.n_iterations or self.n_iterations
+
+    @property
+    def n_layers(self) -> int | None:
+        """Former name of `n_iterations`."""
+        warn_renamed("n_layers")
+        return self.n_iterations
+
+    @n_layers.setter
+    def n_layers(self, number: int | None) -> None:
+        warn_renamed("n_layers")
+        self.n_iterations = number
 
     @property
     def same_from(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 import torch
 
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import RENAMED, renamed, unknown_name, warn_renamed
 
 from .policy import Policy
 from .promises import Promises
@@ -55,8 +56,8 @@ def model_class(name: str) -> type[Policy]:
 def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
     """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
 
-    Training makes it with the keyword arguments `n_tiles`, `n_channels`, `n_layers` and `generator`, of which it may
-    ignore what it has no use for; loading makes it with those that its attribute `arguments` gives.
+    Training makes it with the keyword arguments `n_tiles`, `n_channels`, `n_iterations` and `generator`, of which it
+    may ignore what it has no use for; loading makes it with those that its attribute `arguments` gives.
 
     Raises:
         ValueError: no `Policy`, or the name of a model of this package.
@@ -66,6 +67,8 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
         raise ValueError(f"{name} must be a subclass of Policy")
     if isinstance(MODELS.get(name), str):
         raise ValueError(f"this package has a model {name} of its own: choose another name")
+    for former in _former_names(model).values():
+        warn_renamed(former)
     MODELS[name] = model
     return model
 
@@ -109,7 +112,7 @@ def load_model(path: str | Path) -> Policy:
             says what is wrong.
     """
     description, tensors = load_tensors(Path(path), KIND, "model file", _check)
-    model = model_class(description["class"])(**description["arguments"])
+    model = construct(model_class(description["class"]), description["arguments"])
     model.load_state_dict(tensors)
     model.promises = Promises.from_json(description.get(PROMISES, {}))
     return model.eval()
@@ -124,12 +127,12 @@ def _check(description: Any, layouts: Layouts) -> None:
         raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
-    check_n_layers(arguments, layouts)
+    check_n_iterations(arguments, layouts)
     check_layouts(layouts, layouts_of(without_memory(model_class(name), arguments).state_dict()))
 
 
-def check_n_layers(arguments: Mapping[str, Any], layouts: Layouts) -> None:
-    """Check that a file has a tensor for each layer that has its own weights: even empty, many layers take long.
+def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
+    """Check that a file has a tensor for each iteration that has its own weights: even empty, many take long.
 
     Args:
         arguments: the arguments of the model's constructor.
@@ -138,9 +141,29 @@ def check_n_layers(arguments: Mapping[str, Any], layouts: Layouts) -> None:
     Raises:
         ValueError: it has fewer.
     """
-    n_layers = arguments.get("n_layers")
-    if arguments.get("shared_weights") is False and isinstance(n_layers, int) and n_layers > len(layouts):
-        raise ValueError(f"it asks for {n_layers} layers with weights of their own, and has {len(layouts)} tensors")
+    n_iterations = renamed(arguments).get("n_iterations")
+    if arguments.get("shared_weights") is False and isinstance(n_iterations, int) and n_iterations > len(layouts):
+        raise ValueError(
+            f"it asks for {n_iterations} iterations with their own weights, and has {len(layouts)} tensors"
+        )
+
+
+def construct(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
+    """Make a model from arguments by their present names, or by the former ones of files of earlier versions.
+
+    Raises:
+        ValueError: an argument that the model refuses.
+        TypeError: an argument that its constructor does not have.
+    """
+    former = _former_names(model)
+    given = {former.get(name, name): value for name, value in renamed(arguments).items()}
+    return cast(Policy, cast(Any, model)(**given))
+
+
+def _former_names(model: type[Policy]) -> dict[str, str]:
+    """Return present name -> former name of the arguments that a class of one's own still calls by the former."""
+    parameters = inspect.signature(model).parameters
+    return {name: former for former, name in RENAMED.items() if former in parameters}
 
 
 def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
@@ -150,4 +173,4 @@ def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
         ValueError: an argument that the model refuses.
     """
     with torch.device("meta"):
-        return cast(Policy, cast(Any, model)(**arguments))
+        return construct(model, arguments)

@@ -50,7 +50,7 @@ MODELS: dict[str, tuple[TrainingConfig, int]] = {
         changed(
             preset("fast"),
             n_channels=96,
-            n_layers=32,
+            n_iterations=32,
             batch_size=32,
             learning_rate=2e-3,
             long_fraction=0.0,

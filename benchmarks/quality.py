@@ -29,7 +29,7 @@ from .training import Setting, loss, paper_states, problem
 
 PAPERS_COMPLETE = 0.976
 PAPERS_UPDATES = 50_000
-PAPERS = Setting({"n_channels": 128, "n_layers": None}, 64, 64)
+PAPERS = Setting({"n_channels": 128, "n_iterations": None}, 64, 64)
 """Its network of 152,064 weights, 64 steps, a batch of 64 mazes, a loss after the last step."""
 TIMED_UPDATES = 2
 

@@ -36,17 +36,17 @@ class Setting(NamedTuple):
 
 
 def small_update_jobs(effort: Effort) -> list[Job]:
-    setting = Setting({"n_channels": 32, "cut_corners": True, "n_layers": None}, 32, effort.count(BATCH))
+    setting = Setting({"n_channels": 32, "cut_corners": True, "n_iterations": None}, 32, effort.count(BATCH))
     return [_update_job("D1", "five taps, 32 channels, 32 steps", setting, (3.5, 2))]
 
 
 def large_update_jobs(effort: Effort) -> list[Job]:
-    setting = Setting({"n_channels": 96, "n_layers": None}, 64, effort.count(LARGE_BATCH))
+    setting = Setting({"n_channels": 96, "n_iterations": None}, 64, effort.count(LARGE_BATCH))
     return [_update_job("D2", "nine taps, 96 channels, 64 steps", setting, (1.6, 1.6))]
 
 
 def large_rollout_jobs(effort: Effort) -> list[Job]:
-    setting = Setting({"n_channels": 96, "n_layers": None}, 64, effort.count(LARGE_BATCH))
+    setting = Setting({"n_channels": 96, "n_iterations": None}, 64, effort.count(LARGE_BATCH))
     peers = (
         Peer("PyTorch, step by step as the paper describes", partial(_rollout, setting, paper_states), 1.5),
         Peer("PyTorch, the maze's share once, channels last", partial(_rollout, setting, careful_states)),

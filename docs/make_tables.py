@@ -42,7 +42,7 @@ def iterations(policy: Policy) -> str:
         return f"{policy.promises.bound}"
     if policy.most_iterations is not None:
         return f"{policy.most_iterations} only"
-    return f"{policy.n_iterations} at 16x16"
+    return f"{policy.usual_iterations} at 16x16"
 
 
 def _border(policy: Policy) -> str:

@@ -18,7 +18,9 @@ from maze_nca_gym.agents.weights import register_model
 class TwoLayerNCA(Policy):
     """x_{t+1} = relu(V relu(W [m, x_t])): a 3x3 convolution, then one layer more at every tile."""
 
-    def __init__(self, n_tiles: int, n_channels: int, n_layers: int = 32, n_hidden: int = 64, generator=None) -> None:
+    def __init__(
+        self, n_tiles: int, n_channels: int, n_iterations: int = 32, n_hidden: int = 64, generator=None
+    ) -> None:
         super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
         self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "n_hidden": n_hidden}
         self.perceive = nn.Conv2d(n_tiles + n_channels, n_hidden, 3, padding=1)
@@ -32,7 +34,7 @@ class TwoLayerNCA(Policy):
 
 
 n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 300
-options = {"model": "TwoLayerNCA", "n_channels": 16, "n_layers": 16, "learning_rate": 4e-3, "n_updates": n_updates}
+options = {"model": "TwoLayerNCA", "n_channels": 16, "n_iterations": 16, "learning_rate": 4e-3, "n_updates": n_updates}
 try:
     policy = train("fast", out=f"runs/two-layer-{n_updates}", device="cpu", threads=1, **options)
 except KeyboardInterrupt as interruption:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
+
+RENAMED = {"n_layers": "n_iterations"}
+"""Former name of an option or argument -> its name now. Files of earlier versions contain the former."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") -> str:
@@ -24,3 +29,20 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     by_folded = {known_name.casefold(): known_name for known_name in known}
     nearest = get_close_matches(str(name).casefold(), by_folded, n=1)
     return f". Did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
+
+
+def renamed(values: Mapping[str, Any], *, warn: bool = False) -> dict[str, Any]:
+    """Return values by name with the present names in place of former ones (`RENAMED`).
+
+    Args:
+        values: values by name, of a file or of a call.
+        warn: whether a former name gives a `DeprecationWarning` at the caller of the caller.
+    """
+    for name in RENAMED.keys() & values.keys() if warn else ():
+        warn_renamed(name, stacklevel=4)
+    return {RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def warn_renamed(name: str, stacklevel: int = 3) -> None:
+    """Warn that something has another name now; by default at the caller of the caller."""
+    warnings.warn(f"{name} is called {RENAMED[name]}", DeprecationWarning, stacklevel=stacklevel)

@@ -139,7 +139,7 @@ def test_the_dense_automaton_is_the_policy():
 
 
 def test_ways_to_train_have_the_same_loss_and_gradient():
-    setting = training.Setting({"n_channels": 9, "cut_corners": True, "n_layers": None}, 8, 3)
+    setting = training.Setting({"n_channels": 9, "cut_corners": True, "n_iterations": None}, 8, 3)
     nca, maze, target = training.problem(setting)
     parameters = [*nca.parameters()]
     ways = [training.our_states, training.paper_states, training.careful_states]
@@ -154,7 +154,7 @@ def test_jax_has_the_same_loss_gradient_and_path():
     pytest.importorskip("jax")
     from benchmarks import training_jax
 
-    setting = training.Setting({"n_channels": 9, "n_layers": None}, 8, 3)
+    setting = training.Setting({"n_channels": 9, "n_iterations": None}, 8, 3)
     nca, maze, target = training.problem(setting)
     states = training.our_states(nca, maze, 8, training.checkpoints(8))
     loss = training.loss(states, target)

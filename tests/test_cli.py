@@ -75,7 +75,7 @@ def moves(path):
 
 def trained_with_border():
     """A network that says that it needs a wall around each level."""
-    model = NCA(4, 8, n_layers=None)
+    model = NCA(4, 8, n_iterations=None)
     model.promises = Promises(needs_border=True)
     return model
 
@@ -198,7 +198,7 @@ class TestSolve:
         assert results()["metrics"]["solved"] == 1.0
 
     def test_an_inexact_policy_may_fail(self, capsys):
-        save_model(NCA(4, 8, n_layers=None), "untrained.safetensors")
+        save_model(NCA(4, 8, n_iterations=None), "untrained.safetensors")
         assert main(["solve", "untrained.safetensors", *SMALL, "--picture", "none"]) == 0
         assert results()["metrics"]["solved"] < 1
         assert results()["metrics"]["stopped_at_limit"] + results()["metrics"]["finished_unsolved"] > 0

@@ -43,8 +43,8 @@ def files():
     return sorted(path.as_posix() for path in Path().rglob("*") if path.is_file())
 
 
-def learned(n_layers=6, seed=0, **options):
-    return NCA(4, 5, n_layers=n_layers, generator=torch.Generator().manual_seed(seed), **options)
+def learned(n_iterations=6, seed=0, **options):
+    return NCA(4, 5, n_iterations=n_iterations, generator=torch.Generator().manual_seed(seed), **options)
 
 
 class TestEndToEnd:
@@ -135,7 +135,7 @@ class TestEndToEnd:
             return evaluate(policy, levels.tiles[:2], 2)
 
         monkeypatch.setattr(run, "evaluate_on", record)
-        save_model(learned(n_layers=64), "model")
+        save_model(learned(n_iterations=64), "model")
         assert (
             main(["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16", "--no-stability"])
             == 0
@@ -163,7 +163,7 @@ class TestFailure:
         assert "shortest-path-bfs is exact, yet 6 of 6 levels of perfect-7 are not solved" in capsys.readouterr().err
 
     def test_weights_that_are_not_shared_have_no_stability(self, capsys):
-        save_model(learned(n_layers=3, shared_weights=False), "model")
+        save_model(learned(n_iterations=3, shared_weights=False), "model")
         assert main(["evaluate", "model.safetensors", "--sizes", "5", "--families", "random", "--n", "3"]) == 0
         assert "has weights for 3 iterations and cannot run on: no stability" in capsys.readouterr().err
         assert results()["results"][0]["stability"] is None
@@ -211,7 +211,7 @@ def test_wrong_usage_is_explained_before_any_work(arguments, capsys, monkeypatch
     monkeypatch.setattr(run, "evaluate_on", lambda *_, **__: pytest.fail("work has begun"))
     Path("a-file.safetensors").write_text("no model", encoding="utf-8")
     save_model(MLP(4, 3, size=5, n_nodes=4), "mlp")
-    save_model(learned(n_layers=3, shared_weights=False), "own")
+    save_model(learned(n_iterations=3, shared_weights=False), "own")
     before = files()
     assert main(arguments.split()) == 2
     out, err = capsys.readouterr()

@@ -440,7 +440,7 @@ WRONG = {
 @pytest.mark.parametrize("arguments", WRONG)
 def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
     Path("a-file").touch()
-    save_model(NCA(4, 6, shared_weights=False, n_layers=5), "model.safetensors")
+    save_model(NCA(4, 6, shared_weights=False, n_iterations=5), "model.safetensors")
     assert main(["evolve", *arguments.split()]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -505,7 +505,7 @@ class TestFewWeights:
 
     def test_others_are_run_as_they_are(self):
         names = ("model.safetensors", "shortest-path-bfs", "nca-shortest-path-compiled")
-        for policy in (*map(load, names), NCA(4, 6, n_layers=None)):
+        for policy in (*map(load, names), NCA(4, 6, n_iterations=None)):
             assert policy.without_gradients() is policy
 
 

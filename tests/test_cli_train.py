@@ -32,7 +32,7 @@ from maze_nca_gym.agents.training.run import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
 
-TINY = ["train", "--n-channels", "6", "--n-layers", "4", "--sizes", "6"]
+TINY = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6"]
 TINY += ["--n-updates", "20", "--batch-size", "8", "--threads", "1"]
 OFTEN = ["--log-every", "5", "--validate-every", "10"]
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
@@ -91,7 +91,7 @@ class TestARun:
     def test_its_model_is_a_policy_for_the_other_commands(self, capsys):
         assert main(TINY) == 0
         model = str(FOLDER / "model.safetensors")
-        assert load(model).n_layers == 4
+        assert load(model).n_iterations == 4
         assert main(["policies", "show", model]) == 0
         assert main(["solve", model, "--size", "5", "--n", "4", "--picture", "none"]) == 0
         assert json.loads(Path("runs/solve/results.json").read_text())["configuration"]["policy"] == model
@@ -318,7 +318,7 @@ class TestTrouble:
 WRONG = {
     "nothing": "unknown preset 'nothing'; known: paper-shortest-path",
     "fsat": "healing. Did you mean 'fast'?",
-    "--n-layers 4 nothing": "unknown preset 'nothing'",
+    "--n-iterations 4 nothing": "unknown preset 'nothing'",
     "--model CNN": "unknown model 'CNN'; known: NCA, GCN, GAT, MLP",
     "--edge-features True": "a model of class NCA has no option edge_features; its options: kernel_size, cut_corners",
     "--model MLP --sizes 8 16": "an MLP is built for one size, got sizes (8, 16)",
@@ -326,7 +326,9 @@ WRONG = {
     "--n-channels many": "--n-channels",
     "--n-channels 0": "n_channels must be from 1",
     "--kernel-size 4": "kernel_size must be odd, got 4",
-    "--n-layers None": "n_layers must be a number unless there is a pool",
+    "--n-iterations None": "n_iterations must be a number unless there is a pool",
+    "--n-layers 0": "n_iterations must be from 1 to 4,096, got 0",
+    "--n_layers=0": "n_iterations must be from 1 to 4,096, got 0",
     "--n-offspring 5": "without levels that evolve there is no n_offspring: set evolve",
     "--evolve --parents all": "unknown parents 'all'; known: random, fittest, replay",
     "--evolve maybe": "unknown preset 'maybe'",

@@ -117,7 +117,7 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
         families: of levels, all of which count the same.
         n_levels: validation levels in all.
     """
-    base = model.n_layers or find_task(model.task).usual_iterations
+    base = model.n_iterations or find_task(model.task).usual_iterations
     candidates = [number for number in checkpoints(MOST * base) if number >= base / MOST]
     fractions = np.zeros(len(candidates))
     for family in families:

@@ -111,7 +111,7 @@ def learn(config: HintConfig, log: Log) -> NCA:
         n_tiles=len(automaton.kinds),
         n_channels=len(automaton.channels),
         cut_corners=True,
-        n_layers=None,
+        n_iterations=None,
         max_pool=automaton.pooled is not None,
         channel_names=automaton.channels,
         generator=torch_draws(config.seed, "weights"),

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, cast
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.names import renamed
 from maze_nca_gym.tasks import find_task, usual_task
 
+P = ParamSpec("P")
+
 MOST = 2**16
-"""The most channels or layers: a bound for files that ask for absurd sizes."""
+"""The most channels or iterations: a bound for files that ask for absurd sizes."""
 
 
-def check_shape(n_tiles: Any, n_channels: Any, shared_weights: Any, n_layers: Any, *, least_channels: int = 1) -> None:
+def check_shape(
+    n_tiles: Any, n_channels: Any, shared_weights: Any, n_iterations: Any, *, least_channels: int = 1
+) -> None:
     """Check the arguments that every model has.
 
     Raises:
-        ValueError: tiles of no task, a number of channels or layers out of range, or unshared weights without a number
-            of layers.
+        ValueError: tiles of no task, a number of channels or iterations out of range, or unshared weights without a
+            number of iterations.
     """
     check_count("n_tiles", n_tiles, 2)
     check_count("n_channels", n_channels, least_channels)
     check_flags(shared_weights=shared_weights)
     usual_task(n_tiles)
-    if n_layers is None and not shared_weights:
-        raise ValueError("n_layers must be a number if weights are not shared: each layer has its own")
-    if n_layers is not None:
-        check_count("n_layers", n_layers, 1)
+    if n_iterations is None and not shared_weights:
+        raise ValueError("n_iterations must be a number if weights are not shared: each iteration has its own")
+    if n_iterations is not None:
+        check_count("n_iterations", n_iterations, 1)
+
+
+def takes_former_names(init: Callable[P, None]) -> Callable[P, None]:
+    """Let a constructor also take its arguments by their former names, with a `DeprecationWarning`."""
+
+    @wraps(init)
+    def __init__(*args: P.args, **options: P.kwargs) -> None:
+        init(*args, **cast(Any, renamed(options, warn=True)))
+
+    return __init__
 
 
 def task_name(task: str | None, n_tiles: int) -> str:

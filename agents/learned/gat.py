@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .arguments import check_flags
+from .arguments import check_flags, takes_former_names
 from .graph_policy import GraphPolicy
 from .tile_graphs import TileGraphs
 
@@ -32,14 +32,14 @@ class GAT(GraphPolicy):
         X_{t+1} = relu(P_t Y_t + 1 b'),    Y_t = [M, max(X_t, 0)] W',
 
     where P_t, (n, n), has a(p, q) in row p and column q: its rows sum to 1, and it is block-diagonal with a block for
-    each maze. The last iteration, that of `step` n_layers - 1, has no ReLU; what follows it is as in `NCA`. Alone or in
-    a batch, a maze's states agree but for rounding, since a matrix product may add in another order.
+    each maze. The last iteration, that of `step` n_iterations - 1, has no ReLU; what follows it is as in `NCA`. Alone
+    or in a batch, a maze's states agree but for rounding, since a matrix product may add in another order.
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels; the first is the predicted path.
-        shared_weights: the same weights at every iteration; otherwise each of n_layers has its own, chosen by `step`.
-        n_layers: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
+        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
         edge_features: attention also reads the place of a neighbour.
         task: name of the task, by default of the one of this package that has T kinds of tile.
@@ -48,7 +48,7 @@ class GAT(GraphPolicy):
             0. By default a fresh one with seed 0.
 
     Attributes:
-        layers: one or n_layers `torch_geometric.nn.GATConv`, each with W, (C, T + C), and b, (C,); the vectors of
+        layers: one or n_iterations `torch_geometric.nn.GATConv`, each with W, (C, T + C), and b, (C,); the vectors of
             attention s, r and e, (C,) each; and V, (C, 2). `n_weights` counts W and V only.
 
     Raises:
@@ -56,12 +56,13 @@ class GAT(GraphPolicy):
         gymnasium.error.DependencyNotInstalled: when imported without torch_geometric, the optional extra `gnn`.
     """
 
+    @takes_former_names
     def __init__(
         self,
         n_tiles: int,
         n_channels: int,
         shared_weights: bool = True,
-        n_layers: int | None = 32,
+        n_iterations: int | None = 32,
         edge_features: bool = False,
         *,
         task: str | None = None,
@@ -75,7 +76,7 @@ class GAT(GraphPolicy):
             n_tiles,
             n_channels,
             shared_weights,
-            n_layers,
+            n_iterations,
             traversable_edges_only=True,
             make_layer=partial(GATConv, add_self_loops=False, edge_dim=2 if edge_features else None),
             task=task,

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .arguments import check_flags
+from .arguments import check_flags, takes_former_names
 from .graph_policy import GraphPolicy
 from .tile_graphs import TileGraphs
 
@@ -28,7 +28,7 @@ class GCN(GraphPolicy):
         X_{t+1} = relu(D^(-1/2) (A + I) D^(-1/2) [M, max(X_t, 0)] W' + 1 b'),    D = diag((A + I) 1).
 
     All neighbours have the same weights, so that a turned or mirrored maze gives the turned or mirrored state. The
-    last iteration, that of `step` n_layers - 1, has no ReLU; what follows it is as in `NCA`. Alone or in a batch, a
+    last iteration, that of `step` n_iterations - 1, has no ReLU; what follows it is as in `NCA`. Alone or in a batch, a
     maze's states agree but for rounding, since a matrix product may add in another order.
 
     `n_weights` is C (T + C) for each layer that has its own. The paper's table of GNN architectures counts unshared
@@ -38,8 +38,8 @@ class GCN(GraphPolicy):
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels; the first is the predicted path.
-        shared_weights: the same weights at every iteration; otherwise each of n_layers has its own, chosen by `step`.
-        n_layers: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
+        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
         traversable_edges_only: walls are no nodes, and their state is 0. Otherwise every tile is a node, joined to all
             its neighbours, and walls are seen only in the maze's channels.
@@ -49,19 +49,20 @@ class GCN(GraphPolicy):
             one with seed 0.
 
     Attributes:
-        layers: one or n_layers `torch_geometric.nn.GCNConv`, each with W, (C, T + C), and b, (C,).
+        layers: one or n_iterations `torch_geometric.nn.GCNConv`, each with W, (C, T + C), and b, (C,).
 
     Raises:
         ValueError: an argument of the wrong type or out of range.
         gymnasium.error.DependencyNotInstalled: when imported without torch_geometric, the optional extra `gnn`.
     """
 
+    @takes_former_names
     def __init__(
         self,
         n_tiles: int,
         n_channels: int,
         shared_weights: bool = True,
-        n_layers: int | None = 32,
+        n_iterations: int | None = 32,
         traversable_edges_only: bool = True,
         *,
         task: str | None = None,
@@ -75,7 +76,7 @@ class GCN(GraphPolicy):
             n_tiles,
             n_channels,
             shared_weights,
-            n_layers,
+            n_iterations,
             traversable_edges_only=traversable_edges_only,
             make_layer=partial(GCNConv, add_self_loops=False),
             task=task,

@@ -24,8 +24,8 @@ class GraphPolicy(Policy):
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.
         n_channels: C, hidden channels; the first is the predicted path.
-        shared_weights: the same weights at every iteration; otherwise each of n_layers has its own, chosen by `step`.
-        n_layers: iterations of an episode. None, with shared weights only, for episodes without a last iteration.
+        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration.
         traversable_edges_only: nodes are the tiles that are no walls, not all tiles.
         make_layer: (T + C, C) -> a layer from as many to as many features of a node. It adds no self-loops: the graph
             has them.
@@ -35,7 +35,7 @@ class GraphPolicy(Policy):
             a fresh one with seed 0.
 
     Attributes:
-        layers: one or n_layers modules.
+        layers: one or n_iterations modules.
 
     Raises:
         ValueError: an argument of the wrong type or out of range.
@@ -46,7 +46,7 @@ class GraphPolicy(Policy):
         n_tiles: int,
         n_channels: int,
         shared_weights: bool,
-        n_layers: int | None,
+        n_iterations: int | None,
         *,
         traversable_edges_only: bool,
         make_layer: Callable[[int, int], nn.Module],
@@ -54,13 +54,13 @@ class GraphPolicy(Policy):
         channel_names: Sequence[str] | None,
         generator: torch.Generator | None,
     ) -> None:
-        check_shape(n_tiles, n_channels, shared_weights, n_layers)
+        check_shape(n_tiles, n_channels, shared_weights, n_iterations)
         super().__init__(task_name(task, n_tiles), n_tiles, names_of_channels(channel_names, n_channels))
         self.shared_weights = shared_weights
-        self.n_layers = n_layers
+        self.n_iterations = n_iterations
         self.traversable_edges_only = traversable_edges_only
-        self.uses_step = n_layers is not None
-        n_kernels = 1 if n_layers is None or shared_weights else n_layers
+        self.uses_step = n_iterations is not None
+        n_kernels = 1 if n_iterations is None or shared_weights else n_iterations
         self.layers = nn.ModuleList(_undrawn(make_layer, n_tiles + n_channels, n_channels) for _ in range(n_kernels))
         self._draw(generator or torch.Generator().manual_seed(0))
 
@@ -84,7 +84,7 @@ class GraphPolicy(Policy):
             "n_tiles": self.n_tiles,
             "n_channels": self.n_channels,
             "shared_weights": self.shared_weights,
-            "n_layers": self.n_layers,
+            "n_iterations": self.n_iterations,
             "channel_names": list(self.channel_names),
             **task_argument(self.task, self.n_tiles),
         }
@@ -124,7 +124,7 @@ class GraphPolicy(Policy):
         layer = self._layer(step)
         x = torch.cat([share.features, share.gather(state.clamp(min=0))], dim=1)
         convolved = self.convolve(layer, share, x.to(next(layer.parameters()).dtype))
-        if self.n_layers is None or step != self.n_layers - 1:
+        if self.n_iterations is None or step != self.n_iterations - 1:
             convolved = convolved.relu()
         return share.scatter(convolved, state)
 

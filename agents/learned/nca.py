@@ -15,7 +15,16 @@ from maze_nca_gym.names import unknown_name
 from ..exact_weights import NETWORKS, stays_exact
 from ..policy import Convolution, Policy
 from ..promises import Promises
-from .arguments import check_ceiling, check_count, check_flags, check_shape, names_of_channels, task_argument, task_name
+from .arguments import (
+    check_ceiling,
+    check_count,
+    check_flags,
+    check_shape,
+    names_of_channels,
+    takes_former_names,
+    task_argument,
+    task_name,
+)
 from .precision import computing_dtype, convolve_exactly, is_low
 from .sparse import SparseNCA, has_few_weights
 
@@ -35,10 +44,10 @@ class NCA(Policy):
 
         x_{t+1}(p) = relu(b + sum_d W_d [m(p + d), max(x_t(p + d), 0)]),    x_0 = 0,
 
-    where everything outside the map is 0. The last iteration of an episode, that of `step` n_layers - 1, has no ReLU,
-    so that the loss sees by how much a path tile falls short. An episode that runs on takes the negative values which
-    that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU. With a
-    `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow forever.
+    where everything outside the map is 0. The last iteration of an episode, that of `step` n_iterations - 1, has no
+    ReLU, so that the loss sees by how much a path tile falls short. An episode that runs on takes the negative values
+    which that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU.
+    With a `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow forever.
 
     An `exact` network refuses dtypes in which it would not be exact, autocast to them included. Where float32 sums are
     not certain, as on a GPU, it convolves in float64 (`precision`).
@@ -49,8 +58,8 @@ class NCA(Policy):
         kernel_size: side of the kernel, odd: 3 or 5 in the paper.
         cut_corners: keep only the taps at most kernel_size // 2 moves away: 5 of 9, or 13 of 25. There are no weights
             for the other taps, so none can become anything but zero.
-        shared_weights: the same weights at every iteration; otherwise each of n_layers has its own, chosen by `step`.
-        n_layers: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
+        shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
+        n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
         max_pool: after each iteration the last channel but one becomes its own maximum over the map at every tile, and
             the last one the maximum over all channels at its tile.
@@ -63,7 +72,7 @@ class NCA(Policy):
             one with seed 0.
 
     Attributes:
-        weights: one or n_layers parameters, (C, T + C, taps), the taps row by row.
+        weights: one or n_iterations parameters, (C, T + C, taps), the taps row by row.
         biases: as many parameters, (C,).
 
     Raises:
@@ -73,6 +82,7 @@ class NCA(Policy):
     _taps: Tensor
     memory_format = torch.channels_last
 
+    @takes_former_names
     def __init__(
         self,
         n_tiles: int,
@@ -80,7 +90,7 @@ class NCA(Policy):
         kernel_size: int = 3,
         cut_corners: bool = False,
         shared_weights: bool = True,
-        n_layers: int | None = 64,
+        n_iterations: int | None = 64,
         max_pool: bool = False,
         skip_connections: bool = True,
         ceiling: float | None = None,
@@ -91,7 +101,7 @@ class NCA(Policy):
         generator: torch.Generator | None = None,
     ) -> None:
         check_flags(cut_corners=cut_corners, max_pool=max_pool, skip_connections=skip_connections)
-        check_shape(n_tiles, n_channels, shared_weights, n_layers, least_channels=3 if max_pool else 1)
+        check_shape(n_tiles, n_channels, shared_weights, n_iterations, least_channels=3 if max_pool else 1)
         check_count("kernel_size", kernel_size, 1, LARGEST_KERNEL)
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size must be odd, got {kernel_size}")
@@ -100,16 +110,16 @@ class NCA(Policy):
         self.kernel_size = kernel_size
         self.cut_corners = cut_corners
         self.shared_weights = shared_weights
-        self.n_layers = n_layers
+        self.n_iterations = n_iterations
         self.max_pool = max_pool
         self.skip_connections = skip_connections
         self.ceiling = None if ceiling is None else check_ceiling(ceiling)
         self.activation = activation
-        self.uses_step = n_layers is not None or not skip_connections
+        self.uses_step = n_iterations is not None or not skip_connections
         taps = _live_taps(kernel_size, cut_corners)
         self.register_buffer("_taps", torch.tensor(taps), persistent=False)
         shape = (n_channels, n_tiles + n_channels, len(taps))
-        n_kernels = 1 if n_layers is None or shared_weights else n_layers
+        n_kernels = 1 if n_iterations is None or shared_weights else n_iterations
         self.weights = nn.ParameterList(torch.empty(shape) for _ in range(n_kernels))
         self.biases = nn.ParameterList(torch.empty(n_channels) for _ in range(n_kernels))
         self._draw(generator or torch.Generator().manual_seed(0))
@@ -139,7 +149,7 @@ class NCA(Policy):
             n_channels=len(table.channels),
             kernel_size=table.kernel_size,
             cut_corners=True,
-            n_layers=None,
+            n_iterations=None,
             max_pool=max_pool,
             channel_names=[channel.name.lower() for channel in table.channels],
         )
@@ -156,7 +166,7 @@ class NCA(Policy):
             "kernel_size": self.kernel_size,
             "cut_corners": self.cut_corners,
             "shared_weights": self.shared_weights,
-            "n_layers": self.n_layers,
+            "n_iterations": self.n_iterations,
             "max_pool": self.max_pool,
             "skip_connections": self.skip_connections,
             "ceiling": self.ceiling,
@@ -218,7 +228,7 @@ class NCA(Policy):
         """The step after the one without ReLU, and after the first, which alone may see the maze."""
         if not self.uses_step:
             return 0
-        return max(1, self.n_layers or 1) if self.shared_weights else None
+        return max(1, self.n_iterations or 1) if self.shared_weights else None
 
     @property
     def same_share(self) -> bool:
@@ -229,13 +239,13 @@ class NCA(Policy):
         """Return the convolution of all iterations; None with weights for each, another activation, or a subclass."""
         if type(self) is not NCA or not self.shared_weights or self.activation is not torch.relu:
             return None
-        unbounded = None if self.n_layers is None else self.n_layers - 1
+        unbounded = None if self.n_iterations is None else self.n_iterations - 1
         parameters, taps = (self.weights[0], self.biases[0]), tuple(self._taps.tolist())
         return Convolution(*parameters, self.kernel_size, taps, unbounded, self.skip_connections, self.max_pool)
 
     def without_gradients(self) -> Policy:
         """Return a `SparseNCA` where that is faster: on the CPU, with few weights that are not zero."""
-        fits = type(self) is NCA and self.n_layers is None and self.skip_connections and self.device.type == "cpu"
+        fits = type(self) is NCA and self.n_iterations is None and self.skip_connections and self.device.type == "cpu"
         if not fits or not has_few_weights(self.weights[0]):
             return self
         return SparseNCA(self, self.kernel().detach(), self.biases[0].detach(), self.bounded, self.check_precision)
@@ -259,7 +269,7 @@ class NCA(Policy):
         kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
         convolved = self._convolve(state.clamp(min=0), kernel)
         convolved = (convolved + share).to(state.dtype)  # under autocast a convolution returns another dtype
-        return self.bounded(convolved, self.n_layers is None or step != self.n_layers - 1)
+        return self.bounded(convolved, self.n_iterations is None or step != self.n_iterations - 1)
 
     def _convolve(self, values: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
         padding = self.kernel_size // 2

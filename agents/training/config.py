@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import renamed, unknown_name
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.tasks import TASKS, find_task
 
@@ -91,8 +91,8 @@ class TrainingConfig(RunOptions):
             check(self.task == "shortest-path", f"guidance is for the task shortest-path, not {self.task}")
             least = self.n_shown + 2 * bool(model.max_pool)
             check(model.n_channels >= least, f"guidance needs at least {least} channels, got {model.n_channels}")
-        one_layer = self.model_arguments | ({} if model.n_layers is None else {"n_layers": 1})
-        shapes = shapes_of(model, one_layer)  # raises ValueError where it refuses an option
+        one_iteration = self.model_arguments | ({} if model.n_iterations is None else {"n_iterations": 1})
+        shapes = shapes_of(model, one_iteration)  # raises ValueError where it refuses an option
         if model.start_from is not None:
             begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
 
@@ -100,8 +100,8 @@ class TrainingConfig(RunOptions):
         model, n = self.model, self.pool.pool_size
         if not n:
             check(
-                model.n_layers is not None,
-                "n_layers must be a number unless there is a pool, which draws the iterations",
+                model.n_iterations is not None,
+                "n_iterations must be a number unless there is a pool, which draws the iterations",
             )
             return
         check(n >= self.batch_size, f"pool_size must be 0 or at least batch_size {self.batch_size}, got {n}")
@@ -201,7 +201,7 @@ class TrainingConfig(RunOptions):
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        given = _flattened(values)
+        given = renamed(_flattened(values))
         if given.get("relative_losses") is False:
             del given["relative_losses"]
         missing = sorted(set(REQUIRED) - set(given))
@@ -245,7 +245,7 @@ REQUIRED = (
     "task",
     "model",
     "n_channels",
-    "n_layers",
+    "n_iterations",
     "families",
     "sizes",
     "n_levels",
@@ -302,6 +302,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     """
     from ..weights import MODELS
 
+    changes = renamed(changes, warn=True)
     before, model = config.flat(), changes.get("model", config.model.model)
     _check_known(changes, model)
     if isinstance(model, str) and model in MODELS:
@@ -317,7 +318,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
 
 _PAPER: dict[str, Any] = {
     "n_channels": 128,
-    "n_layers": 64,
+    "n_iterations": 64,
     "cut_corners": True,
     "n_levels": 10_000,
     "n_updates": 50_000,
@@ -330,7 +331,7 @@ _PAPER_DIAMETER: dict[str, Any] = dict(_PAPER, task="diameter", cut_corners=Fals
 
 _FAST: dict[str, Any] = {
     "n_channels": 32,
-    "n_layers": 40,
+    "n_iterations": 40,
     "cut_corners": True,
     "long_fraction": 0.5,
     "n_updates": 14_000,
@@ -342,7 +343,7 @@ _FAST: dict[str, Any] = {
 
 _EXTRAPOLATE: dict[str, Any] = {
     "n_channels": 48,
-    "n_layers": None,
+    "n_iterations": None,
     "cut_corners": True,
     "ceiling": 3.0,
     "families": ("random", "sparse", "perfect", "loops"),
@@ -385,7 +386,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         _FAST,
         task="diameter",
         n_channels=48,
-        n_layers=48,
+        n_iterations=48,
         max_pool=True,
         ceiling=3.0,
         sizes=(10, 16),

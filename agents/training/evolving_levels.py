@@ -213,7 +213,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
 
 
 def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
-    maze, n_steps = batch.one_hot(model.n_tiles, workers.device), config.model.n_layers
+    maze, n_steps = batch.one_hot(model.n_tiles, workers.device), config.model.n_iterations
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return unroll(model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -13,7 +13,7 @@ from ..learned.nca import NCA
 from ..policy import PATH, Policy
 from ..promises import Promises
 from ..registry import load
-from ..weights import model_class, without_memory
+from ..weights import construct, model_class, without_memory
 from .losses import STEPS
 from .options import ModelConfig, check
 
@@ -40,13 +40,13 @@ def make_model(
         ValueError: the network to start from is unknown or does not fit.
     """
     generator = torch_draws(seed, "weights")
-    model = cast(Policy, cast(Any, model_class(config.model))(**arguments, generator=generator))
+    model = construct(model_class(config.model), {**arguments, "generator": generator})
     model.promises = Promises(needs_border=needs_border)
     if n_shown > PATH + 1:
         model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
     if config.start_from is not None:
         begin_with(model, config.start_from)
-    elif isinstance(model, NCA) and model.n_layers is None:
+    elif isinstance(model, NCA) and model.n_iterations is None:
         with torch.no_grad():
             model.biases[0][:n_shown] = FIRST_BIAS
     return model

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any, get_args, get_origin, get_type_hints
 
 from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import RENAMED, unknown_name
 from maze_nca_gym.tasks import find_task
 
 from .editing import EDITS
 
 LEAST_SIZE = 4
 """Smaller levels of some families do not exist, hence no sets that are held out."""
-GIVEN = ("n_tiles", "task", "n_channels", "n_layers", "size", "generator")
+GIVEN = ("n_tiles", "task", "n_channels", "n_iterations", "size", "generator")
 """Arguments of a model's constructor that a run gives, which are no options."""
 
 
@@ -58,7 +58,7 @@ class ModelConfig:
     """Class of the model: NCA, GCN, GAT or MLP."""
     n_channels: int = 32
     """Number of channels of the state; the first is the predicted path."""
-    n_layers: int | None = 32
+    n_iterations: int | None = 32
     """Iterations of an episode, 1 to 4,096; the last has no ReLU. None, for NCAs with a pool only: every iteration has
     one."""
     kernel_size: int | None = None
@@ -93,10 +93,10 @@ class ModelConfig:
         check_types(self)
         check_choice(self, "model", MODELS)
         check_range(self, "n_channels", 1, 2**16)
-        if self.n_layers is None:
-            check(self.model == "NCA", f"n_layers must be a number for a model of class {self.model}")
+        if self.n_iterations is None:
+            check(self.model == "NCA", f"n_iterations must be a number for a model of class {self.model}")
         else:
-            check(1 <= self.n_layers <= 4096, f"n_layers must be from 1 to 4,096, got {self.n_layers}")
+            check(1 <= self.n_iterations <= 4096, f"n_iterations must be from 1 to 4,096, got {self.n_iterations}")
         known = constructor_options(self.model)
         for name in self.given_options:
             allowed = ", ".join(known) or "none"
@@ -118,7 +118,7 @@ class ModelConfig:
             "n_tiles": n_tiles,
             **task_argument(task, n_tiles),
             "n_channels": self.n_channels,
-            "n_layers": self.n_layers,
+            "n_iterations": self.n_iterations,
         }
         takes_size = "size" in inspect.signature(model_class(self.model)).parameters
         return self.given_options | given | ({"size": size} if takes_size else {})
@@ -136,7 +136,7 @@ def constructor_options(model: str) -> list[str]:
     """
     from ..weights import model_class
 
-    return [name for name in inspect.signature(model_class(model)).parameters if name not in GIVEN]
+    return [name for name in inspect.signature(model_class(model)).parameters if name not in (*GIVEN, *RENAMED)]
 
 
 @dataclass(frozen=True)

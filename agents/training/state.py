@@ -17,7 +17,7 @@ from maze_nca_gym.files import reading
 
 from ..policy import Policy
 from ..tensor_files import Layout, Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
-from ..weights import check_n_layers
+from ..weights import check_n_iterations
 from .config import TrainingConfig
 from .evolving_levels import EvolvingLevels
 from .model import shapes_of
@@ -196,7 +196,7 @@ def _check(description: Any, layouts: Layouts) -> None:
         raise ValueError(f"its pools must be of the sizes of the configuration, got {pools!r}")
     if (description["evolution"] is not None) != config.evolve:
         raise ValueError(f"its evolution does not go with a configuration of which evolve is {config.evolve}")
-    check_n_layers(config.model_arguments, layouts)
+    check_n_iterations(config.model_arguments, layouts)
     model = shapes_of(config.model, config.model_arguments)  # no more than the file holds
     names = ("model", "average") if config.optimiser.ema_decay else ("model",)
     expected = layouts_of({f"{name}.{key}": tensor for name in names for key, tensor in model.state_dict().items()})

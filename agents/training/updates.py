@@ -83,9 +83,9 @@ def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
 
 def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
-    assert config.model.n_layers is not None
+    assert config.model.n_iterations is not None
     share = batch[workers.rank :: workers.size]
-    return _backward(state, share, None, torch.zeros(len(share)), config.model.n_layers, workers.device)
+    return _backward(state, share, None, torch.zeros(len(share)), config.model.n_iterations, workers.device)
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:

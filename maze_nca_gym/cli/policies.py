@@ -95,7 +95,8 @@ class ShowPolicy(ImportOption):
 def _promises(policy: Policy) -> dict[str, str]:
     """Return the policy's promises as rows of a table."""
     promises = policy.promises
-    usual = "" if policy.n_iterations is None else f"{policy.n_iterations:,} at size 16, more on longer paths"
+    number = policy.usual_iterations
+    usual = "" if number is None else f"{number:,} at size 16, more on longer paths"
     bound = f"at most {promises.bound}, for L moves on the path and A tiles" if promises.bound else usual
     return {
         "exact": "yes" if policy.exact else "no",

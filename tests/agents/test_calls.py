@@ -27,7 +27,7 @@ from maze_nca_gym.cli.train import Train
 from maze_nca_gym.levels import LevelSet, parse
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 
-TINY = {"n_channels": 6, "n_layers": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
+TINY = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "n_updates": 4, "batch_size": 8}
 
 LEVEL = parse("#####\n#S..#\n#.#.#\n#..T#\n#####")
 
@@ -84,7 +84,7 @@ class TestTrain:
 
         monkeypatch.setitem(MODELS, "MyNCA", MyNCA)
         config = changed(
-            TrainingConfig(), model="MyNCA", n_channels=6, n_layers=4, sizes=(6,), n_updates=1, batch_size=8
+            TrainingConfig(), model="MyNCA", n_channels=6, n_iterations=4, sizes=(6,), n_updates=1, batch_size=8
         )
         assert type(train(config, threads=1)) is MyNCA
         assert Path("runs/train/own/model.safetensors").exists()
@@ -222,7 +222,7 @@ class TestImport:
         sys.modules.pop("own_models", None)
 
     def test_commands_know_its_models(self, capsys):
-        tiny = ["--sizes", "5", "--n-channels", "4", "--n-layers", "3", "--n-updates", "1", "--batch-size", "2"]
+        tiny = ["--sizes", "5", "--n-channels", "4", "--n-iterations", "3", "--n-updates", "1", "--batch-size", "2"]
         assert main(["train", "--import", "own_models", "--model", "OwnNCA", *tiny, "--out", "mine"]) == 0
         command = json.loads(Path("mine/config.json").read_text())["command"]
         assert command.startswith("maze-nca-gym train fast --import own_models --model OwnNCA")

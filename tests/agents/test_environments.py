@@ -65,7 +65,7 @@ def test_many_environments_at_once(name):
 
 
 def test_a_model_file_is_a_policy_too(tmp_path):
-    path = save_model(NCA(2, 6, n_layers=5), tmp_path / "model")
+    path = save_model(NCA(2, 6, n_iterations=5), tmp_path / "model")
     env = make_env(str(path), size=4)
     assert env.spec.id == "MazeDiameter-v0"
     assert env.observation_space["maze"].shape == (2, 6, 6)

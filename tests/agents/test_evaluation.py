@@ -83,12 +83,12 @@ class TestIterations:
     def test_in_proportion_to_size_or_longest_solution(self, size, longest, expected):
         targets = np.zeros((2, size + 2, size + 2), bool)
         targets[1].reshape(-1)[:longest] = True
-        assert default_steps(NCA(4, 4, n_layers=64), targets) == expected
-        assert default_steps(NCA(4, 4, shared_weights=False, n_layers=5), targets) == 5
+        assert default_steps(NCA(4, 4, n_iterations=64), targets) == expected
+        assert default_steps(NCA(4, 4, shared_weights=False, n_iterations=5), targets) == 5
 
     def test_two_iterations_a_tile_without_a_number_of_its_own(self):
         targets = np.ones((1, 18, 18), bool)
-        assert default_steps(NCA(4, 4, n_layers=None), targets) == 2 * 324
+        assert default_steps(NCA(4, 4, n_iterations=None), targets) == 2 * 324
         assert default_steps(Oracle(), targets) == 2 * 324
 
     def test_a_handcoded_automaton_gets_enough(self):
@@ -97,7 +97,7 @@ class TestIterations:
             assert default_steps(load(name), targets) == load(name).max_steps(10, 12)
 
     def test_weights_that_are_not_shared_are_for_so_many_iterations(self):
-        policy = NCA(4, 4, shared_weights=False, n_layers=5)
+        policy = NCA(4, 4, shared_weights=False, n_iterations=5)
         check_steps(policy, 5)
         with pytest.raises(ValueError, match=r"has weights for 5 iterations, .* it cannot run for 6"):
             evaluate(policy, SMALL, 6)
@@ -118,7 +118,7 @@ class TestEvaluate:
         assert evaluate(load("diameter"), levels).final.complete.value == 1
 
     def test_every_point_of_the_curve_is_a_rollout_of_that_length(self):
-        policy = NCA(4, 6, n_layers=7, generator=torch.Generator().manual_seed(3))
+        policy = NCA(4, 6, n_iterations=7, generator=torch.Generator().manual_seed(3))
         found = evaluate(policy, SMALL, 12, batch=7)
         assert [point.step for point in found.curve] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12]
         maze, targets = torch.from_numpy(one_hot(SMALL.tiles)), shortest_path(SMALL.tiles)

@@ -32,16 +32,16 @@ KERNELS: list[dict[str, Any]] = [
     {"kernel_size": 5},
     {"kernel_size": 5, "cut_corners": True},
     {"kernel_size": 1},
-    {"n_layers": None},
-    {"n_layers": 9},
-    {"n_layers": 6},
+    {"n_iterations": None},
+    {"n_iterations": 9},
+    {"n_iterations": 6},
     {"skip_connections": False},
-    {"skip_connections": False, "n_layers": 3},
+    {"skip_connections": False, "n_iterations": 3},
     {"max_pool": True},
-    {"max_pool": True, "cut_corners": True, "n_layers": 6},
-    {"max_pool": True, "kernel_size": 5, "n_layers": 9, "skip_connections": False},
+    {"max_pool": True, "cut_corners": True, "n_iterations": 6},
+    {"max_pool": True, "kernel_size": 5, "n_iterations": 9, "skip_connections": False},
     {"ceiling": 0.75},
-    {"ceiling": 0.75, "n_layers": 6, "max_pool": True},
+    {"ceiling": 0.75, "n_iterations": 6, "max_pool": True},
 ]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
 CHANNELS = [1, 5, 8, 17, 24]
@@ -198,7 +198,7 @@ def test_states_and_gradients_are_autograds_for_any_network(data):
         draw(st.sampled_from([0.5, 1, 2]), "gain"),
         kernel_size=draw(st.sampled_from([1, 3, 5, 7]), "kernel size"),
         cut_corners=draw(st.booleans(), "cut corners"),
-        n_layers=draw(st.none() | st.integers(1, 9), "layers"),
+        n_iterations=draw(st.none() | st.integers(1, 9), "layers"),
         skip_connections=draw(st.booleans(), "skip connections"),
         max_pool=draw(st.booleans(), "max_pool"),
         ceiling=draw(st.sampled_from([None, 0.6, 3]), "ceiling"),
@@ -279,7 +279,7 @@ def with_ties(n_channels: int, **arguments: Any) -> NCA:
     return nca
 
 
-@pytest.mark.parametrize("arguments", [{"n_layers": None}, {"n_layers": 5}], ids=str)
+@pytest.mark.parametrize("arguments", [{"n_iterations": None}, {"n_iterations": 5}], ids=str)
 @pytest.mark.parametrize("n_channels", [3, 8, 13, 32, 41])
 def test_equal_numbers_share_the_gradient_of_their_maximum(n_channels, arguments):
     nca, maze = with_ties(n_channels, **arguments), mazes(4, 6, 5)
@@ -291,7 +291,7 @@ def test_equal_numbers_share_the_gradient_of_their_maximum(n_channels, arguments
 
 
 def test_maxima_of_negative_numbers_alone_are_negative():
-    nca, maze = network(5, max_pool=True, n_layers=3, gain=1e-3), mazes(2, 4, 5)
+    nca, maze = network(5, max_pool=True, n_iterations=3, gain=1e-3), mazes(2, 4, 5)
     with torch.no_grad():
         nca.biases[0].copy_(torch.tensor([-3, -2, -4, -5, -6]))
     check(nca, maze, None, 0, (3, 4))
@@ -341,7 +341,7 @@ def test_states_do_not_depend_on_the_batch_nor_on_gradients(max_pool):
 
 @pytest.mark.parametrize("max_pool", [False, True])
 def test_rollouts_in_parts_agree_with_one(max_pool):
-    nca, maze = network(9, n_layers=6, max_pool=max_pool), mazes(3, 4, 6)
+    nca, maze = network(9, n_iterations=6, max_pool=max_pool), mazes(3, 4, 6)
     with torch.no_grad():
         *_, middle, end = unroll(nca, maze, 9, [1, 6, 9])
         (rest,) = unroll(nca, maze, 3, [3], middle, 6)
@@ -349,18 +349,18 @@ def test_rollouts_in_parts_agree_with_one(max_pool):
     assert torch.equal(rest, end)
 
 
-@pytest.mark.parametrize("n_layers", [None, 5])
+@pytest.mark.parametrize("n_iterations", [None, 5])
 @pytest.mark.parametrize("max_pool", [False, True])
-def test_states_are_clipped_and_gradients_stop_there(n_layers, max_pool):
-    nca, maze = network(6, gain=300, n_layers=n_layers, max_pool=max_pool), mazes(4, 5, 5)
+def test_states_are_clipped_and_gradients_stop_there(n_iterations, max_pool):
+    nca, maze = network(6, gain=300, n_iterations=n_iterations, max_pool=max_pool), mazes(4, 5, 5)
     check(nca, maze, None, 0, (4, 5), tolerance=1e-3)
     states = unroll(nca, maze, 5, [4, 5])
     assert 0.1 < (states[0].abs() == STATE_LIMIT).double().mean() < 0.9
 
 
-@pytest.mark.parametrize("n_layers", [None, 5])
-def test_no_state_exceeds_a_ceiling(n_layers):
-    free, bounded = (network(24, gain=8, n_layers=n_layers, ceiling=ceiling) for ceiling in (None, 2))
+@pytest.mark.parametrize("n_iterations", [None, 5])
+def test_no_state_exceeds_a_ceiling(n_iterations):
+    free, bounded = (network(24, gain=8, n_iterations=n_iterations, ceiling=ceiling) for ceiling in (None, 2))
     maze = mazes(4, 5, 5)
     with torch.no_grad():
         assert unroll(free, maze, 60, [60])[0].max() > 1e6
@@ -368,7 +368,7 @@ def test_no_state_exceeds_a_ceiling(n_layers):
     for state in states:
         assert 0.1 < (state == 2).double().mean() < 0.9
         assert state.max() == 2
-    assert (states[0] < 0).any() == (n_layers == 5)
+    assert (states[0] < 0).any() == (n_iterations == 5)
 
 
 @pytest.mark.parametrize("max_pool", [False, True])
@@ -440,7 +440,7 @@ class Other(NCA):
 
 
 UNSUPPORTED: dict[str, Callable[[], Policy]] = {
-    "unshared": lambda: NCA(4, 6, shared_weights=False, n_layers=9),
+    "unshared": lambda: NCA(4, 6, shared_weights=False, n_iterations=9),
     "activation": lambda: NCA(4, 6, activation=LeakyGradient(0.1)),
     "double": lambda: NCA(4, 6).double(),
     "subclass": lambda: Other(4, 6),

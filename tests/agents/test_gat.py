@@ -45,7 +45,7 @@ def plain_iteration(gat: GAT, tiles: np.ndarray, state: np.ndarray, step: int) -
                 values.append(y)
         attention = np.exp(scores) / np.exp(scores).sum()
         out[:, row, col] = attention @ np.array(values) + p["bias"]
-    return out if step == gat.n_layers - 1 else np.maximum(out, 0)
+    return out if step == gat.n_iterations - 1 else np.maximum(out, 0)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def plain_iteration(gat: GAT, tiles: np.ndarray, state: np.ndarray, step: int) -
     [{}, {"edge_features": True}, {"shared_weights": False}, {"shared_weights": False, "edge_features": True}],
 )
 def test_iterations_are_those_of_the_equation(arguments):
-    gat = GAT(4, 5, n_layers=4, **arguments, generator=torch.Generator().manual_seed(3))
+    gat = GAT(4, 5, n_iterations=4, **arguments, generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
         for layer in gat.layers:
             layer.bias.uniform_(-0.5, 0.5, generator=torch.Generator().manual_seed(4))
@@ -73,7 +73,7 @@ def test_messages_never_pass_a_wall(edge_features):
         ..#.T
         .#...
     """)
-    gat = GAT(4, 3, n_layers=None, edge_features=edge_features)
+    gat = GAT(4, 3, n_iterations=None, edge_features=edge_features)
     with torch.no_grad():
         for layer in gat.layers:
             layer.lin.weight.fill_(0.1)
@@ -110,7 +110,7 @@ def test_only_edge_features_tell_directions_apart(symmetry):
 
 def test_attention_is_an_average():
     """With one value everywhere, its weights, which sum to 1, give that value again."""
-    gat = GAT(2, 3, n_layers=1, edge_features=True)
+    gat = GAT(2, 3, n_iterations=1, edge_features=True)
     maze = torch.zeros(1, 2, 4, 5)
     maze[:, 0] = 1
     state = torch.ones(1, 3, 4, 5)

@@ -33,13 +33,13 @@ def dense_iteration(gcn: GCN, tiles: np.ndarray, state: np.ndarray, step: int) -
     y = scale @ adjacency @ scale @ x @ weight.T + bias
     out = np.zeros(state.shape)
     for (row, col), values in zip(nodes, y, strict=True):
-        out[:, row, col] = values if step == gcn.n_layers - 1 else np.maximum(values, 0)
+        out[:, row, col] = values if step == gcn.n_iterations - 1 else np.maximum(values, 0)
     return out
 
 
 @pytest.mark.parametrize("arguments", [{}, {"traversable_edges_only": False}, {"shared_weights": False}])
 def test_iterations_are_those_of_dense_matrices(arguments):
-    gcn = GCN(4, 5, n_layers=4, **arguments, generator=torch.Generator().manual_seed(3))
+    gcn = GCN(4, 5, n_iterations=4, **arguments, generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
         for layer in gcn.layers:
             layer.bias.uniform_(-0.5, 0.5, generator=torch.Generator().manual_seed(4))
@@ -55,7 +55,7 @@ def test_the_layer_is_torch_geometrics_own():
     """Its default adds the self-loops that our graphs already have."""
     from torch_geometric.nn import GCNConv
 
-    gcn = GCN(4, 5, n_layers=1)
+    gcn = GCN(4, 5, n_iterations=1)
     tiles, state = random_batch(1, 5)
     graphs = gcn.share(torch.from_numpy(one_hot(tiles, 4)))
     layer = GCNConv(9, 5)
@@ -72,7 +72,7 @@ def test_messages_take_one_move_an_iteration_and_never_pass_a_wall():
         ..#.T
         .#...
     """)
-    gcn = GCN(4, 3, n_layers=None)
+    gcn = GCN(4, 3, n_iterations=None)
     with torch.no_grad():
         for parameter in gcn.parameters():
             parameter.fill_(0.1)

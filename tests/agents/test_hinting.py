@@ -191,7 +191,7 @@ class TestCertificate:
         assert not certify(spoilt).holds
 
     def test_a_random_network_has_none(self):
-        assert not certify(NCA(4, 17, cut_corners=True, n_layers=None, channel_names=CHANNELS)).holds
+        assert not certify(NCA(4, 17, cut_corners=True, n_iterations=None, channel_names=CHANNELS)).holds
 
     def test_it_bounds_what_happens(self, policy):
         certificate = certify(policy)
@@ -229,15 +229,15 @@ class TestCertificate:
         with pytest.raises(ValueError, match=r"the 17 channels that are learned from hints, got a 3x3 .* path, wet"):
             certify(NCA.from_handcoded("shortest-path"))
         with pytest.raises(ValueError, match="iterations are all the same"):
-            certify(NCA(4, 17, cut_corners=True, n_layers=9, channel_names=CHANNELS))
+            certify(NCA(4, 17, cut_corners=True, n_iterations=9, channel_names=CHANNELS))
         with pytest.raises(ValueError, match="without a ceiling, got one of 3"):
-            certify(NCA(4, 17, cut_corners=True, n_layers=None, ceiling=3, channel_names=CHANNELS))
+            certify(NCA(4, 17, cut_corners=True, n_iterations=None, ceiling=3, channel_names=CHANNELS))
 
 
 class TestPolicy:
     def test_it_is_an_ordinary_small_network(self, policy):
         assert type(policy) is NCA
-        assert (policy.n_channels, policy.n_weights, policy.n_layers) == (17, 1785, None)
+        assert (policy.n_channels, policy.n_weights, policy.n_iterations) == (17, 1785, None)
         assert not torch.equal(policy.weights[0], policy.weights[0].round())
 
     @pytest.mark.parametrize("family", FAMILIES)

@@ -246,7 +246,7 @@ class TestCertificate:
 class TestPolicy:
     def test_it_is_an_ordinary_network(self, policy):
         assert type(policy) is NCA
-        assert (policy.n_channels, policy.n_weights, policy.max_pool, policy.n_layers) == (75, 28_875, True, None)
+        assert (policy.n_channels, policy.n_weights, policy.max_pool, policy.n_iterations) == (75, 28_875, True, None)
         assert not torch.equal(policy.weights[0], policy.weights[0].round())
 
     @pytest.mark.parametrize("family", FAMILIES)

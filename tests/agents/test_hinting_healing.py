@@ -176,7 +176,7 @@ class TestCuts:
         assert certify(model).holds
 
     def test_only_weights_that_are_kept_change(self):
-        model = NCA(4, len(HEALING.channels), cut_corners=True, n_layers=None, max_pool=True)
+        model = NCA(4, len(HEALING.channels), cut_corners=True, n_iterations=None, max_pool=True)
         before = model.weights[0].detach().flatten(1).clone()
         read = np.ones(before.shape[1] + 1)
         kept = torch.zeros(len(before), len(read))
@@ -226,7 +226,7 @@ class TestCertificate:
 class TestPolicy:
     def test_it_is_an_ordinary_network_and_most_weights_are_0(self, policy):
         assert type(policy) is NCA
-        assert (policy.n_channels, policy.n_weights, policy.max_pool, policy.n_layers) == (41, 9_225, True, None)
+        assert (policy.n_channels, policy.n_weights, policy.max_pool, policy.n_iterations) == (41, 9_225, True, None)
         assert policy.weights[0].count_nonzero() < 600
 
     @pytest.mark.parametrize("family", FAMILIES)

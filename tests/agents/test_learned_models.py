@@ -49,15 +49,15 @@ def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch
     [
         (GCN(4, 96), 9_600),
         (GCN(4, 128), 16_896),
-        (GCN(4, 256, n_layers=64, traversable_edges_only=False), 66_560),
-        (GCN(4, 96, shared_weights=False, n_layers=16), 153_600),
-        (GAT(4, 96, shared_weights=False, n_layers=16), 153_600),
-        (GAT(4, 96, shared_weights=False, n_layers=16, edge_features=True), 156_672),
-        (GAT(4, 128, shared_weights=False, n_layers=64, edge_features=True), 1_097_728),
+        (GCN(4, 256, n_iterations=64, traversable_edges_only=False), 66_560),
+        (GCN(4, 96, shared_weights=False, n_iterations=16), 153_600),
+        (GAT(4, 96, shared_weights=False, n_iterations=16), 153_600),
+        (GAT(4, 96, shared_weights=False, n_iterations=16, edge_features=True), 156_672),
+        (GAT(4, 128, shared_weights=False, n_iterations=64, edge_features=True), 1_097_728),
         (GAT(4, 256, shared_weights=False), 2_129_920),
         (MLP(4, 96), 16_257_024),
-        (MLP(4, 96, n_layers=16), 16_257_024),
-        (MLP(4, 128, n_layers=32), 21_565_440),
+        (MLP(4, 96, n_iterations=16), 16_257_024),
+        (MLP(4, 128, n_iterations=32), 21_565_440),
     ],
 )
 def test_weights_are_counted_as_in_the_paper(model, n_weights):
@@ -66,7 +66,7 @@ def test_weights_are_counted_as_in_the_paper(model, n_weights):
 
 @every_model
 def test_stepping_the_environment_equals_a_rollout(model):
-    policy = model(4, 6, n_layers=7)
+    policy = model(4, 6, n_iterations=7)
     env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
     observation, _ = env.reset(seed=0)
     maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
@@ -84,7 +84,7 @@ def test_stepping_the_environment_equals_a_rollout(model):
 @every_model
 def test_stepping_a_vector_environment_equals_a_rollout(model):
     """While the batch is the same: a new maze has other numbers of rows, which may change the rounding of all."""
-    policy = model(4, 6, n_layers=5)
+    policy = model(4, 6, n_iterations=5)
     env = gym.make_vec("MazeShortestPath-v0", 3, size=(1, 3), n_channels=6)
     observation, _ = env.reset(seed=1)
     maze, state = (torch.from_numpy(observation[key].copy()) for key in ("maze", "state"))
@@ -103,7 +103,7 @@ def test_stepping_a_vector_environment_equals_a_rollout(model):
 @every_model
 def test_a_batch_equals_its_mazes_alone(model):
     """But for rounding: the product with the weights may add in another order for another number of rows."""
-    policy = model(4, 6, n_layers=4)
+    policy = model(4, 6, n_iterations=4)
     maze, state = random_batch(7, 6)
     with torch.no_grad():
         together = rollout(policy, maze, 4, state)
@@ -113,7 +113,7 @@ def test_a_batch_equals_its_mazes_alone(model):
 
 @every_model
 def test_mazes_of_a_batch_do_not_see_one_another(model):
-    policy = model(4, 6, n_layers=4)
+    policy = model(4, 6, n_iterations=4)
     maze, state = (tensor.requires_grad_() for tensor in random_batch(5, 6))
     rollout(policy, maze, 3, state)[2].square().sum().backward()
     for tensor in (maze, state):
@@ -123,7 +123,7 @@ def test_mazes_of_a_batch_do_not_see_one_another(model):
 
 @pytest.mark.parametrize("name", SHARED)
 def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
-    last, none = (MODELS[name](4, 6, n_layers=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
+    last, none = (MODELS[name](4, 6, n_iterations=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
     assert (last.uses_step, none.uses_step) == (True, False)
     maze, _ = random_batch(3, 6)
     with torch.no_grad():
@@ -134,7 +134,7 @@ def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
 
 @pytest.mark.parametrize("model", [GCN, GAT])
 def test_unshared_weights_need_a_step_that_they_have(model):
-    policy = model(4, 3, shared_weights=False, n_layers=2)
+    policy = model(4, 3, shared_weights=False, n_iterations=2)
     maze, state = random_batch(2, 3)
     assert not torch.equal(policy(maze, state, 0), policy(maze, state, 1).relu())
     for step in (-1, 2):
@@ -145,7 +145,7 @@ def test_unshared_weights_need_a_step_that_they_have(model):
 
 @every_model
 def test_every_weight_gets_a_gradient(model):
-    policy = model(4, 8, n_layers=4)
+    policy = model(4, 8, n_iterations=4)
     maze, _ = random_batch(6, 8)
     rollout(policy, maze, 4).square().sum().backward()
     for name, parameter in policy.named_parameters():
@@ -156,7 +156,7 @@ def test_every_weight_gets_a_gradient(model):
 
 @every_model
 def test_what_the_mazes_give_may_be_computed_beforehand(model):
-    policy = model(4, 6, n_layers=3)
+    policy = model(4, 6, n_iterations=3)
     maze, state = random_batch(3, 6)
     share = policy.share(maze)
     for step in range(3):
@@ -188,8 +188,8 @@ def test_mazes_without_free_tiles(model):
 @every_model
 def test_initial_weights_come_from_the_generator_alone(model):
     before = torch.get_rng_state()
-    one, same, other = (model(4, 5, n_layers=2, generator=torch.Generator().manual_seed(s)) for s in (5, 5, 6))
-    default, zero = model(4, 5, n_layers=2), model(4, 5, n_layers=2, generator=torch.Generator().manual_seed(0))
+    one, same, other = (model(4, 5, n_iterations=2, generator=torch.Generator().manual_seed(s)) for s in (5, 5, 6))
+    default, zero = model(4, 5, n_iterations=2), model(4, 5, n_iterations=2, generator=torch.Generator().manual_seed(0))
     assert torch.equal(torch.get_rng_state(), before)
     for name, parameter in one.named_parameters():
         assert torch.equal(parameter, same.get_parameter(name))
@@ -215,8 +215,8 @@ def test_channels_have_names(model):
         ({"n_tiles": 4.0}, "n_tiles must be an integer from 2 to 65536, got 4.0"),
         ({"n_channels": 0}, "n_channels must be an integer from 1 to 65536, got 0"),
         ({"n_channels": True}, "n_channels must be an integer from 1 to 65536, got True"),
-        ({"n_layers": 0}, "n_layers must be an integer from 1 to 65536, got 0"),
-        ({"n_layers": 1.5}, "n_layers must be an integer from 1 to 65536, got 1.5"),
+        ({"n_iterations": 0}, "n_iterations must be an integer from 1 to 65536, got 0"),
+        ({"n_iterations": 1.5}, "n_iterations must be an integer from 1 to 65536, got 1.5"),
         ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),
     ],
@@ -229,7 +229,11 @@ def test_constructors_reject(model, arguments, message):
 @pytest.mark.parametrize(
     ("model", "arguments", "message"),
     [
-        (GCN, {"n_layers": None, "shared_weights": False}, "n_layers must be a number if weights are not shared"),
+        (
+            GCN,
+            {"n_iterations": None, "shared_weights": False},
+            "n_iterations must be a number if weights are not shared",
+        ),
         (GAT, {"shared_weights": 1}, "shared_weights must be True or False, got 1"),
         (GCN, {"traversable_edges_only": None}, "traversable_edges_only must be True or False, got None"),
         (GAT, {"edge_features": 2}, "edge_features must be True or False, got 2"),
@@ -261,7 +265,7 @@ def test_low_precision(model):
 @every_model
 def test_a_model_survives_in_a_file(tmp_path, model):
     names = ["path", "a", "b", "c", "d"]
-    policy = model(4, 5, n_layers=3, channel_names=names, generator=torch.Generator().manual_seed(9))
+    policy = model(4, 5, n_iterations=3, channel_names=names, generator=torch.Generator().manual_seed(9))
     again = load_model(save_model(policy, tmp_path / "model"))
     assert type(again) is type(policy)
     assert again.arguments == policy.arguments

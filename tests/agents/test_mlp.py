@@ -22,11 +22,11 @@ def plain_iteration(mlp: MLP, maze: np.ndarray, state: np.ndarray, step: int) ->
     inputs = np.concatenate([maze.ravel(), np.maximum(state, 0).ravel()])
     hidden = np.maximum(p["encoder"] @ inputs + p["encoder_bias"], 0)
     out = p["decoder"] @ hidden + p["decoder_bias"]
-    return (out if step == mlp.n_layers - 1 else np.maximum(out, 0)).reshape(state.shape)
+    return (out if step == mlp.n_iterations - 1 else np.maximum(out, 0)).reshape(state.shape)
 
 
 def test_iterations_are_those_of_the_equation():
-    mlp = MLP(4, 3, size=(2, 3), n_nodes=30, n_layers=4, generator=torch.Generator().manual_seed(3))
+    mlp = MLP(4, 3, size=(2, 3), n_nodes=30, n_iterations=4, generator=torch.Generator().manual_seed(3))
     maze, state = random_batch(4, 5, 3)
     expected = state.double().numpy()
     for step in range(4):

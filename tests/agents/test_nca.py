@@ -40,7 +40,7 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
                 if 0 <= row + down < height and 0 <= col + right < width:
                     total += weight[:, :, tap] @ inputs[:, row + down, col + right]
             out[:, row, col] = total
-    if nca.n_layers is None or step != nca.n_layers - 1:
+    if nca.n_iterations is None or step != nca.n_iterations - 1:
         out = np.maximum(out, 0)
     if nca.ceiling is not None:
         out = np.minimum(out, nca.ceiling)
@@ -87,13 +87,13 @@ def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
         {"shared_weights": False},
         {"shared_weights": False, "skip_connections": False, "max_pool": True},
         {"n_tiles": 2, "max_pool": True},
-        {"n_layers": None, "kernel_size": 5},
+        {"n_iterations": None, "kernel_size": 5},
         {"ceiling": 0.6},
         {"n_tiles": 2, "max_pool": True, "ceiling": 0.6},
     ],
 )
 def test_iterations_are_those_of_the_equation(arguments):
-    arguments = {"n_tiles": 4, "n_layers": 4, "n_channels": 4, **arguments}
+    arguments = {"n_tiles": 4, "n_iterations": 4, "n_channels": 4, **arguments}
     nca = NCA(**arguments, generator=torch.Generator().manual_seed(3))
     maze, state = random_batch(arguments["n_tiles"], 4)
     expected = state.double().numpy()
@@ -101,11 +101,11 @@ def test_iterations_are_those_of_the_equation(arguments):
         expected = np.stack([plain_iteration(nca, *pair, step) for pair in zip(maze.numpy(), expected, strict=True)])
         state = nca(maze, state, step)
         torch.testing.assert_close(state, torch.from_numpy(expected).float())
-    assert nca.uses_step == (arguments["n_layers"] is not None)
+    assert nca.uses_step == (arguments["n_iterations"] is not None)
 
 
 def test_a_shared_network_goes_on_after_its_last_iteration_as_if_that_had_a_relu():
-    last, none = (NCA(4, 6, n_layers=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
+    last, none = (NCA(4, 6, n_iterations=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
     maze, _ = random_batch(4, 6)
     with torch.no_grad():
         for step, (one, other) in enumerate(zip(trace(last, maze, 6), trace(none, maze, 6), strict=True)):
@@ -114,7 +114,7 @@ def test_a_shared_network_goes_on_after_its_last_iteration_as_if_that_had_a_relu
 
 
 def test_unshared_weights_need_a_step_that_they_have():
-    nca = NCA(4, 3, shared_weights=False, n_layers=2)
+    nca = NCA(4, 3, shared_weights=False, n_iterations=2)
     maze, state = random_batch(4, 3)
     assert not torch.equal(nca(maze, state, 0), nca(maze, state, 1).relu())
     for step in (-1, 2):
@@ -122,7 +122,7 @@ def test_unshared_weights_need_a_step_that_they_have():
         with pytest.raises(ValueError, match=message):
             nca(maze, state, step)
     with pytest.raises(ValueError, match="there are none for step 1"):
-        NCA(4, 3, shared_weights=False, n_layers=1)(maze, state, 1)
+        NCA(4, 3, shared_weights=False, n_iterations=1)(maze, state, 1)
 
 
 @pytest.mark.parametrize("kernel_size", [3, 5])
@@ -143,7 +143,7 @@ def test_cut_corners_stay_cut(kernel_size):
 
 @pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"skip_connections": False}])
 def test_every_weight_gets_a_gradient(arguments):
-    nca = NCA(4, 8, 3, n_layers=5, **arguments)
+    nca = NCA(4, 8, 3, n_iterations=5, **arguments)
     maze, _ = random_batch(4, 8)
     rollout(nca, maze, 5).square().sum().backward()
     for name, parameter in nca.named_parameters():
@@ -154,7 +154,7 @@ def test_every_weight_gets_a_gradient(arguments):
 
 @pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
 def test_the_mazes_share_may_be_computed_beforehand(arguments):
-    nca = NCA(4, 6, n_layers=3, **arguments)
+    nca = NCA(4, 6, n_iterations=3, **arguments)
     maze, state = random_batch(4, 6)
     for step in range(3):
         share = nca.share(maze, step)
@@ -164,7 +164,7 @@ def test_the_mazes_share_may_be_computed_beforehand(arguments):
 
 @pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
 def test_stepping_the_environment_equals_a_rollout(arguments):
-    nca = NCA(4, 6, n_layers=7, cut_corners=True, **arguments)
+    nca = NCA(4, 6, n_iterations=7, cut_corners=True, **arguments)
     env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
     observation, _ = env.reset(seed=0)
     maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
@@ -210,8 +210,8 @@ def test_channels_have_names():
         ({"kernel_size": 4}, "kernel_size must be odd, got 4"),
         ({"kernel_size": 65}, "kernel_size must be an integer from 1 to 63, got 65"),
         ({"kernel_size": 3.0}, "kernel_size must be an integer from 1 to 63, got 3.0"),
-        ({"n_layers": 0}, "n_layers must be an integer from 1 to 65536, got 0"),
-        ({"n_layers": None, "shared_weights": False}, "n_layers must be a number if weights are not shared"),
+        ({"n_iterations": 0}, "n_iterations must be an integer from 1 to 65536, got 0"),
+        ({"n_iterations": None, "shared_weights": False}, "n_iterations must be a number if weights are not shared"),
         ({"cut_corners": 1}, "cut_corners must be True or False, got 1"),
         ({"max_pool": None}, "max_pool must be True or False, got None"),
         ({"ceiling": 0.5}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.5"),
@@ -281,7 +281,7 @@ def test_surrogates_have_the_values_of_a_relu_and_other_derivatives(surrogate):
 
 
 def test_surrogates_change_gradients_only():
-    plain, leaky = (NCA(4, 8, n_layers=6, activation=a) for a in (torch.relu, LeakyGradient(0.1)))
+    plain, leaky = (NCA(4, 8, n_iterations=6, activation=a) for a in (torch.relu, LeakyGradient(0.1)))
     maze, _ = random_batch(4, 8)
     states = [rollout(nca, maze, 6) for nca in (plain, leaky)]
     assert torch.equal(*states)

@@ -23,6 +23,7 @@ from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.names import renamed
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
 
@@ -97,7 +98,7 @@ class TestPromises:
             assert HintConfig.from_json(values).to_json() == values
             return
         config = TrainingConfig.from_json(values)
-        assert config.to_json() == values
+        assert config.to_json() == renamed(values)
         model = load(name)
         assert (config.task, config.model.n_channels) == (model.task, model.n_channels)
         assert config.make_model().n_weights == model.n_weights
@@ -153,7 +154,7 @@ class TestFinished:
         assert self.finished_after(Dies(), 22) == [True] * 3
 
     def test_an_episode_with_a_last_iteration_may_rest_after_it(self):
-        model = NCA(4, 3, n_layers=5)
+        model = NCA(4, 3, n_iterations=5)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.zero_()

@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parents[2]))  # the tools are no part of the 
 
 from tools import publish_model as publish
 
-TRAIN = ["train", "--n-channels", "6", "--n-layers", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]
+TRAIN = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]
 TRAINED = [name for name in list_policies() if name.startswith(("nca", "gcn", "gat", "mlp")) and "compiled" not in name]
 
 
@@ -56,7 +56,7 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     assert "tiny: 7 iterations, chosen on validation levels of random" in capsys.readouterr().out
     model = load(str(folder / "tiny.safetensors"))
     assert model.promises.to_json() == publish.read_card("tiny")["promises"]
-    assert model.n_iterations == 7
+    assert model.usual_iterations == 7
 
     (result,) = evaluate("tiny.safetensors")
     run("scores", "tiny", "runs/evaluate/results.json", "--measured", "8 levels")
@@ -85,7 +85,7 @@ def test_iterations_are_the_fewest_that_are_enough():
             return [path * (count >= 10), memory, count]
 
     model = Slow()
-    model.n_layers = 16
+    model.n_iterations = 16
     assert publish.choose_iterations(model, ["random"], 8) == 10
 
 

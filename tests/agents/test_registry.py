@@ -31,7 +31,7 @@ def test_unknown_name_lists_the_known_ones():
 
 
 def test_a_model_file_is_a_policy(tmp_path):
-    model = NCA(2, 6, n_layers=5)
+    model = NCA(2, 6, n_iterations=5)
     path = str(save_model(model, tmp_path / "model"))
     loaded, info = load(path), find_policy(path)
     assert (info.task, info.description, info.exact) == ("diameter", "a model of class NCA, from a file", False)

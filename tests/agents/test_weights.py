@@ -16,9 +16,9 @@ from maze_nca_gym.agents.weights import KIND, MODELS, load_model, register_model
 
 ARGUMENTS = [
     {"n_tiles": 4, "n_channels": 5},
-    {"n_tiles": 4, "n_channels": 4, "n_layers": None, "channel_names": ["path", "ä", "b", "c"]},
+    {"n_tiles": 4, "n_channels": 4, "n_iterations": None, "channel_names": ["path", "ä", "b", "c"]},
     {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True, "ceiling": 3.0},
-    {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_layers": 3, "skip_connections": False},
+    {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_iterations": 3, "skip_connections": False},
 ]
 
 
@@ -131,12 +131,16 @@ def test_other_files(tmp_path):
         ({"n_channels": 65536, "channel_names": None}, r"tensor 'biases.0' should have shape \(65536,\)"),
         ({"n_channels": 10**12}, "n_channels must be an integer from 1 to 65536"),
         ({"n_channels": "5"}, "n_channels must be an integer"),
-        ({"shared_weights": False, "n_layers": 2}, r"tensor 'biases.1' should have shape \(5,\), it has None"),
-        ({"shared_weights": False, "n_layers": 65536}, "it asks for 65536 layers with weights of their own, and has 2"),
+        ({"shared_weights": False, "n_iterations": 2}, r"tensor 'biases.1' should have shape \(5,\), it has None"),
+        (
+            {"shared_weights": False, "n_iterations": 65536},
+            "it asks for 65536 iterations with their own weights, and has 2",
+        ),
         ({"kernel_size": 10**9}, "kernel_size must be an integer from 1 to 63"),
         ({"colour": "red"}, "unexpected keyword argument 'colour'"),
         ({"generator": 3}, "generator"),
-        ({"n_layers": 32}, "its checksum is wrong"),
+        ({"n_layers": 65536, "shared_weights": False}, "it asks for 65536 iterations"),
+        ({"n_iterations": 32}, "its checksum is wrong"),
         ({"max_pool": True, "channel_names": None}, "its checksum is wrong"),
     ],
 )
@@ -210,3 +214,29 @@ def test_a_name_that_is_taken_and_what_is_no_policy():
         register_model(type("NCA", (Policy,), {}))
     with pytest.raises(ValueError, match="Layer must be a subclass of Policy"):
         register_model(type("Layer", (torch.nn.Module,), {}))
+
+
+OLDER = Path(__file__).parents[1] / "data" / "model_with_n_layers.safetensors"
+
+
+def test_a_model_of_an_earlier_version_is_read_and_written_with_the_present_name(tmp_path):
+    assert json.loads(contents(OLDER)[0][KIND])["arguments"]["n_layers"] == 2
+    model = load_model(OLDER)
+    assert (model.n_iterations, model.most_iterations, len(model.weights)) == (2, 2, 2)
+    made = NCA(2, 3, shared_weights=False, n_iterations=2, generator=torch.Generator().manual_seed(4))
+    assert model.arguments == made.arguments
+    assert all(torch.equal(tensor, made.state_dict()[key]) for key, tensor in model.state_dict().items())
+    arguments = json.loads(contents(save_model(model, tmp_path / "model"))[0][KIND])["arguments"]
+    assert arguments["n_iterations"] == 2
+    assert "n_layers" not in arguments
+
+
+def test_the_former_name_of_an_argument_and_its_attribute_warns():
+    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations") as caught:
+        model = NCA(4, 3, n_layers=5)
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations"):
+        assert model.n_layers == model.n_iterations == 5
+    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations"):
+        model.n_layers = 7
+    assert model.n_iterations == 7

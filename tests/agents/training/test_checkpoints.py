@@ -200,9 +200,9 @@ def test_configurations_that_do_not_fit(saved, change, message):
 @pytest.mark.parametrize(
     "config",
     [
-        {"model": "MLP", "n_nodes": 65536, "n_channels": 65536, "sizes": [1024], "n_layers": 8},
+        {"model": "MLP", "n_nodes": 65536, "n_channels": 65536, "sizes": [1024], "n_iterations": 8},
         {"n_channels": 65536, "kernel_size": 63},
-        {"n_channels": 65536, "shared_weights": False, "n_layers": 4096},
+        {"n_channels": 65536, "shared_weights": False, "n_iterations": 4096},
         {"model": "GCN", "n_channels": 65536},
         {"start_from": "nca-shortest-path-compiled", "n_channels": 16000, "cut_corners": True},
     ],
@@ -215,7 +215,7 @@ def test_a_small_file_cannot_ask_for_much_memory(config, tmp_path):
     header["config"].update(config)
     forge(path, header, tensors)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    refuse(path, "should have shape|it asks for 4096 layers with weights of their own")
+    refuse(path, "should have shape|it asks for 4096 iterations with their own weights")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000, "kilobytes"
 
 

@@ -19,11 +19,11 @@ from maze_nca_gym.agents.training import (
 )
 from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, PARTS, REQUIRED
 
-POOL = {"pool_size": 64, "n_layers": None}
+POOL = {"pool_size": 64, "n_iterations": None}
 VARIED = changed(
     TrainingConfig(),
     task="diameter",
-    n_layers=None,
+    n_iterations=None,
     kernel_size=5,
     cut_corners=False,
     families=("perfect", "loops"),
@@ -110,12 +110,12 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"loss_at": (0.5, 0.5, 1.0)}, "loss_at must ascend"),
         ({"loss_at": (0.0, 1.0)}, "loss_at must ascend"),
         ({"loss_at": (float("nan"), 1.0)}, "loss_at must ascend"),
-        ({"n_layers": 0}, "n_layers must be from 1 to 4,096, got 0"),
-        ({"n_layers": 4097}, "n_layers must be from 1 to 4,096, got 4097"),
-        ({"n_layers": None}, "n_layers must be a number unless there is a pool"),
+        ({"n_iterations": 0}, "n_iterations must be from 1 to 4,096, got 0"),
+        ({"n_iterations": 4097}, "n_iterations must be from 1 to 4,096, got 4097"),
+        ({"n_iterations": None}, "n_iterations must be a number unless there is a pool"),
         ({"ceiling": 0.3}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.3"),
         ({"model": "GCN", "cut_corners": None, "ceiling": 3}, "a model of class GCN has no option ceiling"),
-        ({"n_layers": None, "model": "GCN"}, "n_layers must be a number for a model of class GCN"),
+        ({"n_iterations": None, "model": "GCN"}, "n_iterations must be a number for a model of class GCN"),
         ({"model": "MLP", "sizes": (8, 9)}, r"an MLP is built for one size, got sizes \(8, 9\)"),
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
         ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
@@ -129,7 +129,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({**POOL, "pool_retry": -0.5}, "pool_retry must be None or from 0 to 1,024, got -0.5"),
         ({**POOL, "pool_retry": float("nan")}, "pool_retry must be None or from 0 to 1,024, got nan"),
         ({"loss_after": -1}, "loss_after must be from 0 to 1,024, got -1"),
-        ({**POOL, "model": "GCN", "n_layers": 8}, "a pool needs an NCA with shared weights and skip connections"),
+        ({**POOL, "model": "GCN", "n_iterations": 8}, "a pool needs an NCA with shared weights and skip connections"),
         ({**POOL, "shared_weights": False}, "a pool needs an NCA with shared weights"),
         ({**POOL, "skip_connections": False}, "a pool needs an NCA with shared weights and skip connections"),
         ({**POOL, "n_levels": 100}, "a pool takes fresh levels: leave n_levels at None"),
@@ -244,7 +244,7 @@ def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
 
 NUMBERS = (
     "n_channels",
-    "n_layers",
+    "n_iterations",
     "n_levels",
     "batch_size",
     "n_updates",
@@ -315,6 +315,9 @@ def test_reads_json_of_versions_with_fewer_options():
 def test_the_older_names_warn():
     with pytest.warns(DeprecationWarning, match="Rhythm is called Intervals"):
         assert training.Rhythm is training.Intervals
+    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations") as caught:
+        assert changed(TrainingConfig(), n_layers=9) == changed(TrainingConfig(), n_iterations=9)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(

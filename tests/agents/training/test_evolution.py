@@ -54,7 +54,7 @@ class Lines(NullReport):
 
 
 def test_evolving_levels_get_longer_solutions_than_fixed_ones():
-    options = {**EVOLVING, "population_size": 100, "evolve_every": 4, "n_offspring": 16, "n_layers": 12}
+    options = {**EVOLVING, "population_size": 100, "evolve_every": 4, "n_offspring": 16, "n_iterations": 12}
     options |= {"n_channels": 8, "n_updates": 200}
     evolving, fixed = started(**options), started(**{**options, "evolve_below": 0.0})
     first = mean_length(fixed)
@@ -125,7 +125,7 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
 
 def rollout_paths(state: TrainingState, tiles: np.ndarray) -> np.ndarray:
     maze = torch.from_numpy(one_hot(tiles, state.model.n_tiles))
-    return rollout(state.model, maze, state.config.model.n_layers)[:, 0].detach().numpy().copy()
+    return rollout(state.model, maze, state.config.model.n_iterations)[:, 0].detach().numpy().copy()
 
 
 def test_levels_are_scored_in_parts_as_at_once():

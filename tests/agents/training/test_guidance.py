@@ -69,7 +69,7 @@ def test_the_loss_against_numpy():
 
 @pytest.mark.parametrize("weight", [0.5, 2.0])
 def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
-    options = {"loss_at": (0.5, 1.0), "n_layers": 8, "sizes": (9,)}
+    options = {"loss_at": (0.5, 1.0), "n_iterations": 8, "sizes": (9,)}
     ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (weight, 0.0))
     state = started(**options)
     batch = LevelStream(state.config).batch(0)
@@ -83,7 +83,7 @@ def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
     assert guided == pytest.approx(plain + weight * added, rel=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"n_layers": 8}, {**POOL, "sizes": (6,)}], ids=["from zeros", "pool"])
+@pytest.mark.parametrize("options", [{"n_iterations": 8}, {**POOL, "sizes": (6,)}], ids=["from zeros", "pool"])
 def test_first_steps_are_learned(options):
     state = started(**options, n_channels=16, guidance=1.0, optimiser="soap", learning_rate=0.008, batch_size=10)
     losses = make_updates(state, 150)

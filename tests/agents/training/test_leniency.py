@@ -41,7 +41,7 @@ def test_a_state_that_has_exploded_is_no_error_here():
 
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
 def test_an_update_asks_for_it(task):
-    options = {"task": task, "n_layers": 8, "sizes": (9,), "seed": 1, "loss_at": (0.5, 1.0)}
+    options = {"task": task, "n_iterations": 8, "sizes": (9,), "seed": 1, "loss_at": (0.5, 1.0)}
     state = started(**options, leniency=0.8)
     batch = LevelStream(state.config).batch(0)
     maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles))

@@ -21,7 +21,7 @@ from maze_nca_gym.agents.training import (
     changed,
     train,
 )
-from maze_nca_gym.agents.weights import MODELS
+from maze_nca_gym.agents.weights import MODELS, save_model
 
 MODULE = """
 import torch
@@ -33,14 +33,14 @@ from maze_nca_gym.agents.weights import register_model
 
 @register_model
 class TwoLayerNCA(Policy):
-    def __init__(self, n_tiles, n_channels, n_layers=None, hidden=8, slope=0.0, generator=None):
+    def __init__(self, n_tiles, n_channels, n_iterations=None, hidden=8, slope=0.0, generator=None):
         if not 1 <= hidden <= 64:
             raise ValueError(f"hidden must be from 1 to 64, got {hidden}")
         super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
         self.arguments = dict(
-            n_tiles=n_tiles, n_channels=n_channels, n_layers=n_layers, hidden=hidden, slope=slope
+            n_tiles=n_tiles, n_channels=n_channels, n_iterations=n_iterations, hidden=hidden, slope=slope
         )
-        self.n_layers = n_layers
+        self.n_iterations = n_iterations
         self.first = nn.Conv2d(n_tiles + n_channels, hidden, 3, padding=1)
         self.second = nn.Conv2d(hidden, n_channels, 1)
         self.slope = slope
@@ -72,6 +72,18 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
     state = TrainingState.load(tmp_path / CHECKPOINT, CPU)
     assert state.config == config
     assert torch.equal(state.model.first.weight, policy.first.weight)
+
+
+@pytest.mark.filterwarnings("ignore:n_layers is called n_iterations:DeprecationWarning")
+def test_a_class_written_for_an_earlier_version_is_trained_saved_and_loaded(tmp_path):
+    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations"):
+        exec(MODULE.replace("n_iterations", "n_layers").replace("TwoLayerNCA", "Former"), former := {})
+    config = tiny(model="Former", hidden=3, n_updates=1)
+    assert config.model.options == {"hidden": 3}
+    model = config.make_model()
+    assert (type(model), model.n_iterations, model.arguments["n_layers"]) == (former["Former"], 6, 6)
+    assert load(str(save_model(model, tmp_path / "model"))).n_iterations == 6
+    MODELS.pop("Former")
 
 
 def test_its_options_are_checked():

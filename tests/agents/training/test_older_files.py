@@ -12,6 +12,7 @@ from training_runs import ALONE, CPU
 
 from maze_nca_gym.agents.training import CHECKPOINT, MODEL, Intervals, NullReport, TrainingConfig, TrainingState, train
 from maze_nca_gym.agents.weights import load_model
+from maze_nca_gym.names import renamed
 
 DATA = Path(__file__).parents[2] / "data"
 RUNS = ("run_pooled", "run_evolved")
@@ -29,7 +30,7 @@ class Lines(NullReport):
 def test_descriptions_are_read_and_written_as_before(name):
     values = json.loads((DATA / name / "config.json").read_text())["configuration"]
     config = TrainingConfig.from_json(values)
-    written = config.to_json()
+    written, values = config.to_json(), renamed(values)
     assert {name: written[name] for name in values} == values
     newer = set(written) - set(values)
     assert {name: written[name] for name in newer} == {name: TrainingConfig().to_json()[name] for name in newer}

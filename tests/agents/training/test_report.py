@@ -17,7 +17,7 @@ from maze_nca_gym.agents.training import RunReport, TrainingConfig, changed, rep
 from maze_nca_gym.agents.training.reports import MetricsFile, duration, read_metrics
 from maze_nca_gym.rendering import draw_level
 
-CONFIG = changed(TrainingConfig(), n_channels=4, n_layers=8, sizes=(5,), n_updates=100)
+CONFIG = changed(TrainingConfig(), n_channels=4, n_iterations=8, sizes=(5,), n_updates=100)
 SCORES = {"valid_loss": 0.05, "accuracy": 0.25, "complete": 0.125, "optimal": 0.5}
 
 
@@ -35,7 +35,7 @@ def text_of(*lines):
 
 @pytest.fixture
 def policy():
-    return NCA(4, 4, n_layers=8)
+    return NCA(4, 4, n_iterations=8)
 
 
 class TestMetricsFile:
@@ -248,8 +248,8 @@ class TestPictures:
 
         shown = []
         monkeypatch.setattr(figures, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
-        for n_layers, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
-            config = changed(CONFIG, n_layers=n_layers, pool_size=64, families=(family,), sizes=(size,))
+        for n_iterations, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
+            config = changed(CONFIG, n_iterations=n_iterations, pool_size=64, families=(family,), sizes=(size,))
             with pytest.raises(TypeError):  # there is nothing to draw
                 figures.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
         longest = max(row.target.sum() for row in figures._rows(config))

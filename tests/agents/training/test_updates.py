@@ -70,7 +70,7 @@ def test_where_losses_are_taken(loss_at, n_steps, expected):
 
 
 def test_the_loss_of_an_update_is_the_sum_over_plain_rollouts():
-    state = started(loss_at=(0.5, 0.75, 1.0), n_layers=8)
+    state = started(loss_at=(0.5, 0.75, 1.0), n_iterations=8)
     batch = LevelStream(state.config).batch(0)
     maze = torch.from_numpy(one_hot(batch.tiles))
     paths = [rollout(state.model, maze, n)[:, 0].detach().numpy() for n in (4, 6, 8)]
@@ -154,7 +154,7 @@ MODELS = {
 
 
 def losses_on_one_batch(n: int, **changes: object) -> list[float]:
-    state = started(n_channels=12, n_layers=4, n_updates=1000, **changes)
+    state = started(n_channels=12, n_iterations=4, n_updates=1000, **changes)
     stream = LevelStream(state.config)
     batch = stream.batch(0)
     return [update(state, batch, stream, ALONE) for _ in range(n)]
@@ -328,14 +328,14 @@ def test_levels_that_had_no_time_do_not_count():
 
 
 def test_what_does_not_count_yields_no_gradient():
-    state = started(n_layers=3, loss_after=1000.0)
+    state = started(n_iterations=3, loss_after=1000.0)
     before = [parameter.detach().clone() for parameter in state.model.parameters()]
     assert update(state, LevelStream(state.config).batch(0), LevelStream(state.config), ALONE) == 0
     assert all(map(torch.equal, before, state.model.parameters()))
 
 
 def test_updates_go_on_from_the_states_in_the_pool():
-    state = started(n_layers=None, pool_size=12, pool_steps=(3, 6), pool_fresh=0.25)
+    state = started(n_iterations=None, pool_size=12, pool_steps=(3, 6), pool_fresh=0.25)
     make_updates(state, 3)
     pool, model = state.pools[6], copy.deepcopy(state.model)
     tiles, states = pool.tiles.copy(), pool.states.clone()
@@ -354,7 +354,7 @@ def test_updates_go_on_from_the_states_in_the_pool():
 
 
 def test_noise_is_added_to_the_states_and_drawn_from_the_seed(tmp_path):
-    options = {"n_layers": None, "pool_size": 12, "pool_steps": (3, 6), "pool_fresh": 0.25}
+    options = {"n_iterations": None, "pool_size": 12, "pool_steps": (3, 6), "pool_fresh": 0.25}
     contents = []
     for noise in (0.0, 0.05, 0.05):
         state = started(**options, state_noise=noise)
@@ -375,7 +375,7 @@ def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
         return plain(state, batch, start, *rest)
 
     monkeypatch.setattr(updates, "_backward", noted)
-    make_updates(started(n_layers=None, pool_size=8, pool_steps=(3, 6), pool_fresh=1.0, state_noise=0.05), 2)
+    make_updates(started(n_iterations=None, pool_size=8, pool_steps=(3, 6), pool_fresh=1.0, state_noise=0.05), 2)
     for start in starts:
         assert float(start.std()) == pytest.approx(0.05, rel=0.1)
         assert abs(float(start.mean())) < 0.005
@@ -470,7 +470,7 @@ OPTIONS = {
     "model": st.sampled_from(("NCA", "NCA", "NCA", "GCN", "GAT", "MLP")),
     "task": st.sampled_from(("shortest-path", "diameter")),
     "n_channels": st.sampled_from((1, 3, 17)),
-    "n_layers": st.sampled_from((None, 1, 2, 5)),
+    "n_iterations": st.sampled_from((None, 1, 2, 5)),
     "kernel_size": st.sampled_from((None, 1, 5)),
     "cut_corners": st.sampled_from((None, True)),
     "shared_weights": st.sampled_from((None, True, False)),
@@ -502,7 +502,7 @@ OPTIONS = {
 EVOLUTION = {
     "evolve": st.just(True),
     "pool_size": st.just(0),
-    "n_layers": st.sampled_from((1, 5)),
+    "n_iterations": st.sampled_from((1, 5)),
     "sizes": st.just((9,)),
     "state_noise": st.just(0.0),
     "n_levels": st.sampled_from((None, 5)),

@@ -13,7 +13,7 @@ from maze_nca_gym.agents.training.updates import update
 CPU = torch.device("cpu")
 ALONE = Workers(CPU)
 POOL = {
-    "n_layers": None,
+    "n_iterations": None,
     "sizes": (6, 7),
     "pool_size": 10,
     "pool_steps": (2, 5),
@@ -39,7 +39,14 @@ ACCEL = {
 
 
 def tiny(**changes: object) -> TrainingConfig:
-    values = {"n_channels": 5, "n_layers": 6, "sizes": (6,), "batch_size": 8, "n_updates": 12, "learning_rate": 0.01}
+    values = {
+        "n_channels": 5,
+        "n_iterations": 6,
+        "sizes": (6,),
+        "batch_size": 8,
+        "n_updates": 12,
+        "learning_rate": 0.01,
+    }
     return changed(TrainingConfig(), **{**values, **changes})
 
 
