@@ -1,0 +1,76 @@
+"""The waits that Algorithm 1 prints let waves collide; those of our automaton do not."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from search_oracles import depth_first_order, distances
+
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, parse
+
+sys.path.append(str(Path(__file__).parents[2]))  # the benchmarks are no part of the installed package
+
+from benchmarks import collisions
+
+TWO_ARMS = """
+    ....
+    .##.
+    .#..
+    .##.
+"""
+LITERAL = [name for name in collisions.RULES if "+ 1" not in name and "ours" not in name]
+
+
+@pytest.fixture(scope="module")
+def mazes():
+    return [*generate(np.random.default_rng(0), 12, 8), *generate(np.random.default_rng(1), 4, 8, "loops")]
+
+
+def waves_meet(tiles, visits, launched):
+    """Whether, at any tile, any wave comes no later than one that was launched before it: all pairs of waves."""
+    away = [distances(tiles, visit.place) for visit in visits]
+    return any(
+        launched[j] + away[j][tile] <= launched[i] + away[i][tile]
+        for i, j in itertools.combinations(range(len(visits)), 2)
+        for tile in away[i]
+    )
+
+
+def test_the_search_visits_tiles_in_the_order_of_a_sequential_one(mazes):
+    for tiles in mazes:
+        start = collisions.largest_component(tiles)
+        order = depth_first_order(tiles, start)
+        visits = collisions.search(tiles, start)
+        assert [order[visit.place] for visit in visits] == list(range(len(visits)))
+        assert len(visits) == (order >= 0).sum()
+
+
+def test_the_largest_component_is_as_large_as_any(mazes):
+    for tiles in mazes:
+        sizes = [len(distances(tiles, (row, col))) for row, col in np.argwhere(tiles != Tile.WALL)]
+        assert len(distances(tiles, collisions.largest_component(tiles))) == max(sizes)
+
+
+@pytest.mark.parametrize("name", collisions.RULES)
+def test_waves_collide_where_any_two_of_them_meet(mazes, name):
+    met = []
+    for tiles in mazes:
+        start = collisions.largest_component(tiles)
+        visits = collisions.search(tiles, start)
+        away = [distances(tiles, visit.place) for visit in visits]
+        gaps = np.array([away[i][visits[i + 1].place] for i in range(len(visits) - 1)], np.int32)
+        met.append(waves_meet(tiles, visits, collisions.launches(visits, gaps, collisions.RULES[name])))
+        assert collisions.outcomes(tiles, start)[name].collides == met[-1]
+    assert any(met) == (name in LITERAL)
+
+
+def test_a_wave_that_is_overtaken_is_lost():
+    found = collisions.outcomes(parse(TWO_ARMS), (0, 0))
+    assert [name for name, outcome in found.items() if outcome.collides] == LITERAL
+    assert found["since the last neighbour"].is_wrong
+    assert not any(found[name].is_wrong for name in set(found) - set(LITERAL))
