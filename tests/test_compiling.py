@@ -84,10 +84,16 @@ CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
 }
 
 
+def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run all kernels without machine code from here on."""
+    for user in ("_for_small_work", "_for_large_work"):
+        monkeypatch.setattr(compiling, user, compiling.INTERPRETED)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_interpreted_and_compiled_agree_bit_for_bit(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = CASES[case](np.random.default_rng(0))
-    monkeypatch.setattr(compiling, "_compiled", compiling._interpreted)
+    interpret(monkeypatch)
     interpreted = CASES[case](np.random.default_rng(0))
     for i, (a, b) in enumerate(zip(compiled, interpreted, strict=True)):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -103,7 +109,7 @@ def test_interpreted_and_compiled_refuse_the_same_actions(value: float, monkeypa
     for _ in range(2):
         with pytest.raises(ValueError, match="in episode 1 of 3"):
             dynamics.transition(state, action)
-        monkeypatch.setattr(compiling, "_compiled", compiling._interpreted)
+        interpret(monkeypatch)
 
 
 @pytest.mark.parametrize(("id", "text"), [("MazeShortestPath-v0", "S.\n.T"), ("MazeDiameter-v0", "..\n..")])
@@ -113,8 +119,9 @@ def test_steps_give_plain_python_values_interpreted_too(
 ) -> None:
     """For the canonical path, another of its length, and none."""
     steps = []
-    for namespace in (compiling._compiled, compiling._interpreted):
-        monkeypatch.setattr(compiling, "_compiled", namespace)
+    for is_compiled in (True, False):
+        if not is_compiled:
+            interpret(monkeypatch)
         env = gym.make(id, levels=parse(text), n_channels=1)
         env.reset(seed=0)
         steps.append(env.step(np.array([path], np.float32))[1:])
@@ -132,8 +139,15 @@ def test_steps_give_plain_python_values_interpreted_too(
 
 def test_every_kernel_is_compiled_for_its_one_signature() -> None:
     for function, _ in _kernels.REGISTRY:
-        assert len(getattr(compiling._compiled, function.__name__).signatures) == 1
-        assert getattr(compiling._interpreted, function.__name__) is function
+        for n_tiles in (1, 10**9):
+            assert len(getattr(compiling.kernels(n_tiles), function.__name__).signatures) == 1
+        assert getattr(compiling.INTERPRETED, function.__name__) is function
+
+
+@pytest.mark.parametrize("n_tiles", [1, 10**9])
+def test_an_unknown_kernel(n_tiles: int) -> None:
+    with pytest.raises(AttributeError, match="no kernel 'shortest'"):
+        getattr(compiling.kernels(n_tiles), "shortest")  # noqa: B009
 
 
 SLOW_COMPILER = """
@@ -141,13 +155,13 @@ import threading, time, numpy as np
 from maze_nca_gym import generation
 from maze_nca_gym._kernels import compiling
 
-compile_kernels = compiling._compile
-def compile_slowly():
+run = compiling._Compiler._run
+def run_slowly(compiler):
     import numba  # half-way: `logging`, which locks itself before a fork, is there, and `scipy` is still to come
 
     time.sleep(3)
-    compile_kernels()
-compiling._compile = compile_slowly
+    run(compiler)
+compiling._Compiler._run = run_slowly
 """
 FIRST_EPISODE = """
 import gymnasium as gym, maze_nca_gym
@@ -157,7 +171,7 @@ start = time.perf_counter()
 observation, _ = env.reset(seed=0)
 env.step(observation["state"])
 first_steps = time.perf_counter() - start
-is_compiling = compiling._compiler.is_alive()
+is_compiling = compiling._compiler.thread.is_alive()
 """
 FORK = """
 from gymnasium.vector import AsyncVectorEnv
@@ -167,7 +181,7 @@ def make():
 
 if __name__ == "__main__":
     envs = AsyncVectorEnv([make, make], context="fork")
-    assert compiling._compiled is not None
+    assert not compiling._compiler.thread.is_alive()
     observations, _ = envs.reset(seed=0)
     envs.step(observations["state"])
     envs.close()
@@ -197,20 +211,22 @@ def test_first_episode_does_not_wait_for_the_compiler_but_a_fork_does(tmp_path: 
 
 
 def test_large_batches_wait_for_the_compiler(tmp_path: Path) -> None:
-    report = "generation.generate(np.random.default_rng(0), 1000, 16); print(compiling._compiled is not None)"
+    report = (
+        "generation.generate(np.random.default_rng(0), 1000, 16); print('accept_random' in vars(compiling.kernels(1)))"
+    )
     assert run_script(tmp_path, SLOW_COMPILER, report) == "True\n"
 
 
 def test_threads_share_one_compiler(tmp_path: Path) -> None:
     use = """
-users = [threading.Thread(target=compiling.kernels, args=(1,)) for _ in range(8)]
+users = [threading.Thread(target=lambda: compiling.kernels(1).has_border) for _ in range(8)]
 for user in users:
     user.start()
 for user in users:
     user.join()
-print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumerate()), compiling._compiled is None)
+print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumerate()), vars(compiling.kernels(1)))
 """
-    assert run_script(tmp_path, SLOW_COMPILER, use) == "1 True\n"
+    assert run_script(tmp_path, SLOW_COMPILER, use) == "1 {'_waits': False}\n"
 
 
 COUNTED_COMPILER = """
@@ -226,13 +242,13 @@ def njit(signature, **options):
         return function
     return compile
 numba.njit = njit
-compiling.CACHE_LOAD = 0.2
+compiling._compiler._patience = 0.2
 """
 
 
 def test_a_program_that_ends_waits_for_one_kernel_at_most(tmp_path: Path) -> None:
     use = """
-assert compiling.kernels(1) is compiling._interpreted
+assert compiling.kernels(1).diameters is compiling.INTERPRETED.diameters
 n_before = len(compiled)
 atexit.register(lambda: print(n_before >= 1, len(compiled) - n_before <= 1))
 """
@@ -241,25 +257,44 @@ atexit.register(lambda: print(n_before >= 1, len(compiled) - n_before <= 1))
 
 def test_a_thread_that_outlives_the_main_one_gets_compiled_kernels(tmp_path: Path) -> None:
     use = """
-compiling.kernels(1)
+compiling.kernels(1).has_border
 def work():
     threading.main_thread().join()
-    print(compiling.kernels(1_000_000) is compiling._compiled, len(compiled) == len(_kernels.REGISTRY))
+    compiling.wait()
+    print(len(compiled) == len(_kernels.REGISTRY))
 threading.Thread(target=work).start()
 """
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True True\n"
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\n"
+
+
+def test_only_what_is_asked_for_is_compiled(tmp_path: Path) -> None:
+    use = "compiling.kernels(1_000_000).solve_shortest_path; print(*compiled)"
+    expected = "find_endpoints has_border lay_out_bordered lay_out in_map search descend solve_shortest_path"
+    assert sorted(run_script(tmp_path, COUNTED_COMPILER, use).split()) == sorted(expected.split())
+
+
+def test_a_compiler_that_fails_leaves_kernels_interpreted(tmp_path: Path) -> None:
+    use = """
+def fail(*arguments): raise RuntimeError("no compiler")
+compiling.jit_within = fail
+errors = []
+threading.excepthook = lambda arguments: errors.append(str(arguments.exc_value))
+for _ in range(2):
+    print(compiling.kernels(1_000_000).has_border is compiling.INTERPRETED.has_border)
+    compiling._compiler.finish()
+print(errors)
+"""
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\nTrue\n['no compiler', 'no compiler']\n"
 
 
 def test_without_a_place_for_the_cache_it_compiles_all_the_same(tmp_path: Path) -> None:
     script = """
 from numba.core import caching
 caching.CacheImpl._locator_classes = []
-from maze_nca_gym import _kernels
-_kernels.REGISTRY[:] = [entry for entry in _kernels.REGISTRY if entry[0].__name__ == "has_border"]
 from maze_nca_gym._kernels import compiling
 import numpy as np
-compiling.wait()
-print(compiling._compiled.has_border(np.ones((2, 3), np.uint8)), len(compiling._compiled.has_border.signatures))
+has_border = compiling.kernels(1_000_000).has_border
+print(has_border(np.ones((2, 3), np.uint8)), len(has_border.signatures))
 """
     assert run_script(tmp_path, script) == "True 1\n"
 

@@ -122,7 +122,8 @@ class TestSeeds:
     ) -> None:
         batches = [generate(rng(), 8, (5, 7), border=border, endpoints=endpoints) for border in (True, False)]
         compiled = [mutate(rng(), batch, kind, **options) for batch in batches]
-        monkeypatch.setattr(compiling, "_compiled", compiling._interpreted)
+        for user in ("_for_small_work", "_for_large_work"):
+            monkeypatch.setattr(compiling, user, compiling.INTERPRETED)
         for batch, expected in zip(batches, compiled, strict=True):
             np.testing.assert_array_equal(mutate(rng(), batch, kind, **options), expected)
 
