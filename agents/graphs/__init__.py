@@ -9,8 +9,7 @@ from __future__ import annotations
 from .. import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric
 from .automaton import GraphNCA
 from .depth_first import DepthFirstGraphNCA, Visits
-from .graph import Graphs
-from .mazes import DEPTH_FIRST_DIRECTIONS, maze_to_graph, path_to_grid
+from .graph import DEPTH_FIRST_DIRECTIONS, Graphs, maze_to_graph, path_to_grid
 from .shortest_path import AllPathsGraphNCA, CanonicalPathGraphNCA, ShortestPath
 
 __all__ = [

@@ -18,9 +18,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..handcoded.base import sawtooth, step
-from .automaton import GraphNCA
+from .automaton import FirstUnvisited, Flow, GraphNCA, Neighbours, PassedBy
 from .graph import Graphs
-from .rules import FirstUnvisited, Flow, Neighbours, PassedBy
 
 
 class Channel(IntEnum):

@@ -18,9 +18,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from ..handcoded.base import step
-from .automaton import GraphNCA
+from .automaton import Extend, FirstOlder, Follow, GraphNCA, Neighbours
 from .graph import Graphs
-from .rules import Extend, FirstOlder, Follow, Neighbours
 
 
 class ShortestPath(NamedTuple):
