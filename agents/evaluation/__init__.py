@@ -22,8 +22,7 @@ from maze_nca_gym.families import (
 if TYPE_CHECKING:
     from ..iterations import default_steps
     from .figures import Result, draw_iterations, draw_sizes, draw_stability
-    from .intervals import Estimate, mean, proportion
-    from .metrics import Evaluation, Metrics, Point, evaluate
+    from .metrics import Estimate, Evaluation, Metrics, Point, evaluate, mean, proportion
     from .stability import Stability, measure_stability
 
 __all__ = [
@@ -53,9 +52,8 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("Result", "draw_iterations", "draw_sizes", "draw_stability"), ".figures"),
-    **dict.fromkeys(("Estimate", "mean", "proportion"), ".intervals"),
     "default_steps": "..iterations",
-    **dict.fromkeys(("Evaluation", "Metrics", "Point", "evaluate"), ".metrics"),
+    **dict.fromkeys(("Estimate", "Evaluation", "Metrics", "Point", "evaluate", "mean", "proportion"), ".metrics"),
     **dict.fromkeys(("Stability", "measure_stability"), ".stability"),
 }
 

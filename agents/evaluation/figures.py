@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from maze_nca_gym.files import replacing
 
 from ..figure_style import COLOURS, GREY, INK, STYLE
-from .intervals import Estimate
-from .metrics import Evaluation, Metrics, Point
+from .metrics import Estimate, Evaluation, Metrics, Point
 from .stability import LONGER, Stability
 
 MARKERS = "o^sDvP*"

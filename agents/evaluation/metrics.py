@@ -1,7 +1,11 @@
-"""Accuracy (ours and the paper's), complete and optimal with intervals, after many numbers of iterations."""
+"""Accuracy (ours and the paper's), complete and optimal after many numbers of iterations, with 95 % intervals.
+
+Every path is also of one of some kinds (`KINDS`): how it agrees with exact search, or how it fails.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,15 +13,75 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores, minibatch_accuracies
+from maze_nca_gym.tasks import Task
 
-from ..drawings import DRAWINGS
 from ..iterations import check_steps, checkpoints, default_steps
 from ..policy import Policy
+from ..promises import DRAWINGS
 from ..rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
-from . import agreement
-from .intervals import Estimate, mean, proportion
+
+Z = 1.959963984540054
+"""Standard deviations of a normal variable within which 95 % of it lies."""
+KINDS = {
+    "canonical": "the path that exact search returns",
+    "other optimum": "another path, as short (as long, for the diameter)",
+    "extra tiles": "an optimal path, and more tiles",
+    "longer path": "source and target are joined, with a detour",
+    "broken path": "source and target are not joined; for the diameter, the tiles reach less far than they should",
+    "through walls": "at least one tile is a wall",
+    "nothing": "no tile at all",
+}
+"""Kinds of path, of which every one is exactly one, and what they are."""
+CANONICAL, OTHER, EXTRA, LONGER, BROKEN, WALLS, NOTHING = range(len(KINDS))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and the ends of its 95 % interval.
+
+    Attributes:
+        value: what was measured.
+        low, high: for the figure on all levels that the generator could draw, of which those measured are a sample.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def proportion(successes: NDArray[np.bool_]) -> Estimate:
+    """Return the fraction of (N,) that is true, with Wilson's interval, which is sound near 0 and 1 too.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    n = _count(successes)
+    fraction = float(np.count_nonzero(successes)) / n
+    spread = Z / (1 + Z * Z / n) * math.sqrt(fraction * (1 - fraction) / n + Z * Z / (4 * n * n))
+    centre = (fraction + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    return Estimate(fraction, min(fraction, max(0.0, centre - spread)), max(fraction, min(1.0, centre + spread)))
+
+
+def mean(values: NDArray[np.float64]) -> Estimate:
+    """Return the mean of (N,), with the normal interval: +-1.96 standard errors.
+
+    Where all values agree, as where there is one alone, both ends are the mean, which says less than it seems.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    n = _count(values)
+    centre = float(values.mean())
+    spread = Z * float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    return Estimate(centre, centre - spread, centre + spread)
+
+
+def _count(sample: NDArray[np.bool_] | NDArray[np.float64]) -> int:
+    if not len(sample):
+        raise ValueError("an interval needs at least one level, got 0")
+    return len(sample)
 
 
 @dataclass(frozen=True)
@@ -64,7 +128,7 @@ class Evaluation:
         n_levels: the number of levels.
         n_steps: the number of iterations that it was given.
         curve: the metrics from the first iteration to the last, or to that after which nothing changed on any level.
-        agreement: kind of path (`agreement.KINDS`) -> the fraction of levels that ended in it; empty for policies that
+        agreement: kind of path (`KINDS`) -> the fraction of levels that ended in it; empty for policies that
             draw something else.
     """
 
@@ -121,9 +185,9 @@ def evaluate(
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
     if policy.draws in DRAWINGS:
         return Evaluation(len(tiles), n_steps, curve, {})
-    kinds = agreement.kinds_of(task, tiles, paths, targets, Scores(tables[-1]).optimal)
-    fractions = np.bincount(kinds, minlength=len(agreement.KINDS)) / len(tiles)
-    return Evaluation(len(tiles), n_steps, curve, dict(zip(agreement.KINDS, fractions.tolist(), strict=True)))
+    kinds = kinds_of(task, tiles, paths, targets, Scores(tables[-1]).optimal)
+    fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
+    return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
 
 
 def _check_marks(steps: Sequence[int], n_steps: int) -> list[int]:
@@ -152,3 +216,40 @@ def _score_batch(
         done = step
     report((marks[-1] - done) * len(tiles))
     return index + 1
+
+
+def kinds_of(
+    task: Task,
+    tiles: Tiles,
+    path: NDArray[np.bool_],
+    target: NDArray[np.bool_],
+    optimal: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Return the kind of every path, (N,), as its place in `KINDS`.
+
+    Args:
+        task: what was asked for.
+        tiles: (N, H, W) uint8.
+        path: (N, H, W) bool, the rounded predictions.
+        target: (N, H, W) bool, the canonical solutions.
+        optimal: (N,) bool, of `scoring.score`.
+    """
+    length, longest = _length_within(task, tiles, path), target.sum(axis=(1, 2))
+    enough = length == longest if task.has_endpoints else length >= longest
+    conditions = [
+        (path == target).all(axis=(1, 2)),
+        optimal,
+        ~path.any(axis=(1, 2)),
+        (path & (tiles == Tile.WALL)).any(axis=(1, 2)),
+        enough,
+        task.has_endpoints & (length > 0),
+    ]
+    return np.select(conditions, [CANONICAL, OTHER, NOTHING, WALLS, EXTRA, LONGER], BROKEN)
+
+
+def _length_within(task: Task, tiles: Tiles, path: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return (N,) tiles on the task's solution where all but the path is wall; 0 where there is none."""
+    ends = tiles >= Tile.SOURCE
+    inside = np.where(path | ends, tiles, np.uint8(Tile.WALL))
+    length = task.solve(inside).sum(axis=(1, 2), dtype=np.int64)
+    return np.where((ends & ~path).any(axis=(1, 2)), 0, length)

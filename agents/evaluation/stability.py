@@ -21,8 +21,7 @@ from ..policy import Policy
 from ..rollouts import Report, batches, encode, run_to_end, score_state, task_of, tiles_of, visit, wanted_of
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
-from .intervals import Estimate, proportion
-from .metrics import Metrics, Point
+from .metrics import Estimate, Metrics, Point, proportion
 
 LONGER = 10
 """Times the usual number of iterations."""

@@ -13,7 +13,7 @@ from scripted_policies import Counts, Dies, Flips, Oracle, Scripted
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import Estimate, default_steps, evaluate, mean, proportion, test_levels
-from maze_nca_gym.agents.evaluation.agreement import KINDS, kinds_of
+from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of
 from maze_nca_gym.agents.iterations import check_steps, checkpoints
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
