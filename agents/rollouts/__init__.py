@@ -22,8 +22,7 @@ from .scores import (
     wanted_of,
 )
 from .solving import SolveResult, run_until_solved, step_limit
-from .stepping import rollout, trace
-from .unrolling import unroll
+from .unrolling import rollout, trace, unroll
 from .visits import Report, Visit, find_paths, one_thread, run_to_end, visit
 
 __all__ = [

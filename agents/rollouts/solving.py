@@ -17,7 +17,7 @@ from maze_nca_gym.scoring import OPTIMAL
 from ..iterations import check_steps, default_steps
 from ..policy import Policy
 from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
-from .stepping import rollout
+from .unrolling import rollout
 from .visits import one_thread
 
 _ASK_EVERY = 32

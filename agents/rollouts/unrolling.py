@@ -1,8 +1,12 @@
-"""Differentiable rollouts: in machine code where possible, otherwise the same in PyTorch."""
+"""Differentiable rollouts: equal to stepping environments bit for bit, or in machine code where possible.
+
+`rollout` and `trace` call `Policy.forward` once for each iteration. `unroll` gives the same up to rounding.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -13,6 +17,50 @@ from torch import Tensor
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Convolution, Policy
+
+
+def trace(
+    policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0
+) -> Iterator[Tensor]:
+    """Return every state of a rollout, one at a time: the first as given, then one after each iteration.
+
+    Arguments and errors are those of `rollout`; `torch.stack(list(trace(...)))` is (n_steps + 1, B, C, H, W).
+    """
+    if n_steps < 0:
+        raise ValueError(f"n_steps must be at least 0, got {n_steps}")
+    if maze.ndim != 4:
+        raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
+    if state is None:
+        state = maze.new_zeros(maze.shape[0], policy.n_channels, *maze.shape[2:])
+    return _iterate(policy, maze, n_steps, state, start_step)
+
+
+def _iterate(policy: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int) -> Iterator[Tensor]:
+    yield state
+    for step in range(start_step, start_step + n_steps):
+        state = policy(maze, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
+        yield state
+
+
+def rollout(policy: Policy, maze: Tensor, n_steps: int, state: Tensor | None = None, *, start_step: int = 0) -> Tensor:
+    """Iterate a policy under the environment's dynamics, which clip every state to +-2**24; differentiable.
+
+    Equal, bit for bit, to stepping the environments one by one with the policy's actions.
+
+    Args:
+        policy: what to iterate.
+        maze: (B, T, H, W) floats, the one-hot tiles, which stay as they are.
+        n_steps: iterations, at least 0.
+        state: (B, C, H, W), where to start; by default `policy.n_channels` channels of zeros.
+        start_step: iterations that `state` has already had.
+
+    Returns:
+        The last state, (B, C, H, W).
+
+    Raises:
+        ValueError: a negative `n_steps`, or as `Policy.forward`.
+    """
+    return deque(trace(policy, maze, n_steps, state, start_step=start_step), maxlen=1).pop()
 
 
 def unroll(
@@ -29,7 +77,7 @@ def unroll(
     """Return the states of a rollout after some numbers of iterations, differentiable in the model's weights and
     biases.
 
-    They equal those of `policy.rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
+    They equal those of `rollout` up to rounding, clipped as there. Where a number is at a bound, gradients stop;
     where it is 0, those that come from the next iteration stop. Neither states nor gradients depend on the number of
     threads, `torch.get_num_threads()`, where `supported`. There, and without gradients, as under `torch.no_grad()`,
     only the states returned stay in memory.
