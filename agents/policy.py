@@ -66,7 +66,7 @@ class Policy(nn.Module):
             one after the other.
         shared_weights: whether all iterations have the same weights.
         n_iterations: iterations of an episode, for which weights exist where they are not shared; None for any number.
-        draws: what channel 0 shows: "path", or a kind in `drawings.DRAWINGS`.
+        draws: what channel 0 shows: "path", or a kind in `promises.DRAWINGS`.
         promises: what the policy states about its weights; a model file keeps it.
         tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
             than an iteration.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maze_nca_gym.agents import Policy, list_policies, load
-from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.files import replacing
 
 FILE = Path(__file__).parent / "policies.md"

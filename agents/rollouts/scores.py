@@ -11,8 +11,8 @@ from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
 from maze_nca_gym.scoring import OPTIMAL, score, squared_errors
 from maze_nca_gym.tasks import Task, find_task
 
-from ..drawings import DRAWINGS
 from ..policy import PATH, Policy
+from ..promises import DRAWINGS
 
 ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
 """Further columns of scores: `squared_errors` of the path, and tiles wanted."""

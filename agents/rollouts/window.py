@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.maze import MazeEnv, Observation
 
-from ..drawings import DRAWINGS
 from ..policy import Policy
+from ..promises import DRAWINGS
 from .solving import step_limit
 from .visits import one_thread
 

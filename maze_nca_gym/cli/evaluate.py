@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.drawings import DRAWINGS
 from maze_nca_gym.agents.evaluation import FAMILIES
+from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import INTEGER, ImportOption
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_table

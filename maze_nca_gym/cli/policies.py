@@ -9,7 +9,7 @@ from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
-from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.drawings import DRAWINGS
+from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.agents.runs import check_at_least, check_folder, versions, write_json
 from maze_nca_gym.cli.options import INTEGER, ImportOption, LevelOptions
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts

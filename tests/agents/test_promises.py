@@ -12,13 +12,12 @@ from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import list_policies, load, rollout
-from maze_nca_gym.agents.drawings import all_shortest_paths, reachable
 from maze_nca_gym.agents.evaluation import test_levels
 from maze_nca_gym.agents.hinting.automata import AUTOMATA
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
-from maze_nca_gym.agents.promises import Promises, StepBound
+from maze_nca_gym.agents.promises import Promises, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.generation import GENERATORS, generate
