@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import gymnasium as gym
 
-from maze_nca_gym import environment_id
-
-if TYPE_CHECKING:
-    from maze_nca_gym.envs.level_source import LevelSource
+from maze_nca_gym import ENVIRONMENTS, environment_id
+from maze_nca_gym.envs.level_source import shape_and_border
 
 
 class Runs(Protocol):
@@ -59,15 +57,12 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
     """
     make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
     options = {**_choices(policy), **options}
+    shape, has_border = shape_and_border(**options)
+    options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
     env: Any = make(environment_id(policy.task), **options)
-    source = env.unwrapped.source
-    if policy.needs_border and not source.has_border:
+    if policy.needs_border and not has_border:
         warnings.warn(border_warning(name or type(policy).__name__), UserWarning, stacklevel=3)
-    if "max_episode_steps" in options:
-        return env
-    env.close()  # it only told the size of its levels
-    steps = _episode_steps(policy, source, env.spec.max_episode_steps)
-    return make(environment_id(policy.task), **options, max_episode_steps=steps)
+    return env
 
 
 def border_warning(name: str) -> str:
@@ -81,11 +76,12 @@ def _choices(policy: Runs) -> dict[str, Any]:
     return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **fixed}
 
 
-def _episode_steps(policy: Runs, source: LevelSource, usual: int) -> int:
-    """Return the steps of an episode, `usual` or as many more as the policy may need on levels of this source."""
+def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:
+    """Return the steps of an episode on levels of a shape: the usual number, or as many more as the policy may need."""
     if policy.most_iterations is not None:
         return policy.most_iterations
-    height, width = source.shape
-    frame = 2 if source.has_border else 0
+    height, width = shape
+    frame = 2 if has_border else 0
     most_moves = max(0, (height - frame) * (width - frame) - 1)
+    _, usual = ENVIRONMENTS[environment_id(policy.task)]
     return max(usual, policy.max_steps(height, width, most_moves) or 0)

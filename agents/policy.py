@@ -288,7 +288,9 @@ class Policy(nn.Module):
             observation: the environment's `maze`, (T, H, W) or (N, T, H, W), and `state`, (C, H, W) or (N, C, H, W),
                 float32.
             state: the counts that the last call returned; None at first.
-            episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0.
+            episode_start: (N,) bool; where true, the environment's count of iterations restarts at 0. It stays there
+                while the observed state is that of an ended episode: with autoreset mode NEXT_STEP, the environment
+                ignores this action, and the next observation is the first of the new episode.
             deterministic: accepted for the protocol; a policy is deterministic.
 
         Returns:
@@ -305,6 +307,8 @@ class Policy(nn.Module):
             maze, current = maze[None], current[None]
         counters = _restarted_counters(len(current), state, episode_start)
         action = self._step_by_counter(maze, current, counters)
+        if episode_start is not None:
+            counters -= _already_ended(current, np.asarray(episode_start, bool))
         return (action[0] if single else action).cpu().numpy(), (counters + 1,)
 
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
@@ -335,6 +339,16 @@ def _restarted_counters(
             raise ValueError(f"{name} must hold one value for each of {n_envs} environments, got {array.shape}")
     counters[starts] = 0
     return counters
+
+
+def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of the (N, C, H, W) states at the (N,) starts of episodes are the last ones of those before, (N,).
+
+    An episode begins with a state of zeros. With autoreset mode NEXT_STEP, one that has ended is observed once more.
+    """
+    ended = starts.copy()
+    ended[starts] = states[torch.from_numpy(starts).to(states.device)].flatten(1).any(dim=1).cpu().numpy()
+    return ended
 
 
 def common_task(policies: Mapping[str, Policy]) -> str:

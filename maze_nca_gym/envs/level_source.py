@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.generation import Size, find_generator
+from maze_nca_gym.generation import Size, check_size, find_generator
 from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels, read_tiles
 from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.tasks import Task
@@ -27,6 +27,30 @@ def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
 
 ARGUMENTS = ("task", "size", "generator", "n_channels", "levels", "render_mode", "render_fps", "channel_names")
 """Names of what the single environment takes besides a generator's options: what a misspelt option may mean."""
+
+
+def shape_and_border(
+    size: Size = 16, levels: LevelSet | str | Path | ArrayLike | None = None, border: bool = True, **others: Any
+) -> tuple[tuple[int, int], bool]:
+    """Return what levels an environment with these arguments has, without making it.
+
+    Args:
+        size: inner size of generated levels.
+        levels: levels that are played instead.
+        border: whether generated levels have a border.
+        **others: arguments that change nothing here.
+
+    Returns:
+        (H, W) of every level, borders included, and whether a wall surrounds every level.
+
+    Raises:
+        ValueError: a bad size, file or name.
+    """
+    if levels is not None:
+        tiles = load_levels(levels).tiles
+        return tiles.shape[1:], bool(has_border(tiles).all())
+    rows, cols = check_size(size)
+    return ((rows + 2, cols + 2) if border else (rows, cols)), bool(border)
 
 
 class LevelSource:

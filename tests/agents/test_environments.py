@@ -16,6 +16,7 @@ from maze_nca_gym.agents import Policy, list_policies, load, make_env
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import parse
 
@@ -124,6 +125,14 @@ class TestEpisodeSteps:
         _, terminated, truncated = run(policy, env, 16)
         assert terminated or truncated
         assert env.spec.max_episode_steps == 16
+
+
+@pytest.mark.parametrize("options", [{}, {"levels": TWO_ROWS}, {"num_envs": 2}])
+def test_an_environment_is_made_once(options, monkeypatch):
+    made, make = [], LevelSource.__init__
+    monkeypatch.setattr(LevelSource, "__init__", lambda *args: made.append(make(*args)))
+    load("shortest-path-bfs").make_env(**options)
+    assert len(made) == 1
 
 
 class TestBorder:

@@ -9,6 +9,7 @@ import torch
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load, rollout, trace
+from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import clear_endpoints, parse
 
@@ -65,6 +66,25 @@ def test_a_rollout_equals_stepping_a_vector_environment(name):
             expected = rollout(policy, start["maze"], step, start["state"]).numpy()
         np.testing.assert_array_equal(observation["state"][running], expected[running])
         running &= ~(terminated | truncated)
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_iterations_are_counted_from_the_first_state_of_an_episode(mode):
+    policy = NCA(4, 6, n_layers=3, shared_weights=False, generator=torch.Generator().manual_seed(0))
+    env = policy.make_env(2, size=5, autoreset_mode=mode)
+    observation, _ = env.reset(seed=1)
+    counters, starts, n_episodes = None, np.ones(2, bool), 0
+    for _ in range(12):
+        action, counters = policy.predict(observation, counters, starts)
+        before, (observation, _, terminated, truncated, _) = observation, env.step(action)
+        for i in np.flatnonzero(~before["state"].any(axis=(1, 2, 3))):
+            n_episodes += 1
+            maze, zeros = (torch.from_numpy(before[key][[i]]) for key in ("maze", "state"))
+            np.testing.assert_allclose(action[i], policy(maze, zeros, 0)[0].detach(), atol=1e-5)
+            assert counters[0][i] == 1
+        starts = terminated | truncated
+    assert n_episodes >= 6
     env.close()
 
 

@@ -101,6 +101,7 @@ def test_predict_returns_the_next_state_and_counts(n):
 
 def test_predict_runs_each_environment_at_its_own_step():
     seen = observation(4)
+    seen["state"][2] = 0  # a new episode's
     policy = Counting()
     before = (np.array([7, 3, 7, 0]),)
     action, after = policy.predict(seen, before, np.array([False, False, True, False]))
@@ -109,6 +110,13 @@ def test_predict_runs_each_environment_at_its_own_step():
     for env, step in enumerate([7, 3, 0, 0]):
         alone = policy(*(torch.from_numpy(seen[key][env : env + 1]) for key in ("maze", "state")), step)
         np.testing.assert_array_equal(action[env], alone[0].detach().numpy())
+
+
+def test_predict_does_not_count_an_action_that_autoreset_ignores():
+    seen = observation(2)
+    seen["state"][0] = 0
+    _, counters = Counting().predict(seen, (np.array([3, 3]),), np.array([True, True]))
+    np.testing.assert_array_equal(counters[0], [1, 0])
 
 
 def test_predict_runs_one_batch_where_steps_do_not_matter():
