@@ -22,8 +22,8 @@ from maze_nca_gym import __version__, generation
 from maze_nca_gym.agents import list_policies, load, rollouts
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises
-from maze_nca_gym.agents.rollouts import picture, window
 from maze_nca_gym.agents.rollouts import solved as solving
+from maze_nca_gym.agents.rollouts import window
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.envs.maze import MazeEnv
@@ -289,7 +289,7 @@ class TestPicture:
         assert capsys.readouterr().out.endswith("picture: runs/solve/episode.gif\n")
 
     def test_a_long_episode_is_thinned_out(self, monkeypatch):
-        monkeypatch.setattr(picture, "LARGEST_ANIMATION", 5)
+        monkeypatch.setattr(solving, "LARGEST_ANIMATION", 5)
         assert main(["solve", *SMALL]) == 0
         assert results()["metrics"]["max_steps"] > 5
         with Image.open("runs/solve/episode.gif") as image:
