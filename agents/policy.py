@@ -208,12 +208,12 @@ class Policy(nn.Module):
     @property
     def n_layers(self) -> int | None:
         """Former name of `n_iterations`."""
-        warn_renamed("n_layers")
+        warn_renamed("n_layers", "n_iterations")
         return self.n_iterations
 
     @n_layers.setter
     def n_layers(self, number: int | None) -> None:
-        warn_renamed("n_layers")
+        warn_renamed("n_layers", "n_iterations")
         self.n_iterations = number
 
     @property

@@ -67,8 +67,8 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
         raise ValueError(f"{name} must be a subclass of Policy")
     if isinstance(MODELS.get(name), str):
         raise ValueError(f"this package has a model {name} of its own: choose another name")
-    for former in _former_names(model).values():
-        warn_renamed(former)
+    for present, former in _former_names(model).items():
+        warn_renamed(former, present)
     MODELS[name] = model
     return model
 

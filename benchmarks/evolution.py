@@ -32,7 +32,7 @@ from maze_nca_gym.agents.training import train as run_updates
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.report import Line
 from maze_nca_gym.files import replacing
-from maze_nca_gym.random_streams import draws
+from maze_nca_gym.random_streams import rng_for
 
 from . import machine
 from .evolution_report import write_report
@@ -145,7 +145,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
     state, lengths = TrainingState.start(config, torch.device("cpu")), Lengths()
     run_updates(state, folder, find_workers("cpu"), lengths, Intervals(validate=500))
     stream = LevelStream(config)
-    began_at = stream.fixed if config.evolve else stream.draw(draws(seed, "probe"), N_PROBED, config.levels.sizes[0])
+    began_at = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.levels.sizes[0])
     result = {
         "model": model,
         "levels": levels,

@@ -39,10 +39,10 @@ def renamed(values: Mapping[str, Any], *, warn: bool = False) -> dict[str, Any]:
         warn: whether a former name gives a `DeprecationWarning` at the caller of the caller.
     """
     for name in RENAMED.keys() & values.keys() if warn else ():
-        warn_renamed(name, stacklevel=4)
+        warn_renamed(name, RENAMED[name], stacklevel=4)
     return {RENAMED.get(name, name): value for name, value in values.items()}
 
 
-def warn_renamed(name: str, stacklevel: int = 3) -> None:
+def warn_renamed(former: str, present: str, stacklevel: int = 3) -> None:
     """Warn that something has another name now; by default at the caller of the caller."""
-    warnings.warn(f"{name} is called {RENAMED[name]}", DeprecationWarning, stacklevel=stacklevel)
+    warnings.warn(f"{former} is called {present}", DeprecationWarning, stacklevel=stacklevel)

@@ -1,6 +1,6 @@
 """Random draws that depend on a seed and a place alone, so that none depends on those before.
 
-`draws` belongs to a seed, a purpose and a count, such as the update: a run that resumes draws what the uninterrupted
+`rng_for` belongs to a seed, a purpose and a count, such as the update: a run that resumes draws what the uninterrupted
 run draws, without any state of a generator being saved, and levels can be made ahead in any order. `words` and
 `scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable Pseudorandom
 Number Generators* (2014).
@@ -9,10 +9,12 @@ Number Generators* (2014).
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from maze_nca_gym.names import warn_renamed
 
 if TYPE_CHECKING:
     import torch
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 """The step from one state of the generator to the next."""
 _FIRST, _SECOND = (np.uint64(c) for c in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_RENAMED = {"draws": "rng_for", "torch_draws": "torch_rng_for"}
 _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
@@ -43,13 +46,20 @@ def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
     return scramble(states)
 
 
-def draws(seed: int, purpose: str, *indices: int) -> np.random.Generator:
+def rng_for(seed: int, purpose: str, *indices: int) -> np.random.Generator:
     """Return a generator of its own for a purpose ("levels", "pool" ...) and what is counted, such as the update."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *indices])
 
 
-def torch_draws(seed: int, purpose: str, *indices: int) -> torch.Generator:
-    """Return the same for torch, on the CPU."""
+def torch_rng_for(seed: int, purpose: str, *indices: int) -> torch.Generator:
+    """Return a generator of torch, on the CPU, for a purpose and what is counted; see `rng_for`."""
     import torch  # importing the core must not load it
 
-    return torch.Generator().manual_seed(int(draws(seed, purpose, *indices).integers(2**63)))
+    return torch.Generator().manual_seed(int(rng_for(seed, purpose, *indices).integers(2**63)))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warn_renamed(name, _RENAMED[name])
+    return globals()[_RENAMED[name]]

@@ -195,7 +195,7 @@ class TestTestLevels:
         grown = LevelPopulation(PopulationConfig(capacity=4))
         fresh = grown.fresh(load_levels("FourRooms").tiles)
         grown.insert(fresh, [0.0], [1.0])
-        children = grown.offspring(evolution.draws(3, "offspring", 0), 6)
+        children = grown.offspring(evolution.rng_for(3, "offspring", 0), 6)
         reserved = np.sort(level_hashes(children.tiles)[:5])
         seen = []
 

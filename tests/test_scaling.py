@@ -17,7 +17,7 @@ from maze_nca_gym.levels import Tile, parse
 sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
 
 from benchmarks.scaling import __main__ as scaling
-from benchmarks.scaling.automata import AUTOMATA, automaton, promise
+from benchmarks.scaling.automata import AUTOMATA, automaton
 from benchmarks.scaling.families import draw
 from benchmarks.scaling.journal import Journal
 from benchmarks.scaling.measure import Cell, Effort, Mazes, describe, measure, run_level
@@ -144,7 +144,7 @@ def test_the_comb_is_a_tree_with_the_ends_at_its_first_and_last_tip(size):
 @pytest.mark.parametrize("name", AUTOMATA)
 def test_broken_promises_are_found(name):
     policy = automaton(name)
-    promised = promise(policy, LEVEL)
+    promised = AUTOMATA[name](policy, LEVEL)
     state = torch.zeros(1, policy.n_channels, *LEVEL.shape)
     for step in range(1, promised.most_steps + 2):
         before, state = state, policy(promised.maze, state)
@@ -159,7 +159,7 @@ def test_broken_promises_are_found(name):
 @torch.no_grad()
 def test_an_automaton_that_never_finishes_is_a_violation():
     policy = automaton("shortest-path-bfs")
-    promised = promise(policy, LEVEL)
+    promised = AUTOMATA["shortest-path-bfs"](policy, LEVEL)
     promised.maze = torch.zeros_like(promised.maze)
     assert run_level(policy, promised, seconds_left=60).violations == ("not finished after 11 steps",)
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.families import is_reserved
 from maze_nca_gym.levels import Tiles, level_hashes
 from maze_nca_gym.population import Candidates, LevelPopulation
-from maze_nca_gym.random_streams import draws
+from maze_nca_gym.random_streams import rng_for
 
 Measure: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]]
 """(N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were completed."""
@@ -40,7 +40,7 @@ def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) ->
     Raises:
         ValueError: there are hardly `n` different levels of this kind.
     """
-    rng = draws(seed, "first levels")
+    rng = rng_for(seed, "first levels")
     levels = draw(rng, n)
     for _ in range(PATIENCE):
         kept = levels[_firsts(levels)]
@@ -96,7 +96,7 @@ def evolve(
         report: receives the number of rounds.
     """
     for index in range(population.clock, n_rounds):
-        rng = draws(seed, "offspring", index)
+        rng = rng_for(seed, "offspring", index)
         candidates = _allowed(population.offspring(rng, n_offspring, parents), reserved)
         measured = measure(candidates.tiles, candidates.targets)
         population.tick()

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.names import warn_renamed
 
 from ..policy import Policy
 from ..promises import Promises, StepBound
@@ -88,13 +89,14 @@ class HandcodedNCA(Policy):
         """Return the largest integer that any channel or intermediate result reaches on mazes of this size."""
         raise NotImplementedError
 
-    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
-        """Return where the automaton has finished, so that the path stays as it is forever, (B,) bool."""
+    def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
+        """Return where the automaton, which began at zero, has its path for good, (B,) bool; the step is ignored."""
         raise NotImplementedError
 
-    def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return where the automaton, which began at zero, has finished, (B,) bool, by `solved`."""
-        return self.solved(maze, state)
+    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+        """Return what `finished` returns; its former name."""
+        warn_renamed("solved", "finished")
+        return self.finished(maze, state)
 
     def weight_rows(self) -> list[Row]:
         """Return the table of weights for printing, one row for each weight."""

@@ -161,7 +161,7 @@ class DepthFirstNCA(HandcodedNCA):
         return UNSTACKED * height * width
 
     @torch.no_grad()
-    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+    def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return whether nothing moves any more, (B,) bool."""
         state = state[:, : self.n_channels]
         return (self.update(maze, state, 0) == state).flatten(1).all(dim=1)

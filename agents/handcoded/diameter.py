@@ -176,7 +176,7 @@ class DiameterNCA(HandcodedNCA):
         return (UNSTACKED + 1) * height * width + 1
 
     @torch.no_grad()
-    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+    def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return whether the path has come to its last tile, or there is no free tile, (B,) bool."""
         arrived = state[:, Channel.PATH] * state[:, Channel.FAR] >= 1
         return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)

@@ -65,7 +65,7 @@ class ShortestPathNCA(HandcodedNCA):
         return 2 * self.bound(n_tiles, n_tiles - 1)  # ages grow by 1 a flood and step
 
     @torch.no_grad()
-    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
+    def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return whether the path is at the source and the target, or nothing moves because no path exists, (B,)
         bool."""
         state = state[:, : self.n_channels]

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.random_streams import draws, torch_draws
+from maze_nca_gym.random_streams import rng_for, torch_rng_for
 
 from ..learned.nca import NCA
 from .automata import AUTOMATA
@@ -114,9 +114,9 @@ def learn(config: HintConfig, log: Log) -> NCA:
         n_iterations=None,
         max_pool=automaton.pooled is not None,
         channel_names=automaton.channels,
-        generator=torch_draws(config.seed, "weights"),
+        generator=torch_rng_for(config.seed, "weights"),
     )
-    examples, generator = Examples.of(automaton, patches_to_learn(config)), torch_draws(config.seed, "updates")
+    examples, generator = Examples.of(automaton, patches_to_learn(config)), torch_rng_for(config.seed, "updates")
     pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
     began = time.monotonic()
 
@@ -181,7 +181,7 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
 
 def patches_to_learn(config: HintConfig) -> Codes:
     """Return the patches of a run, (P, 5) int64, each once: those seen, and those put together from their tiles."""
-    automaton, rng = AUTOMATA[config.task, config.heals], draws(config.seed, "levels")
+    automaton, rng = AUTOMATA[config.task, config.heals], rng_for(config.seed, "levels")
     seen = patches_seen(automaton, levels_to_watch(rng, config))
     return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
 

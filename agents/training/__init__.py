@@ -5,9 +5,10 @@ Importing this does not load torch; making a configuration or a run does.
 
 from __future__ import annotations
 
-import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.names import warn_renamed
 
 from .config import PRESETS, TrainingConfig, changed, preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
@@ -58,7 +59,7 @@ _RENAMED = {"Rhythm": "Intervals", "Silence": "NullReport"}
 
 def __getattr__(name: str) -> Any:
     if name in _RENAMED:
-        warnings.warn(f"{name} is called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        warn_renamed(name, _RENAMED[name])
         name = _RENAMED[name]
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

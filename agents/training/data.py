@@ -24,7 +24,7 @@ from maze_nca_gym.families import (
 )
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
-from maze_nca_gym.random_streams import draws
+from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
 
 from .config import TrainingConfig
@@ -74,13 +74,13 @@ class LevelStream:
         """Return the inner size of an update's levels; they join one after the other."""
         sizes = self.config.levels.sizes
         n_joined = min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
-        return sizes[int(draws(self.config.seed, "size", update).integers(n_joined))]
+        return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
         """Return the levels that an update needs: `batch_size`, or with a pool or a population only its newcomers."""
         config = self.config
         if config.levels.n_levels is None or config.evolve:
-            return self.draw(draws(config.seed, "levels", update), config.n_fresh, self.size(update))
+            return self.draw(rng_for(config.seed, "levels", update), config.n_fresh, self.size(update))
         return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
@@ -147,7 +147,7 @@ class LevelStream:
             ValueError: nearly all levels of this size are held out.
         """
         n_levels = self.config.levels.n_levels or self.config.population.capacity
-        return self.draw(draws(self.config.seed, "fixed levels"), n_levels, self.config.levels.sizes[0])
+        return self.draw(rng_for(self.config.seed, "fixed levels"), n_levels, self.config.levels.sizes[0])
 
     def _of_epochs(self, update: int) -> NDArray[np.int64]:
         """Return which levels of the fixed set an update uses: every level once an epoch, in an order of its own."""
@@ -155,7 +155,7 @@ class LevelStream:
         places = np.arange(update * batch_size, (update + 1) * batch_size)
         indices = np.empty(batch_size, np.int64)
         for epoch in np.unique(places // n_levels):
-            order = draws(self.config.seed, "epoch", int(epoch)).permutation(n_levels)
+            order = rng_for(self.config.seed, "epoch", int(epoch)).permutation(n_levels)
             here = places // n_levels == epoch
             indices[here] = order[places[here] % n_levels]
         return indices

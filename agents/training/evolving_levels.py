@@ -21,7 +21,7 @@ from torch import Tensor
 from maze_nca_gym.files import UNREADABLE
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.storage import ARRAYS
-from maze_nca_gym.random_streams import draws
+from maze_nca_gym.random_streams import rng_for
 
 from ..policy import PATH, Policy
 from ..rollouts import unroll
@@ -78,7 +78,7 @@ class EvolvingLevels:
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> Replay:
         """Return the levels of an update: members drawn from the population, then the newcomers."""
         with self._timed():
-            rng = draws(config.seed, "replay", update)
+            rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))
             replayed = Batch(self.population.tiles[members], self.population.targets[members])
             return Replay(members, newcomers, concatenate([replayed, newcomers]))
@@ -116,7 +116,7 @@ class EvolvingLevels:
         if mean >= config.breeding.evolve_below:
             return
         with self._timed():
-            rng = draws(config.seed, "offspring", update)
+            rng = rng_for(config.seed, "offspring", update)
             offspring = self.population.offspring(rng, config.breeding.n_offspring, config.breeding.parents)
             offspring = offspring.take(np.flatnonzero(~is_held_out(offspring.tiles, config.task)))
             measured = score_levels(model, Batch(offspring.tiles, offspring.targets), config, workers)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from maze_nca_gym.random_streams import torch_draws
+from maze_nca_gym.random_streams import torch_rng_for
 
 from ..learned.nca import NCA
 from ..policy import PATH, Policy
@@ -39,7 +39,7 @@ def make_model(
     Raises:
         ValueError: the network to start from is unknown or does not fit.
     """
-    generator = torch_draws(seed, "weights")
+    generator = torch_rng_for(seed, "weights")
     model = construct(model_class(config.model), {**arguments, "generator": generator})
     model.promises = Promises(needs_border=needs_border)
     if n_shown > PATH + 1:

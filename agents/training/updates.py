@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maze_nca_gym.random_streams import draws, torch_draws
+from maze_nca_gym.random_streams import rng_for, torch_rng_for
 from maze_nca_gym.solvers import best_path
 
 from ..policy import PATH
@@ -91,7 +91,7 @@ def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     """Roll out from the states in the pool, and store those reached."""
     config = state.config
-    rng = draws(config.seed, "pool", state.update)
+    rng = rng_for(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)
     places = pool.draw(rng, config.batch_size, newcomers)
     n_edited = round(config.pool.pool_edited * config.batch_size)
@@ -101,7 +101,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
     if config.pool.state_noise:
-        generator = torch_draws(config.seed, "noise", state.update)
+        generator = torch_rng_for(config.seed, "noise", state.update)
         states = states + config.pool.state_noise * torch.randn(states.shape, generator=generator)
     loss, after = _backward(state, batch[part], states[part], ages[part], n_steps, workers.device)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
@@ -112,7 +112,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
 
 def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
     if size not in state.pools:
-        rng = draws(state.config.seed, "pool of size", size)
+        rng = rng_for(state.config.seed, "pool of size", size)
         levels = stream.draw(rng, state.config.pool.pool_size, size)
         state.pools[size] = StatePool.fresh(levels, state.config.model.n_channels, Patience.of(state.config))
     return state.pools[size]

@@ -24,7 +24,7 @@ from .report import Results, write
 
 SMALLEST, QUICK_SIZE, QUICK_LEVELS = 8, 16, 2
 
-Name = Literal[AUTOMATA]  # type: ignore[valid-type]
+Name = Literal[tuple(AUTOMATA)]  # type: ignore[valid-type]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Arguments:
     """Sizes 8 and 16, two levels each: a minute."""
     out: Path = Path("runs/scaling")
     """Folder of the results, and of journal.jsonl, what has been measured so far."""
-    policies: Annotated[tuple[Name, ...], tyro.conf.arg(metavar="NAME …")] = AUTOMATA
+    policies: Annotated[tuple[Name, ...], tyro.conf.arg(metavar="NAME …")] = tuple(AUTOMATA)
     """Automata to run."""
     max_size: int = 256
     """The largest size; sizes are 8, 16, 32 …"""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -11,21 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym import solvers
-from maze_nca_gym.agents import DepthFirstNCA, DiameterNCA, Policy, ShortestPathNCA, load
+from maze_nca_gym.agents import Policy, ShortestPathNCA, load
 from maze_nca_gym.agents.handcoded import depth_first, diameter
 from maze_nca_gym.agents.handcoded.shortest_path import FORMS
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
-
-AUTOMATA = (
-    "shortest-path-bfs",
-    "shortest-path-bfs:bounded",
-    "all-shortest-paths",
-    "all-shortest-paths:equal-age",
-    "all-shortest-paths:one-flood",
-    "depth-first",
-    "diameter",
-)
-"""Names of policies; after a colon the form, where it is not the default."""
 
 
 class Promise(Protocol):
@@ -48,23 +37,6 @@ class Promise(Protocol):
 
     def violations(self, steps: int, state: Tensor) -> Iterator[str]:
         """Where the number of steps or the last state is not as promised."""
-
-
-def automaton(name: str) -> Policy:
-    """The policy of a name in `AUTOMATA`."""
-    policy, _, form = name.partition(":")
-    return load(policy, form=form) if form else load(policy)
-
-
-def promise(policy: Policy, tiles: Tiles) -> Promise:
-    """What the automaton promises about (H, W) tiles with source and target."""
-    if isinstance(policy, ShortestPathNCA):
-        return ShortestPathPromise(policy, tiles)
-    if isinstance(policy, DepthFirstNCA):
-        return DepthFirstPromise(tiles)
-    if isinstance(policy, DiameterNCA):
-        return DiameterPromise(tiles)
-    raise ValueError(f"no promise is known of a {type(policy).__name__}")
 
 
 def _encode(tiles: Tiles, n_tiles: int) -> Tensor:
@@ -94,8 +66,8 @@ class ShortestPathPromise:
             yield "wrong path"
         if not torch.equal(self.policy(self.maze, state)[:, 0], state[:, 0]):
             yield "the path does not stay"
-        if not self.policy.solved(self.maze, state).all():
-            yield "solved() says no"
+        if not self.policy.finished(self.maze, state).all():
+            yield "finished() says no"
 
     def _solution(self) -> NDArray[np.bool_]:
         """(H, W): the canonical path, or the tiles of all shortest paths."""
@@ -110,8 +82,8 @@ class DepthFirstPromise:
 
     eccentricities_known = 0
 
-    def __init__(self, tiles: Tiles) -> None:
-        self.maze = _encode(tiles, len(Tile))
+    def __init__(self, policy: Policy, tiles: Tiles) -> None:
+        self.maze = _encode(tiles, policy.n_tiles)
         self._reached = solvers.distances(tiles) >= 0
         self.expected_steps = self.most_steps = 2 * int(self._reached.sum())
 
@@ -129,9 +101,9 @@ class DepthFirstPromise:
 class DiameterPromise:
     """n free tiles take at most 8 n steps: T <= 4 n + D for all eccentricities, exactly 3 D + 2 more for the path."""
 
-    def __init__(self, tiles: Tiles) -> None:
+    def __init__(self, policy: Policy, tiles: Tiles) -> None:
         self.tiles = clear_endpoints(tiles)
-        self.maze = _encode(self.tiles, 2)
+        self.maze = _encode(self.tiles, policy.n_tiles)
         self._n_free = int((self.tiles != Tile.WALL).sum())
         self.expected_steps, self.most_steps = 4 * self._n_free, 8 * self._n_free
         self.eccentricities_known = 0
@@ -156,3 +128,22 @@ class DiameterPromise:
             yield "wrong eccentricities"
         if not np.array_equal(state[0, diameter.Channel.PATH].numpy(), solvers.diameter(self.tiles)):
             yield "wrong path"
+
+
+AUTOMATA: dict[str, Callable[[Any, Tiles], Promise]] = {
+    "shortest-path-bfs": ShortestPathPromise,
+    "shortest-path-bfs:bounded": ShortestPathPromise,
+    "all-shortest-paths": ShortestPathPromise,
+    "all-shortest-paths:equal-age": ShortestPathPromise,
+    "all-shortest-paths:one-flood": ShortestPathPromise,
+    "depth-first": DepthFirstPromise,
+    "diameter": DiameterPromise,
+}
+"""Name of a policy -> what it promises about (H, W) tiles with source and target. After a colon follows the form, where
+it is not the default."""
+
+
+def automaton(name: str) -> Policy:
+    """Return the policy of a name in `AUTOMATA`."""
+    policy, _, form = name.partition(":")
+    return load(policy, form=form) if form else load(policy)

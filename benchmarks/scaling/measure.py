@@ -12,7 +12,7 @@ from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
 
-from .automata import Promise, automaton, promise
+from .automata import AUTOMATA, Promise, automaton
 from .families import draw
 
 PLAN_AFTER = 10
@@ -128,7 +128,7 @@ def measure(name: str, family: str, size: int, effort: Effort) -> Cell:
     policy, left, left_out = automaton(name), effort.budget, 0.0
     runs: list[Run] = []
     for tiles in draw(family, size, effort.n_levels, effort.seed):
-        run = run_level(policy, promise(policy, tiles), left)
+        run = run_level(policy, AUTOMATA[name](policy, tiles), left)
         if not run.steps:
             left_out = run.seconds
             break

@@ -50,7 +50,7 @@ def traced(policy: Policy, drawing: str) -> NDArray[np.int16]:
     with torch.no_grad():
         for state in trace(policy, maze, 8 * tiles.size):
             states.append(state[0].numpy())
-            finished += policy.solved(maze, state).item()
+            finished += policy.finished(maze, state).item()
             if finished > 3:
                 break
     integers = np.stack(states).astype(np.int16)

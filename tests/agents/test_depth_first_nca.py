@@ -64,7 +64,7 @@ def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
         for step in range(1, 2 * int(visited.sum(axis=(1, 2)).max()) + 1):
             state = policy(maze, state)
             late = 2 * visited.sum(axis=(1, 2)) <= step
-            assert policy.solved(maze, state)[late].all()
+            assert policy.finished(maze, state)[late].all()
     np.testing.assert_array_equal(state[:, Channel.PATH], visited)
     assert torch.equal(policy(maze, state), state)
 
@@ -72,7 +72,7 @@ def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
 def test_solved_says_no_before_the_end():
     policy = DepthFirstNCA()
     maze = mazes(parse("S.T"))
-    solved = [policy.solved(maze, rollout(policy, maze, n_steps)).item() for n_steps in range(7)]
+    solved = [policy.finished(maze, rollout(policy, maze, n_steps)).item() for n_steps in range(7)]
     assert solved == [False] * 4 + [True] * 3
 
 

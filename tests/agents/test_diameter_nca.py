@@ -26,7 +26,7 @@ def run(tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
     steps = np.full(len(tiles), -1)
     with torch.no_grad():
         for step, state in enumerate(trace(policy, maze, policy.max_steps(*tiles.shape[1:]))):
-            solved = policy.solved(maze, state).numpy()
+            solved = policy.finished(maze, state).numpy()
             steps[(steps < 0) & solved] = step
             if solved.all():
                 break
@@ -90,7 +90,7 @@ def test_the_path_takes_exactly_three_diameters_and_two_steps_once_all_eccentric
     with torch.no_grad():
         for step, state in enumerate(trace(policy, maze, policy.max_steps(8, 9))):
             starts[(starts < 0) & (state[:, Channel.END] > 0).any(dim=(1, 2)).numpy()] = step
-            ends[(ends < 0) & policy.solved(maze, state).numpy()] = step
+            ends[(ends < 0) & policy.finished(maze, state).numpy()] = step
     diameters = np.array([eccentricities(level).max() for level in tiles])
     n_free = (tiles != Tile.WALL).sum(axis=(1, 2))
     np.testing.assert_array_equal(ends, starts + 3 * diameters + 2)
@@ -103,9 +103,9 @@ def test_the_result_stays():
     maze = mazes(*(FAMILIES[family](rng, 6, 6) for family in FAMILIES))
     with torch.no_grad():
         state = rollout(policy, maze, policy.max_steps(6, 6))
-        assert policy.solved(maze, state).all()
+        assert policy.finished(maze, state).all()
         for later in trace(policy, maze, 60, state):
-            assert policy.solved(maze, later).all()
+            assert policy.finished(maze, later).all()
             assert torch.equal(later[:, Channel.PATH], state[:, Channel.PATH])
             assert torch.equal(later[:, Channel.ECCENTRICITY], state[:, Channel.ECCENTRICITY])
 

@@ -89,14 +89,14 @@ def test_paths_of_both_parities_by_hand(ties, form):
     state = rollout(policy, mazes(even, odd), policy.max_steps(3, 3))
     np.testing.assert_array_equal(state[0, 0].detach(), both if ties == "all" else down)
     np.testing.assert_array_equal(state[1, 0].detach(), down)
-    assert policy.solved(mazes(even, odd), state).tolist() == [True, True]
+    assert policy.finished(mazes(even, odd), state).tolist() == [True, True]
 
 
 @pytest.mark.parametrize(("ties", "form"), NAMES)
 def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, form):
     policy = ShortestPathNCA(ties, form)
     maze = mazes(parse("S.#T.."), parse("S....T"))
-    solved = [policy.solved(maze, state).tolist() for state in trace(policy, maze, policy.max_steps(1, 6))]
+    solved = [policy.finished(maze, state).tolist() for state in trace(policy, maze, policy.max_steps(1, 6))]
     assert solved[0] == [False, False]
     assert solved[-1] == [True, True]
     assert [reached for reached, _ in solved] == sorted(reached for reached, _ in solved), "solved, then not"
@@ -108,7 +108,7 @@ def test_solved_comes_with_the_path(ties, form):
     policy = ShortestPathNCA(ties, form)
     tiles = sample(np.random.default_rng(3), "loops", 10, 11, 9)
     lengths = np.array([all_paths(level)[1] for level in tiles])
-    solved = torch.stack([policy.solved(mazes(*tiles), state) for state in trace(policy, mazes(*tiles), 80)])
+    solved = torch.stack([policy.finished(mazes(*tiles), state) for state in trace(policy, mazes(*tiles), 80)])
     np.testing.assert_array_equal(solved.int().argmax(dim=0), policy.form.steps_per_edge * lengths + 2)
 
 
@@ -239,3 +239,10 @@ def test_the_bounded_form_moves_in_step_with_the_counting_one():
     with torch.no_grad():
         for one, other in zip(trace(counting, maze, 80), trace(bounded, maze, 80), strict=True):
             assert torch.equal(one[:, 0], other[:, 0])
+
+
+def test_the_former_name_of_finished_warns():
+    policy = load("shortest-path-bfs")
+    maze = torch.from_numpy(one_hot(parse("S.T")[None]))
+    with pytest.warns(DeprecationWarning, match="solved is called finished"):
+        assert not policy.solved(maze, rollout(policy, maze, 1)).any()
