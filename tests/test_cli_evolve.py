@@ -26,7 +26,7 @@ from maze_nca_gym.agents.evolution.figures import draw_curves
 from maze_nca_gym.agents.evolution.measure import Player, Regret
 from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.sparse import SparseNCA
+from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse

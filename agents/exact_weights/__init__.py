@@ -1,8 +1,8 @@
 """Weights, written by hand, with which an `NCA` solves every maze exactly.
 
 The learned architecture, one convolution, a ReLU and at most one maximum over the map, can do what the hand-coded
-automata do with more: these weights show it. They are a start for fine-tuning, and the ceiling for what training finds.
-That they are exact is argued in their modules and tested, not proven by machine.
+automata do with more: these weights show it. They are the ceiling for what training finds. That they are exact is
+argued in their modules and tested, not proven by machine.
 """
 
 from __future__ import annotations

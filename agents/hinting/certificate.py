@@ -1,8 +1,8 @@
 """A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
 
 A certificate proves only that, and only for float32 arithmetic: sums in any order, each operation rounded once, without
-TF32, bfloat16 or fast convolutions (`learned.precision`). It takes two things for granted, which the automaton's module
-argues and the tests check, without a proof:
+TF32, bfloat16 or fast convolutions (`learned.convolving`). It takes two things for granted, which the automaton's
+module argues and the tests check, without a proof:
 
 - The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path: 287,852 with a source
   and a target, 9,418 of the diameter.

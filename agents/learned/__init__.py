@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from .mlp import MLP
 from .nca import NCA
-from .surrogate import LeakyGradient, SmoothGradient
 
 if TYPE_CHECKING:
     from .gat import GAT
     from .gcn import GCN
 
-__all__ = ["GAT", "GCN", "MLP", "NCA", "LeakyGradient", "SmoothGradient"]
+__all__ = ["GAT", "GCN", "MLP", "NCA"]
 
 _LAZY = {"GAT": ".gat", "GCN": ".gcn"}
 

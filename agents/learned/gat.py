@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .arguments import check_flags, takes_former_names
-from .graph_policy import GraphPolicy
-from .tile_graphs import TileGraphs
+from .graph_policy import GraphPolicy, TileGraphs
 
 
 class GAT(GraphPolicy):

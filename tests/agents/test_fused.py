@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from maze_nca_gym.agents import rollout, trace
-from maze_nca_gym.agents.learned import MLP, NCA, LeakyGradient
+from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts import unroll, unrolling
 from maze_nca_gym.agents.rollouts.fused import function, layout
@@ -441,7 +441,6 @@ class Other(NCA):
 
 UNSUPPORTED: dict[str, Callable[[], Policy]] = {
     "unshared": lambda: NCA(4, 6, shared_weights=False, n_iterations=9),
-    "activation": lambda: NCA(4, 6, activation=LeakyGradient(0.1)),
     "double": lambda: NCA(4, 6).double(),
     "subclass": lambda: Other(4, 6),
     "mlp": lambda: MLP(4, 6, (2, 3), 20),

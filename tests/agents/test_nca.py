@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import rollout, trace
-from maze_nca_gym.agents.learned import NCA, LeakyGradient, SmoothGradient
+from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.levels import one_hot, parse
 
 LEVEL = parse("""
@@ -261,42 +261,3 @@ def test_low_precision():
     for rounded in (automatic, half.float()):
         torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.05)
         assert not torch.equal(rounded, exact)
-
-
-SURROGATES = {
-    LeakyGradient(0.25): lambda x: np.where(x > 0, 1, 0.25),
-    LeakyGradient(0): lambda x: np.where(x > 0, 1, 0),
-    SmoothGradient(2): lambda x: 1 / (1 + np.exp(-x / 2)),
-}
-
-
-@pytest.mark.parametrize("surrogate", SURROGATES, ids=str)
-def test_surrogates_have_the_values_of_a_relu_and_other_derivatives(surrogate):
-    x = torch.tensor([-1e8, -3, -0.1, -1e-30, -0.0, 0, 1e-30, 0.3, 1.1, 7, 1e8], requires_grad=True)
-    y = surrogate(x)
-    assert torch.equal(y, torch.relu(x))
-    (gradient,) = torch.autograd.grad(y.sum(), x)
-    with np.errstate(over="ignore"):
-        np.testing.assert_allclose(gradient, SURROGATES[surrogate](x.detach().double().numpy()), atol=1e-6)
-
-
-def test_surrogates_change_gradients_only():
-    plain, leaky = (NCA(4, 8, n_iterations=6, activation=a) for a in (torch.relu, LeakyGradient(0.1)))
-    maze, _ = random_batch(4, 8)
-    states = [rollout(nca, maze, 6) for nca in (plain, leaky)]
-    assert torch.equal(*states)
-    for state in states:
-        state.square().sum().backward()
-    assert not torch.equal(plain.weights[0].grad, leaky.weights[0].grad)
-
-
-@pytest.mark.parametrize("slope", [-0.1, 1.1, float("nan")])
-def test_wrong_slopes(slope):
-    with pytest.raises(ValueError, match="slope must be from 0 to 1"):
-        LeakyGradient(slope)
-
-
-@pytest.mark.parametrize("width", [0, -1, float("inf"), float("nan")])
-def test_wrong_widths(width):
-    with pytest.raises(ValueError, match="width must be positive and finite"):
-        SmoothGradient(width)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.sparse import SparseNCA
+from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.levels import clear_endpoints, one_hot

@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from maze_nca_gym.agents import Policy, load
-from maze_nca_gym.agents.learned import NCA, LeakyGradient
+from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.weights import KIND, MODELS, load_model, register_model, save_model
 
 ARGUMENTS = [
@@ -59,7 +59,7 @@ def test_a_model_survives(tmp_path, arguments):
 def test_files_are_the_same_for_the_same_model_and_replace_older_ones(tmp_path):
     path = save_model(NCA(4, 5), tmp_path / "model.safetensors")
     first = path.read_bytes()
-    assert save_model(NCA(4, 5, activation=LeakyGradient()), path) == path
+    assert save_model(NCA(4, 5), path) == path
     assert path.read_bytes() == first
     save_model(NCA(4, 6), path)
     assert load_model(path).n_channels == 6
@@ -138,6 +138,7 @@ def test_other_files(tmp_path):
         ),
         ({"kernel_size": 10**9}, "kernel_size must be an integer from 1 to 63"),
         ({"colour": "red"}, "unexpected keyword argument 'colour'"),
+        ({"activation": "relu"}, "unexpected keyword argument 'activation'"),
         ({"generator": 3}, "generator"),
         ({"n_layers": 65536, "shared_weights": False}, "it asks for 65536 iterations"),
         ({"n_iterations": 32}, "its checksum is wrong"),

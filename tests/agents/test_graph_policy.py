@@ -6,7 +6,7 @@ import pytest
 import torch
 from maze_samples import FAMILIES, sample
 
-from maze_nca_gym.agents.learned.tile_graphs import TileGraphs
+from maze_nca_gym.agents.learned.graph_policy import TileGraphs
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 
