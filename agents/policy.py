@@ -52,6 +52,26 @@ class Convolution(NamedTuple):
     max_pool: bool
 
 
+class Program(NamedTuple):
+    """One iteration as data, for files that other programs read: a convolution, then activations that have a name.
+
+    Attributes:
+        rule: name of the activations.
+        inputs: names of the S static channels, which come before the state's.
+        kernel: (C, S + C, k, k).
+        bias: (C,).
+        ceiling: the largest number that an iteration leaves; None for no bound.
+        max_pool: whether the last two channels become maxima, as in `learned.NCA`.
+    """
+
+    rule: str
+    inputs: tuple[str, ...]
+    kernel: Tensor
+    bias: Tensor
+    ceiling: float | None = None
+    max_pool: bool = False
+
+
 class Policy(nn.Module):
     """One iteration of a cellular automaton, the same at every tile.
 
@@ -67,6 +87,7 @@ class Policy(nn.Module):
         shared_weights: whether all iterations have the same weights.
         n_iterations: iterations of an episode, for which weights exist where they are not shared; None for any number.
         draws: what channel 0 shows: "path", or a kind in `promises.DRAWINGS`.
+        front: name of the channel that shows the policy at work, such as a flood, for pictures.
         promises: what the policy states about its weights; a model file keeps it.
         tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
             than an iteration.
@@ -80,6 +101,7 @@ class Policy(nn.Module):
     shared_weights: bool = True
     n_iterations: int | None = None
     draws = "path"
+    front = "path"
     promises = Promises()
     tells_when_finished = False
     gains_from_threads = True
@@ -117,6 +139,10 @@ class Policy(nn.Module):
 
     def convolution(self) -> Convolution | None:
         """Return what all iterations are, for machine code to run them; None if they are something else."""
+        return None
+
+    def program(self) -> Program | None:
+        """Return one iteration as data; None where it is no convolution followed by activations that have a name."""
         return None
 
     def without_gradients(self) -> Policy:

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.names import warn_renamed
 
-from ..policy import Policy
+from ..policy import Policy, Program
 from ..promises import Promises, StepBound
 from .weight_table import Row, WeightTable, convolve, taps
 
@@ -60,8 +60,10 @@ class HandcodedNCA(Policy):
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
         bound: the iterations within which every maze is finished.
+        rule: name of the activations in exported files; None where only Python has them.
     """
 
+    rule: str | None = None
     uses_step = False
     tells_when_finished = True
     gains_from_threads = False
@@ -97,6 +99,11 @@ class HandcodedNCA(Policy):
         """Return what `finished` returns; its former name."""
         warn_renamed("solved", "finished")
         return self.finished(maze, state)
+
+    def program(self) -> Program | None:
+        """Return one iteration as data; None where only Python has the activations."""
+        inputs = tuple(channel.name.lower() for channel in self.table.inputs)
+        return None if self.rule is None else Program(self.rule, inputs, self.weight, self.bias)
 
     def weight_rows(self) -> list[Row]:
         """Return the table of weights for printing, one row for each weight."""
@@ -160,12 +167,16 @@ class Form:
         activate: the activations.
         steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
             of `length` edges.
+        front: the channel that shows the automaton at work.
         counters: channels that count forever, so that they never come to rest.
+        rule: name of the activations in exported files; None where only Python has them.
         fused: the same step in one pass, from (maze, state), float32 on a CPU and without gradients; for speed.
     """
 
     table: WeightTable
     activate: Activation
     steps_per_edge: int
+    front: IntEnum
     counters: frozenset[IntEnum]
+    rule: str | None = None
     fused: Callable[[Tensor, Tensor], Tensor] | None = None

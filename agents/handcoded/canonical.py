@@ -109,4 +109,12 @@ def fused(maze: Tensor, state: Tensor) -> Tensor:
     return out
 
 
-FORM = Form(TABLE, activate, steps_per_edge=2, counters=frozenset({Channel.AGE}), fused=fused)
+FORM = Form(
+    TABLE,
+    activate,
+    steps_per_edge=2,
+    front=Channel.AGE,
+    counters=frozenset({Channel.AGE}),
+    rule="canonical",
+    fused=fused,
+)

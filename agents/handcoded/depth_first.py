@@ -143,6 +143,8 @@ class DepthFirstNCA(HandcodedNCA):
     """
 
     draws = "visited tiles"
+    front = "stack_rank"
+    rule = "depth-first"
 
     def __init__(self) -> None:
         free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)

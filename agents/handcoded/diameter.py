@@ -125,6 +125,9 @@ class DiameterNCA(HandcodedNCA):
     diameter in edges, and the path is complete after T + 3 D + 2.
     """
 
+    front = "wave"
+    rule = "diameter"
+
     def __init__(self) -> None:
         super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))
 

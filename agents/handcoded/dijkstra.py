@@ -150,16 +150,25 @@ def _activate_local(convolved: Tensor, state: Tensor, peak: int) -> Tensor:
     return torch.cat([extracted[:, :1], step(floods), torch.relu(age), extracted[:, 1:]], dim=1)
 
 
-BIDIRECTIONAL = Form(BIDIRECTIONAL_TABLE, _activate_bidirectional, steps_per_edge=1, counters=frozenset({Channel.AGE}))
+BIDIRECTIONAL = Form(
+    BIDIRECTIONAL_TABLE,
+    _activate_bidirectional,
+    steps_per_edge=1,
+    front=Channel.AGE,
+    counters=frozenset({Channel.AGE}),
+    rule="bidirectional",
+)
 EQUAL_AGES = Form(  # once both floods are there, ages are 2 (t - 1) less both distances
     EQUAL_AGE_TABLE,
     partial(_activate_local, peak=EQUAL_AGE),
     steps_per_edge=2,
+    front=Channel.AGE,
     counters=frozenset({Channel.AGE}),
 )
 ONE_FLOOD = Form(  # ages fall by one with each tile away from the source
     ONE_FLOOD_TABLE,
     partial(_activate_local, peak=OLDER_BY_ONE),
     steps_per_edge=2,
+    front=OneFloodChannel.AGE,
     counters=frozenset({OneFloodChannel.AGE}),
 )

@@ -48,6 +48,7 @@ class ShortestPathNCA(HandcodedNCA):
         bound = StepBound(constant=2, per_move=self.form.steps_per_edge)
         super().__init__("shortest-path", len(Tile), self.form.table, bound)
         self.draws = "all shortest paths" if ties == "all" else "path"
+        self.front, self.rule = self.form.front.name.lower(), self.form.rule
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:  # noqa: D102
         return self.form.activate(convolved, state)

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maze_nca_gym.levels import Tile
 from maze_nca_gym.names import unknown_name
 
 from ..exact_weights import NETWORKS, stays_exact
-from ..policy import Convolution, Policy
+from ..policy import Convolution, Policy, Program
 from ..promises import Promises
 from .arguments import (
     check_ceiling,
@@ -235,6 +236,14 @@ class NCA(Policy):
         unbounded = None if self.n_iterations is None else self.n_iterations - 1
         parameters, taps = (self.weights[0], self.biases[0]), tuple(self._taps.tolist())
         return Convolution(*parameters, self.kernel_size, taps, unbounded, self.skip_connections, self.max_pool)
+
+    def program(self) -> Program | None:
+        """Return one iteration as data, with the ReLU that the last one of an episode lacks; None if they differ."""
+        convolution = self.convolution()
+        if convolution is None or not convolution.sees_maze:
+            return None
+        inputs = tuple(tile.name.lower() for tile in Tile)[: self.n_tiles]
+        return Program("relu", inputs, self.kernel(), self.biases[0], self.ceiling, self.max_pool)
 
     def without_gradients(self) -> Policy:
         """Return a `SparseNCA` where that is faster: on the CPU, with few weights that are not zero."""

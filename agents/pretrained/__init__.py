@@ -2,8 +2,8 @@
 
 A card holds `task`, `description` (one line), `exact` and `promises` (as the model's file has them, see
 `agents.promises`), `made_by` (the command that makes the file), `data` (what it was trained on), `configuration` (of
-that training), `metrics` (name -> number), `evaluation` (all that was measured) and `measured` (on what). Reading cards
-imports no torch.
+that training), `metrics` (name -> number), `evaluation` (all that was measured) and `measured` (on what). It may hold
+`front`, the name of the channel that shows the model at work, for pictures. Reading cards imports no torch.
 """
 
 from __future__ import annotations
@@ -40,4 +40,6 @@ def load_pretrained(name: str) -> Policy:
     if name not in cards():
         raise ValueError(unknown_name("pretrained model", name, cards()))
     with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:
-        return load_model(path)
+        policy = load_model(path)
+    policy.front = cards()[name].get("front", policy.front)
+    return policy
