@@ -75,18 +75,14 @@ def to_json(policy: Policy, name: str) -> bytes:
     """
     program = policy.program()
     if program is None:
-        raise ValueError(
-            f"json holds convolutions with known activations, and {name} is something else; "
-            "try torchscript or onnx"
-        )
-    bound = policy.promises.bound
+        raise ValueError(f"json holds convolutions with known activations, and {name} is something else")
     content = {
         "format": KIND,
         "name": name,
         "task": policy.task,
         "draws": policy.draws,
         "exact": policy.exact,
-        "bound": None if bound is None else bound.__dict__,
+        "bound": policy.promises.to_json()["bound"],
         "iterations": policy.n_iterations,
         "needs_border": policy.needs_border,
         "rule": program.rule,
@@ -97,7 +93,9 @@ def to_json(policy: Policy, name: str) -> bytes:
         "front": policy.front,
         **_weights(program),
     }
-    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in content.items())
+    lines = ",\n".join(
+        f"{json.dumps(key)}: {json.dumps(value, separators=(',', ':'))}" for key, value in content.items()
+    )
     return f"{{\n{lines}\n}}\n".encode()
 
 

@@ -39,6 +39,7 @@ COMMANDS = (
     "evaluate",
     "evolve",
     "generate",
+    "export",
     "levels",
     "levels list",
     "levels show",

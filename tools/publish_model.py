@@ -147,7 +147,18 @@ def write_card(name: str, **changes: Any) -> None:
     """Write the card of a policy of the package anew, with some entries replaced."""
     path = FOLDER / f"{name}.json"
     there = read_card(name) if path.exists() else {}
-    ordered = ("task", "description", "front", "measured", "exact", "promises", "made_by", "made_in", "versions", "data")
+    ordered = (
+        "task",
+        "description",
+        "front",
+        "measured",
+        "exact",
+        "promises",
+        "made_by",
+        "made_in",
+        "versions",
+        "data",
+    )
     content = {**there, **{key: value for key, value in changes.items() if value is not None}}
     content = {key: content[key] for key in sorted(content, key=lambda k: ordered.index(k) if k in ordered else 99)}
     with replacing(path) as file:

@@ -10,6 +10,7 @@ from tyro.conf import subcommand
 
 from maze_nca_gym.cli.evaluate import Evaluate
 from maze_nca_gym.cli.evolve import Evolve
+from maze_nca_gym.cli.export import Export
 from maze_nca_gym.cli.generate import Generate
 from maze_nca_gym.cli.levels import ListLevels, ShowLevels
 from maze_nca_gym.cli.options import read_options
@@ -58,6 +59,7 @@ AnyCommand: TypeAlias = (
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Evolve, subcommand("evolve")]
     | Annotated[Generate, subcommand("generate")]
+    | Annotated[Export, subcommand("export")]
     | Annotated[Levels, subcommand("levels")]
     | Annotated[Policies, subcommand("policies")]
 )

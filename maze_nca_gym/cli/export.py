@@ -1,0 +1,45 @@
+"""`maze-nca-gym export`: a policy as a file for other programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from maze_nca_gym.cli.options import ImportOption
+
+_OUT = arg(metavar="FILE", help_behavior_hint="(default: the policy's name, in the current folder)")
+_FORMAT = arg(name="format", metavar="{json}")
+
+
+@dataclass(frozen=True)
+class Export(ImportOption):
+    """Write one iteration of a policy to a file that runs without this package.
+
+    A json file holds weights and the name of the activations; the page in docs/play runs it in a browser.
+    """
+
+    policy: Annotated[Positional[str], arg(metavar="POLICY")]
+    """Name from `policies list`, or a model file (*.safetensors)."""
+    kind: Annotated[str, _FORMAT] = "json"
+    """Format of the file."""
+    out: Annotated[Path | None, _OUT] = None
+    """File to write; the format's suffix is added if missing. A file that exists is replaced."""
+
+    def run(self) -> int:
+        """Write the file and return the exit code.
+
+        Raises:
+            ValueError: an unknown policy or format, or a format that cannot hold the policy.
+            OSError: the file could not be written.
+        """
+        self.import_module()
+        from maze_nca_gym.agents.export import export
+        from maze_nca_gym.agents.registry import load
+
+        name = Path(self.policy).stem if self.policy.endswith(".safetensors") else self.policy
+        path = export(load(self.policy), Path(name) if self.out is None else self.out, self.kind, name)
+        print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
+        return 0
