@@ -4,8 +4,16 @@ This is for levels that are on a GPU and are wanted there, such as thousands of 
 CPU `solvers` is about a hundred times faster, and only it takes single levels.
 
 The device runs 8 kernels for every move to the farthest tile of any level, three times as many for the diameter,
-however many levels there are. The host waits for it once in 64 kernels (see `floods_torch`). Tiles are not checked for
+however many levels there are. The host waits for it once in 64 kernels (`WAVES_PER_CHECK`). Tiles are not checked for
 unknown values, which count as free.
+
+The levels are stored in one flat *map*, in which a column and a row of padding separate rows and levels. The neighbours
+of tile i are at i - stride, i - 1, i + stride and i + 1, with stride = W + 1, and none is on another edge or in another
+level.
+
+Floods of all levels advance together, a wave at a time, each with 8 kernels whatever the batch. The end is checked
+every `WAVES_PER_CHECK` waves only, because checking waits for the device; waves after the end change nothing. A batch
+takes as many waves as its slowest level.
 """
 
 from __future__ import annotations
@@ -16,12 +24,17 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
+from torch.nn.functional import pad
 
-from maze_nca_gym.floods_torch import distance_map, eccentricity_map, lay_out, walk
 from maze_nca_gym.levels import Tile
 
 TILES_AT_ONCE = 1 << 22
 """Tiles of the levels that are solved together; larger batches are solved in parts."""
+WAVES_PER_CHECK = 8
+"""Waves between two looks at whether a flood has ended: 64 kernels, so that the look itself costs little."""
+WORDS_AT_ONCE = 1 << 24
+"""64-bit words of an all-pairs flood, which holds four arrays of that size, 512 MiB."""
+WORD_BITS = 64
 
 
 def shortest_path(tiles: Tensor) -> Tensor:
@@ -75,7 +88,7 @@ def distances(tiles: Tensor, start: ArrayLike | Tensor | None = None) -> Tensor:
     _check_tiles(tiles)
     starts = _sources(tiles) if start is None else _mark_starts(tiles, start)
     return _in_parts(
-        lambda part, seeds: distance_map(lay_out(part != Tile.WALL), lay_out(seeds)), torch.int32, tiles, starts
+        lambda part, seeds: _distance_map(_lay_out(part != Tile.WALL), _lay_out(seeds)), torch.int32, tiles, starts
     )
 
 
@@ -89,7 +102,7 @@ def eccentricities(tiles: Tensor) -> Tensor:
         ValueError: no tensor, or another shape or dtype than (N, H, W) uint8.
     """
     _check_tiles(tiles)
-    return _in_parts(lambda part: eccentricity_map(lay_out(part != Tile.WALL)), torch.int32, tiles)
+    return _in_parts(lambda part: _eccentricity_map(_lay_out(part != Tile.WALL)), torch.int32, tiles)
 
 
 def _in_parts(solve: Callable[..., Tensor], dtype: torch.dtype, *batches: Tensor) -> Tensor:
@@ -104,9 +117,9 @@ def _in_parts(solve: Callable[..., Tensor], dtype: torch.dtype, *batches: Tensor
 
 
 def _shortest_paths(tiles: Tensor) -> Tensor:
-    to_target = distance_map(lay_out(tiles != Tile.WALL), lay_out(tiles == Tile.TARGET))
-    sources = lay_out(tiles == Tile.SOURCE).flatten(1).int().argmax(dim=1)
-    return walk(to_target, sources)
+    to_target = _distance_map(_lay_out(tiles != Tile.WALL), _lay_out(tiles == Tile.TARGET))
+    sources = _lay_out(tiles == Tile.SOURCE).flatten(1).int().argmax(dim=1)
+    return _walk(to_target, sources)
 
 
 def _diameters(tiles: Tensor) -> Tensor:
@@ -115,12 +128,12 @@ def _diameters(tiles: Tensor) -> Tensor:
     Of the paths to all farthest tiles it is the first in the order up, left, down, right. That one leads to the tile
     which a breadth-first search finds first.
     """
-    free = lay_out(tiles != Tile.WALL)
-    starts = eccentricity_map(free).flatten(1).argmax(dim=1)  # the first of equals
+    free = _lay_out(tiles != Tile.WALL)
+    starts = _eccentricity_map(free).flatten(1).argmax(dim=1)  # the first of equals
     seeds = torch.zeros_like(free).flatten(1).scatter_(1, starts[:, None], True).view_as(free)
-    from_start = distance_map(free, seeds)
+    from_start = _distance_map(free, seeds)
     farthest = free & (from_start == from_start.amax(dim=(1, 2), keepdim=True))  # none where no tile is free
-    return walk(distance_map(free, farthest), starts)
+    return _walk(_distance_map(free, farthest), starts)
 
 
 def _check_tiles(tiles: Tensor) -> None:
@@ -171,3 +184,90 @@ def _mark_starts(tiles: Tensor, start: ArrayLike | Tensor) -> Tensor:
     if (marked & (tiles == Tile.WALL)).any():
         raise ValueError(f"start must be a free tile, got {start!r}, which is a wall")
     return marked
+
+
+def _lay_out(mask: Tensor) -> Tensor:
+    """Return (N, H, W) bool with its padding, (N, H + 1, W + 1); flattened, it is the map."""
+    return pad(mask, (0, 1, 0, 1))
+
+
+def _distance_map(free: Tensor, seeds: Tensor) -> Tensor:
+    """Return (N, H + 1, W + 1) int32, moves from the nearest of the seeds, -1 out of reach."""
+    last, reached = _flood(seeds.reshape(1, -1), free.flatten(), free.shape[2])
+    return torch.where(reached[0], last, -1).view_as(free)
+
+
+def _eccentricity_map(free: Tensor) -> Tensor:
+    """Return (N, H + 1, W + 1) int32, -1 at walls.
+
+    Every free tile of a level has a bit, 64 to the word, and distances are symmetric: the farthest tile that a tile
+    reaches is the one whose bit comes to it last.
+    """
+    bit = free.flatten(1).cumsum(dim=1).flatten() - 1
+    n_words = int(bit.max()) // WORD_BITS + 1
+    at_once = max(1, WORDS_AT_ONCE // len(bit))
+    open_ = free.flatten()
+    result = torch.zeros_like(open_, dtype=torch.int32)
+    for first in range(0, n_words, at_once):
+        words = torch.arange(first, min(first + at_once, n_words), device=free.device)
+        seeds = torch.where(open_ & (bit // WORD_BITS == words[:, None]), 1 << bit % WORD_BITS, 0)
+        result = torch.maximum(result, _flood(seeds, -open_.long(), free.shape[2])[0])
+    return torch.where(open_, result, -1).view_as(free)
+
+
+def _walk(distances: Tensor, starts: Tensor) -> Tensor:
+    """Return (N, H + 1, W + 1) bool, the ways from the starts, (N,) places in the map, down to distance 0.
+
+    Each doubling of the way appends the tiles that lie as many steps ahead as it is long.
+    """
+    steps = _first_steps(distances)
+    way = starts[:, None]
+    at_start = distances.flatten(1).gather(1, way)
+    for _ in range(int(at_start.max()).bit_length()):
+        way = torch.cat([way, steps.gather(1, way)], dim=1)
+        steps = steps.gather(1, steps)
+    path = torch.zeros_like(steps, dtype=torch.bool).scatter_(1, way, True)
+    return (path & (at_start >= 0)).view_as(distances)
+
+
+def _flood(seeds: Tensor, free: Tensor, stride: int) -> tuple[Tensor, Tensor]:
+    """Let every bit spread from its seeds over the free tiles of the map.
+
+    Args:
+        seeds: (K, P) bool or int64, a bit for each source.
+        free: (P,) of that dtype, all its bits set at free tiles.
+        stride: how far up and down are.
+
+    Returns:
+        (P,) int32, the last wave that brought the tile anything, 0 if none did; (K, P), the bits that came.
+    """
+    padded = pad(seeds, (stride, stride))
+    reached = padded[:, stride:-stride]
+    missing = free & ~seeds
+    last = torch.zeros_like(free, dtype=torch.int32)
+    wave = 0
+    while True:
+        wave += 1
+        fresh = padded[:, : -2 * stride] | padded[:, 2 * stride :]
+        fresh |= padded[:, stride - 1 : -stride - 1]
+        fresh |= padded[:, stride + 1 : 1 - stride]
+        fresh &= missing
+        reached |= fresh
+        missing ^= fresh
+        changed = fresh.any(dim=0)
+        last.masked_fill_(changed, wave)
+        if wave % WAVES_PER_CHECK == 0 and not changed.any():
+            return last, reached
+
+
+def _first_steps(distances: Tensor) -> Tensor:
+    """Return (N, size) int64, the first of the places up, left, down, right that is nearer; the place itself if none
+    is."""
+    n, height, stride = distances.shape
+    flat = distances.flatten()
+    nearer = torch.where(flat > 0, flat - 1, -2)  # -2 is nowhere
+    around = pad(flat, (stride, stride), value=-1)
+    move = torch.zeros_like(flat, dtype=torch.int64)
+    for offset in (1, stride, -1, -stride):  # the later one wins, up at last
+        move.masked_fill_(around[stride + offset :][: len(flat)] == nearer, offset)
+    return move.view(n, -1) + torch.arange(height * stride, device=flat.device)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracles import canonical_diameter, canonical_shortest_path, levels_with_endpoints, mazes
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from maze_nca_gym import floods_torch, solvers, solvers_torch
+from maze_nca_gym import solvers, solvers_torch
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import Tile, clear_endpoints, list_prefabs, parse, prefab
 
@@ -105,7 +105,7 @@ class TestEqualsSolvers:
     @pytest.mark.parametrize("n", [0, 1, 17, 18, 35])
     def test_in_parts(self, n: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(solvers_torch, "TILES_AT_ONCE", 17 * 144)
-        monkeypatch.setattr(floods_torch, "WORDS_AT_ONCE", 1)
+        monkeypatch.setattr(solvers_torch, "WORDS_AT_ONCE", 1)
         tiles = noise(np.random.default_rng(n), n, 12, 12, 0.2)
         assert_all_equal(tiles, device)
         if n:

@@ -11,8 +11,7 @@ from tyro.conf import subcommand
 from maze_nca_gym.cli.evaluate import Evaluate
 from maze_nca_gym.cli.evolve import Evolve
 from maze_nca_gym.cli.export import Export
-from maze_nca_gym.cli.generate import Generate
-from maze_nca_gym.cli.levels import ListLevels, ShowLevels
+from maze_nca_gym.cli.levels import Generate, ListLevels, ShowLevels
 from maze_nca_gym.cli.options import read_options
 from maze_nca_gym.cli.play import Play
 from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy

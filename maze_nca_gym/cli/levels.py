@@ -1,4 +1,4 @@
-"""`maze-nca-gym levels list` and `show`."""
+"""`maze-nca-gym generate`, `levels list` and `levels show`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import flag
+from maze_nca_gym.cli.options import INTEGER, GeneratorOptions
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
+from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, load_levels, prefab, to_text
 from maze_nca_gym.packs import list_packs, pack_file
@@ -25,6 +27,41 @@ from maze_nca_gym.tasks import find_task, task_of_levels
 
 _FIGURES = ("regret", "solution length")
 """Figures in a pack's description, before and after its levels evolved."""
+
+
+@dataclass(frozen=True)
+class Generate:
+    """Write levels, and the configuration that made them, to one .npz file."""
+
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    """File to write; `.npz` is added if missing."""
+    n: Annotated[int, INTEGER] = 1000
+    """Number of levels."""
+    seed: Annotated[int, INTEGER] = 0
+    """Seed of all randomness, at least 0; the same seed gives the same levels."""
+    no_endpoints: bool = False
+    """Leave out source and target: levels of the diameter task."""
+    force: bool = False
+    """Overwrite the file if it exists."""
+    options: GeneratorOptions = field(default_factory=GeneratorOptions)
+
+    def run(self) -> int:
+        """Generate the levels, save them and return the exit code.
+
+        Raises:
+            ValueError: a bad option, or the file exists.
+        """
+        if self.file.is_dir():
+            raise ValueError(f"{self.file} is a folder; name a file in it")
+        path = npz_path(self.file)
+        if path.exists() and not self.force:
+            raise ValueError(f"{path} exists already; choose another name, or overwrite it with --force")
+        levels = self.options.generate(self.n, self.seed, endpoints=not self.no_endpoints)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        levels.save(path)
+        _, height, width = levels.tiles.shape
+        print(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
+        return 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +129,7 @@ class ShowLevels:
         return 0
 
     def _show_family(self, shown: list[int]) -> int:
-        from maze_nca_gym.rendering.families import save_line, save_tree
+        from maze_nca_gym.rendering.family_tree import save_line, save_tree
 
         if len(shown) > 1:
             raise ValueError(f"--family is for one level, got --index {self.index}")
