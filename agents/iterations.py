@@ -55,7 +55,7 @@ def check_steps(policy: Policy, n_steps: int) -> None:
         )
 
 
-def checkpoints(n_steps: int) -> list[int]:
+def curve_steps(n_steps: int) -> list[int]:
     """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling.
 
     They are the same for every policy but the last.

@@ -74,7 +74,7 @@ def _update(setting: Setting, unrolled: Unrolled, watched: bool = False) -> Work
     def run() -> None:
         nca.zero_grad()
         with torch.autograd.set_detect_anomaly(watched):
-            loss(unrolled(nca, maze, setting.n_steps, checkpoints(setting.n_steps)), target).backward()
+            loss(unrolled(nca, maze, setting.n_steps, loss_steps(setting.n_steps)), target).backward()
 
     return Work(run, units=setting.n_mazes / BATCH)
 
@@ -92,7 +92,7 @@ def _rollout(setting: Setting, unrolled: Unrolled) -> Work:
 def _jax_update(setting: Setting) -> Work:
     from .training_jax import gradient
 
-    run = gradient(*problem(setting), setting.n_steps, checkpoints(setting.n_steps))
+    run = gradient(*problem(setting), setting.n_steps, loss_steps(setting.n_steps))
     return Work(run, units=setting.n_mazes / BATCH)
 
 
@@ -110,7 +110,7 @@ def problem(setting: Setting) -> tuple[NCA, Tensor, Tensor]:
     return NCA(4, **setting.network), torch.from_numpy(one_hot(levels)), target
 
 
-def checkpoints(n_steps: int) -> list[int]:
+def loss_steps(n_steps: int) -> list[int]:
     """The numbers of steps after which the loss looks at the path."""
     return [n_steps // 2, 3 * n_steps // 4, n_steps]
 

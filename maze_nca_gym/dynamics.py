@@ -87,7 +87,7 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
     return State(tiles, maze, target, length, clipped, Scores(scores))
 
 
-class Outcome(NamedTuple):
+class StepResult(NamedTuple):
     """The result of a step for one episode.
 
     Attributes:
@@ -104,7 +104,7 @@ class Outcome(NamedTuple):
 
 def transition_of_one(
     tiles: Tiles, target: NDArray[np.bool_], action: NDArray[np.float32], is_optimal: IsOptimal | None = None
-) -> Outcome:
+) -> StepResult:
     """Return the same bits as `transition` for a single episode, in half the time.
 
     Args:
@@ -123,10 +123,10 @@ def transition_of_one(
         raise ValueError(NOT_FINITE)
     if is_optimal is not None:
         loss, accuracy, of_target, of_any = score(tiles[None], channels[:1], target[None], is_optimal).table[0].tolist()
-        return Outcome(channels, loss, accuracy, bool(of_target), bool(of_any))
+        return StepResult(channels, loss, accuracy, bool(of_target), bool(of_any))
     if doubtful:
-        return Outcome(channels, *run.settle_optimum(tiles, target, channels[0]))
-    return Outcome(channels, loss, accuracy, complete, complete)
+        return StepResult(channels, *run.settle_optimum(tiles, target, channels[0]))
+    return StepResult(channels, loss, accuracy, complete, complete)
 
 
 def replace(state: State, rows: NDArray[np.intp], fresh: State) -> State:

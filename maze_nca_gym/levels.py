@@ -93,7 +93,7 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> str:
 
 
 def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
-    """Check and convert to a `behaved` uint8 array of tiles.
+    """Check and convert to a `as_contiguous` uint8 array of tiles.
 
     Raises:
         ValueError: another number of dimensions than allowed, no tile at all, or values that are no `Tile`.
@@ -110,7 +110,7 @@ def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
             f"tiles must be integers from 0 to {len(Tile) - 1} ({', '.join(t.name for t in Tile)}), "
             f"got dtype {array.dtype}" + (f", values {array.min()} to {array.max()}" if integral else "")
         )
-    return behaved(array, np.uint8)
+    return as_contiguous(array, np.uint8)
 
 
 def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
@@ -133,7 +133,7 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
     return as_tiles(levels)
 
 
-def behaved(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
+def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return the array as compiled kernels take it: C-contiguous, aligned and writeable; a copy only where it is
     not."""
     return np.require(array, dtype, ["C", "A", "W"])

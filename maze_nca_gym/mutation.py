@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.generation import check_fraction
-from maze_nca_gym.levels import Tile, Tiles, as_tiles, behaved
+from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.random_streams import words
 
@@ -99,7 +99,7 @@ class Flip:
         """Return (N, H, W) offspring, the target not yet moved."""
         levels = parents.tiles.copy()
         run = kernels(levels.size)
-        per_tile = behaved(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
+        per_tile = as_contiguous(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
         run.flip_tiles(levels, parents.margins, per_tile, round(self.tile_rate * (1 << 16)))
         if parents.has_endpoints:
             run.move_sources(levels, parents.margins, _uniforms(noise[:, :2]), float(self.source_rate))

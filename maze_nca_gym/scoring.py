@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
-from maze_nca_gym.levels import Tiles, as_tiles, behaved
+from maze_nca_gym.levels import Tiles, as_contiguous, as_tiles
 
 IsOptimal: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], bool | NDArray[np.bool_]]
 """(N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution."""
@@ -68,7 +68,7 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike, is_optimal: IsOp
         ValueError: the shapes differ, a prediction is NaN, or a target is empty.
     """
     levels: Tiles = as_tiles(tiles, ndim=(3,))
-    paths, targets = behaved(path, np.float32), behaved(target, np.bool_)
+    paths, targets = as_contiguous(path, np.float32), as_contiguous(target, np.bool_)
     if not levels.shape == paths.shape == targets.shape:
         raise ValueError(
             f"tiles, path and target must have one shape, got {levels.shape}, {paths.shape}, {targets.shape}"

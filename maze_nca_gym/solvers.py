@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym._kernels import MALFORMED, UNSOLVABLE
 from maze_nca_gym._kernels.compiling import kernels
-from maze_nca_gym.levels import Tile, Tiles, as_tiles, behaved
+from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
 
 _UINT8 = np.dtype(np.uint8)
 
@@ -129,7 +129,7 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
         ValueError: the shapes differ, or a level has a source without a target, two sources …
     """
     levels = _as_batch(tiles)
-    paths = behaved(path, np.bool_)
+    paths = as_contiguous(path, np.bool_)
     if paths.shape != np.shape(tiles):
         raise ValueError(f"path must have the shape of tiles, {np.shape(tiles)}, got {paths.shape}")
     paths = paths.reshape(levels.shape)

@@ -251,7 +251,7 @@ class TestSeeds:
         ids = []
         for evolution in (first, second):
             for _ in range(10):
-                evolution.choose(np.zeros(1, np.intp), lambda rows: np.zeros((len(rows), 7, 7), np.uint8))
+                evolution.next_levels(np.zeros(1, np.intp), lambda rows: np.zeros((len(rows), 7, 7), np.uint8))
                 ids.append(int(evolution.ids[0]))
         assert ids[:10] == ids[10:]
 

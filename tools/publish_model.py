@@ -23,7 +23,7 @@ import numpy as np
 
 from maze_nca_gym.agents import pretrained
 from maze_nca_gym.agents.evaluation import evaluate
-from maze_nca_gym.agents.iterations import checkpoints, default_steps
+from maze_nca_gym.agents.iterations import curve_steps, default_steps
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.training.reports import read_metrics
 from maze_nca_gym.agents.weights import load_model, save_model
@@ -118,7 +118,7 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
         n_levels: validation levels in all.
     """
     base = model.n_iterations or find_task(model.task).usual_iterations
-    candidates = [number for number in checkpoints(MOST * base) if number >= base / MOST]
+    candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
     fractions = np.zeros(len(candidates))
     for family in families:
         levels = validation_levels(family, 16, model.task, n_levels // len(families))

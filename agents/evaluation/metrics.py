@@ -17,7 +17,7 @@ from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores, minibatch_accuracies
 from maze_nca_gym.tasks import Task
 
-from ..iterations import check_steps, checkpoints, default_steps
+from ..iterations import check_steps, curve_steps, default_steps
 from ..policy import Policy
 from ..promises import DRAWINGS
 from ..rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
@@ -176,7 +176,7 @@ def evaluate(
     wanted = wanted_of(policy, tiles, targets)
     n_steps = default_steps(policy, targets) if n_steps is None else n_steps
     check_steps(policy, n_steps)
-    marks = _check_marks(checkpoints(n_steps) if steps is None else steps, n_steps)
+    marks = _check_marks(curve_steps(n_steps) if steps is None else steps, n_steps)
     tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(tiles.shape, np.bool_)
     n_used = 0
     for members in batches(tiles, batch):

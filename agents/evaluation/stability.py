@@ -16,7 +16,7 @@ from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 from maze_nca_gym.tasks import Task
 
-from ..iterations import check_steps, checkpoints, default_steps
+from ..iterations import check_steps, curve_steps, default_steps
 from ..policy import Policy
 from ..rollouts import Report, batches, encode, run_to_end, score_state, task_of, tiles_of, visit, wanted_of
 from .cycles import Habit, find_periods
@@ -147,7 +147,7 @@ def measure_stability(
     task = task_of(policy, tiles)
     targets, tables = task.solve_all(tiles), _Tables()
     wanted = wanted_of(policy, tiles, targets)
-    marks = [n_steps + step for step in checkpoints((LONGER - 1) * n_steps) if step >= n_steps / 4]
+    marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
     for members in batches(tiles, batch):
         part = _Levels(tiles[members], targets[members], wanted[members])
         probe = _Probe(policy, task, part, members.start, n_steps, report, tables)

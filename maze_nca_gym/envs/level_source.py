@@ -21,7 +21,7 @@ Choose = Callable[[NDArray[np.intp], Draw], Tiles]
 
 
 def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
-    """Return the levels of an environment's own source: how levels are chosen unless `serve` says otherwise."""
+    """Return the levels of an environment's own source, which are played unless `choose_levels_with` says otherwise."""
     return draw(rows)
 
 

@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import dynamics
-from maze_nca_gym.dynamics import Outcome, State
+from maze_nca_gym.dynamics import State, StepResult
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import (
     check_action,
@@ -25,6 +25,7 @@ from maze_nca_gym.envs.spaces import (
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tile, Tiles
+from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
 
@@ -99,7 +100,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, title=self._task.name)
         self._start: State | None = None
-        self._outcome: Outcome
+        self._outcome: StepResult
         self._n_steps = 0
 
     def reset(
@@ -130,7 +131,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         target = self._task.solve_all(tiles)
         self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
         loss, accuracy = self._start.scores.table[0, :2].tolist()
-        self._outcome = Outcome(self._start.channels[0], loss, accuracy, False, False)
+        self._outcome = StepResult(self._start.channels[0], loss, accuracy, False, False)
         self._n_steps = 0
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -173,12 +174,17 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """The environment's own source of levels."""
         return self._source
 
-    def serve(self, choose: Choose) -> None:
+    def choose_levels_with(self, choose: Choose) -> None:
         """Let `choose` say on which levels episodes begin from now on, where a reset is not given one.
 
         It is called within `reset`, when nothing can fail any more and the last episode is still to be seen in `state`.
         """
         self._choose = choose
+
+    def serve(self, choose: Choose) -> None:
+        """Do what `choose_levels_with` does; its former name."""
+        warn_renamed("serve", "choose_levels_with")
+        self.choose_levels_with(choose)
 
     @property
     def window_closed(self) -> bool:

@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.levels import behaved
+from maze_nca_gym.levels import as_contiguous
 from maze_nca_gym.names import did_you_mean
 
 _FLOAT32 = np.dtype(np.float32)
@@ -49,7 +49,7 @@ def check_fps(fps: Any) -> float:
 
 
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return the action as a `behaved` float32 array.
+    """Return the action as a `as_contiguous` float32 array.
 
     Raises:
         ValueError: another shape, not floating-point, or no array.
@@ -63,7 +63,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
         raise ValueError(f"the action must be floating-point (float32), got dtype {array.dtype}")
     if array.dtype.itemsize > _FLOAT32.itemsize:  # what is finite must not become infinite
         array = np.where(np.isfinite(array), np.clip(array, -STATE_LIMIT, STATE_LIMIT), array)
-    return behaved(array, np.float32)
+    return as_contiguous(array, np.float32)
 
 
 def as_array(action: Any) -> NDArray[Any]:

@@ -19,6 +19,7 @@ from maze_nca_gym.envs.spaces import check_n_channels, check_options, observatio
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
 
 Infos = dict[str, Any]
@@ -255,13 +256,18 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """The environments' own source of levels."""
         return self._source
 
-    def serve(self, choose: Choose) -> None:
+    def choose_levels_with(self, choose: Choose) -> None:
         """Let `choose` say on which levels episodes begin from now on, where a reset is not given any.
 
         It is called within `reset` or `step`, when nothing can fail any more. Within the very step that ends episodes,
         autoreset mode SAME_STEP, these are still to be seen in `state` and `ended`.
         """
         self._choose = choose
+
+    def serve(self, choose: Choose) -> None:
+        """Do what `choose_levels_with` does; its former name."""
+        warn_renamed("serve", "choose_levels_with")
+        self.choose_levels_with(choose)
 
     @property
     def ended(self) -> NDArray[np.bool_]:

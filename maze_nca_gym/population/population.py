@@ -25,7 +25,14 @@ from maze_nca_gym.population.members import (
     learnability,
     statistics,
 )
-from maze_nca_gym.population.selection import PRIORITISATIONS, Outcome, by_staleness, compete, first_dropped, unknown
+from maze_nca_gym.population.selection import (
+    PRIORITISATIONS,
+    Replacement,
+    by_staleness,
+    compete,
+    first_dropped,
+    unknown,
+)
 from maze_nca_gym.population.storage import FORMAT, KIND, check_arrays, check_state
 from maze_nca_gym.tasks import find_task
 
@@ -327,7 +334,7 @@ class LevelPopulation:
             return np.resize(np.argsort(-self.scores, kind="stable"), n)
         return rng.choice(len(self), size=n, replace=n > len(self))
 
-    def _compete(self, new: NDArray[np.int64], scores: NDArray[np.float64]) -> Outcome:
+    def _compete(self, new: NDArray[np.int64], scores: NDArray[np.float64]) -> Replacement:
         room = self.config.capacity - len(self)
         n_challenged = min(len(new) - room, len(self))
         by_weight = self.config.eviction == "replay weight" and n_challenged > 0

@@ -69,7 +69,7 @@ def _softmax(logarithms: Floats, temperature: float) -> Floats:
     return weights / weights.sum()
 
 
-class Outcome(NamedTuple):
+class Replacement(NamedTuple):
     """The result of a competition.
 
     Attributes:
@@ -107,7 +107,7 @@ def compete(
     challenged: NDArray[np.int64],
     members: NDArray[np.float64],
     room: int,
-) -> Outcome:
+) -> Replacement:
     """Let candidates compete with members for their places.
 
     The fittest candidates fill the available room. Each of the others, the fittest first, is compared with the next of
@@ -124,4 +124,4 @@ def compete(
     fittest_first = candidates[np.argsort(-scores[candidates], kind="stable")]
     challengers = fittest_first[room : room + len(challenged)]
     wins = np.logical_and.accumulate(scores[challengers] > members[challenged])
-    return Outcome(np.sort(np.concatenate([fittest_first[:room], challengers[wins]])), np.sort(challenged[wins]))
+    return Replacement(np.sort(np.concatenate([fittest_first[:room], challengers[wins]])), np.sort(challenged[wins]))

@@ -77,7 +77,7 @@ class AdversarialEvolution(
         self._level: Tiles = np.empty((0, *maze.source.shape), np.uint8)
         self._n_steps = 0
         self._running = False
-        maze.serve(self._choose)
+        maze.choose_levels_with(self._choose)
 
     @property
     def population(self) -> LevelPopulation:
@@ -95,7 +95,7 @@ class AdversarialEvolution(
         with self._evolution.seeded([] if seed is None else [seed]):
             observation, info = self.env.reset(seed=seed, options=options)
         if (options or {}).get("level") is not None:
-            self._evolution.give(ROW)
+            self._evolution.ignore(ROW)
         self._n_steps, self._running = 0, True
         self._level = self._maze.state.tiles
         info["level_id"] = int(self._evolution.ids[0])
@@ -106,7 +106,7 @@ class AdversarialEvolution(
         if self._measure_unfinished and self._running and self._n_steps:
             self._finish()
         self._running = False
-        return self._evolution.choose(rows, draw)
+        return self._evolution.next_levels(rows, draw)
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         """Return one step; when it ends the episode, its level is measured."""
@@ -121,8 +121,8 @@ class AdversarialEvolution(
         self._running = False
         state = self._maze.state
         if not np.array_equal(state.tiles, self._level):  # edited in the window
-            self._evolution.give(ROW)
-        return float(self._evolution.finish(ROW, state.scores)[0])
+            self._evolution.ignore(ROW)
+        return float(self._evolution.record(ROW, state.scores)[0])
 
 
 def make(time_limit: int, **options: Any) -> AdversarialEvolution:

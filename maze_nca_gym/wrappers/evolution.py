@@ -115,7 +115,7 @@ class Evolution:
             self._rng = before
             raise
 
-    def choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
+    def next_levels(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
         """Return the (n, H, W) levels on which episodes begin in these environments; what was played there is
         forgotten."""
         if self._is_due():
@@ -127,14 +127,14 @@ class Evolution:
         levels[~replayed] = self._try_out(rows[~replayed], draw)
         return levels
 
-    def give(self, rows: NDArray[np.intp]) -> None:
+    def ignore(self, rows: NDArray[np.intp]) -> None:
         """Begin episodes of environments `rows`, (K,) int, on levels that have nothing to do with the population."""
         self.ids[rows] = self.generations[rows] = NOBODY
         for row in rows.tolist():
             self._entrants[row] = None
 
-    def finish(self, rows: NDArray[np.intp], scores: Scores) -> NDArray[np.float64]:
-        """Return the episodes there have ended with these scores; returns their (n,) regrets."""
+    def record(self, rows: NDArray[np.intp], scores: Scores) -> NDArray[np.float64]:
+        """Record that the episodes there have ended with these scores; return their (n,) float64 regrets."""
         missing = 1.0 - scores.accuracy
         regrets = missing if self._schedule.regret == "accuracy" else scores.loss
         own = self.generations[rows] != NOBODY
@@ -144,7 +144,7 @@ class Evolution:
         self._update(rows, regrets, scores.optimal)
         for row, regret, optimal in zip(rows.tolist(), regrets.tolist(), scores.optimal.tolist(), strict=True):
             self._enter(row, regret, optimal)
-        self.give(rows)
+        self.ignore(rows)
         return regrets
 
     def _is_due(self) -> bool:
@@ -162,7 +162,7 @@ class Evolution:
 
     def _replay(self, rows: NDArray[np.intp]) -> Tiles:
         """Return members, by their replay probabilities."""
-        self.give(rows)
+        self.ignore(rows)
         which = self.population.sample(self._rng, len(rows)) if len(rows) else np.zeros(0, np.int64)
         members = self.population.members[which]
         self.ids[rows], self.generations[rows] = members["id"], members["generation"]
@@ -170,7 +170,7 @@ class Evolution:
 
     def _try_out(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
         """Return offspring that wait, then fresh levels."""
-        self.give(rows)
+        self.ignore(rows)
         new = [self._waiting.popleft() for _ in range(min(len(rows), len(self._waiting)))]
         if len(new) < len(rows):
             new += _one_by_one(self.population.fresh(draw(rows[len(new) :])))

@@ -58,7 +58,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
         self._running = np.zeros(mazes.num_envs, np.bool_)
         self._measured = np.zeros(mazes.num_envs, np.bool_)
         self._regrets = np.zeros(mazes.num_envs)
-        mazes.serve(self._choose)
+        mazes.choose_levels_with(self._choose)
 
     @property
     def population(self) -> LevelPopulation:
@@ -78,7 +78,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
             mazes: Any = self.env  # Gymnasium's types leave sequences of seeds out
             observation, infos = mazes.reset(seed=seed, options=options)
         if (options or {}).get("level") is not None:
-            self._evolution.give(np.flatnonzero(_started(infos)))
+            self._evolution.ignore(np.flatnonzero(_started(infos)))
         return observation, self._begin(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
@@ -93,13 +93,13 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
 
     def _choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
         self._measure()  # of episodes that end in this very step nothing is left afterwards
-        return self._evolution.choose(rows, draw)
+        return self._evolution.next_levels(rows, draw)
 
     def _measure(self) -> None:
         """Pass the episodes that have ended, and were still running, to the population."""
         rows = np.flatnonzero(self._running & self._mazes.ended)
         if len(rows):
-            self._regrets[rows] = self._evolution.finish(rows, Scores(self._mazes.state.scores.table[rows]))
+            self._regrets[rows] = self._evolution.record(rows, Scores(self._mazes.state.scores.table[rows]))
             self._running[rows], self._measured[rows] = False, True
 
     def _begin(self, infos: Infos) -> Infos:

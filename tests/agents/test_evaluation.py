@@ -14,7 +14,7 @@ from scripted_policies import Counts, Dies, Flips, Oracle, Scripted
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import Estimate, default_steps, evaluate, mean, proportion, test_levels
 from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of
-from maze_nca_gym.agents.iterations import check_steps, checkpoints
+from maze_nca_gym.agents.iterations import check_steps, curve_steps
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
@@ -71,10 +71,10 @@ class TestIntervals:
 
 
 class TestIterations:
-    def test_checkpoints(self):
-        assert checkpoints(1) == [1]
-        assert checkpoints(20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, 19, 20]
-        assert set(checkpoints(64)) < {*checkpoints(1000), 64}
+    def test_curve_steps(self):
+        assert curve_steps(1) == [1]
+        assert curve_steps(20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, 19, 20]
+        assert set(curve_steps(64)) < {*curve_steps(1000), 64}
 
     @pytest.mark.parametrize(
         ("size", "longest", "expected"),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from maze_nca_gym.levels import parse
+from maze_nca_gym.levels import Tile, as_tiles, one_hot, parse
 
 
 def test_what_no_level_can_be_made_of_is_refused_when_the_environment_is_made() -> None:
@@ -40,3 +40,17 @@ def test_seeds_of_the_generators_are_those_of_single_environments() -> None:
         assert [got[0], got[2]] == [expected[0], expected[2]]
     vector.reset(options={"reset_mask": np.array([True, False, False])})
     assert list(vector.np_random_seed) == got
+
+
+@pytest.mark.parametrize("make", [gym.make, lambda id, **options: gym.make_vec(id, 2, **options)], ids=["one", "many"])
+def test_levels_are_chosen_by_a_function(make) -> None:
+    tiles = parse("S#.\n..T")
+    env = make("MazeShortestPath-v0", size=(2, 3))
+    chosen = as_tiles(np.pad(tiles, 1, constant_values=Tile.WALL))
+    env.unwrapped.choose_levels_with(lambda rows, draw: np.stack([chosen] * len(rows)))
+    observation, _ = env.reset(seed=0)
+    assert (observation["maze"] == one_hot(chosen)).all()
+    with pytest.warns(DeprecationWarning, match="serve is called choose_levels_with"):
+        env.unwrapped.serve(lambda rows, draw: draw(rows))
+    observation, _ = env.reset(seed=0)
+    assert not (observation["maze"] == one_hot(chosen)).all()
