@@ -321,7 +321,7 @@ WRONG = {
     "--n-iterations 4 nothing": "unknown preset 'nothing'",
     "--model CNN": "unknown model 'CNN'; known: NCA, GCN, GAT, MLP",
     "--edge-features True": "a model of class NCA has no option edge_features; its options: kernel_size, cut_corners",
-    "--model MLP --sizes 8 16": "an MLP is built for one size, got sizes (8, 16)",
+    "--model MLP --sizes 8 16": "a model of class MLP is built for one size, got sizes (8, 16)",
     "--model MLP --kernel-size 3": "a model of class MLP has no option kernel_size",
     "--n-channels many": "--n-channels",
     "--n-channels 0": "n_channels must be from 1",

@@ -234,7 +234,7 @@ class NCA(Policy):
         if type(self) is not NCA or not self.shared_weights:
             return None
         unbounded = None if self.n_iterations is None else self.n_iterations - 1
-        parameters, taps = (self.weights[0], self.biases[0]), tuple(self._taps.tolist())
+        parameters, taps = (self.weights[0], self.biases[0]), tuple(_live_taps(self.kernel_size, self.cut_corners))
         return Convolution(*parameters, self.kernel_size, taps, unbounded, self.skip_connections, self.max_pool)
 
     def program(self) -> Program | None:

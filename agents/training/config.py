@@ -68,8 +68,7 @@ class TrainingConfig(RunOptions):
         check_range(self, "batch_size", 1, 2**20)
         check_range(self, "n_updates", 1, 10**9)
         check_range(self, "seed", 0, 2**63 - 1)
-        self._check_pool()
-        self._check_model()
+        self._check_pool(self._check_model())
         self._check_evolution()
         option = "pool_fresh" if self.pool.pool_size else "population_fresh" if self.evolve else None
         none_wanted = option is not None and not self.flat()[option]
@@ -80,11 +79,11 @@ class TrainingConfig(RunOptions):
             f"raise batch_size{f' or {option}' if option else ''}",
         )
 
-    def _check_model(self) -> None:
+    def _check_model(self) -> Policy:
+        """Return the model with the shapes of one iteration, and nothing in them."""
         from .model import begin_with, shapes_of
 
         sizes, model = self.levels.sizes, self.model
-        check(model.model != "MLP" or len(sizes) == 1, f"an MLP is built for one size, got sizes {sizes}")
         if self.loss.leniency:
             check(find_task(self.task).judge is None, f"leniency is for the tasks of this package, not {self.task}")
         if self.loss.guidance:
@@ -95,19 +94,22 @@ class TrainingConfig(RunOptions):
         shapes = shapes_of(model, one_iteration)  # raises ValueError where it refuses an option
         if model.start_from is not None:
             begin_with(shapes, model.start_from)  # raises ValueError where the network does not fit
+        one_size = f"a model of class {model.model} is built for one size, got sizes {sizes}"
+        check(shapes.size is None or len(sizes) == 1, one_size)
+        return shapes
 
-    def _check_pool(self) -> None:
-        model, n = self.model, self.pool.pool_size
+    def _check_pool(self, shapes: Policy) -> None:
+        n = self.pool.pool_size
         if not n:
             check(
-                model.n_iterations is not None,
+                self.model.n_iterations is not None,
                 "n_iterations must be a number unless there is a pool, which draws the iterations",
             )
             return
         check(n >= self.batch_size, f"pool_size must be 0 or at least batch_size {self.batch_size}, got {n}")
         check(self.levels.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
         check(
-            model.model == "NCA" and model.shared_weights is not False and model.skip_connections is not False,
+            shapes.convolution() is not None and shapes.same_share,
             "a pool needs an NCA with shared weights and skip connections: other models depend on the step",
         )
 

@@ -9,7 +9,6 @@ import torch
 
 from maze_nca_gym.random_streams import torch_rng_for
 
-from ..learned.nca import NCA
 from ..policy import PATH, Policy
 from ..promises import Promises
 from ..registry import load
@@ -46,9 +45,11 @@ def make_model(
         model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
     if config.start_from is not None:
         begin_with(model, config.start_from)
-    elif isinstance(model, NCA) and model.n_iterations is None:
+        return model
+    convolution = model.convolution()
+    if convolution is not None and convolution.unbounded is None:
         with torch.no_grad():
-            model.biases[0][:n_shown] = FIRST_BIAS
+            convolution.bias[:n_shown] = FIRST_BIAS
     return model
 
 
@@ -67,25 +68,25 @@ def begin_with(model: Policy, name: str) -> None:
 
     Args:
         model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels.
-            With max-pooling, which reads all channels and writes the last, the numbers must be equal.
+            Its weights change. With max-pooling, which reads all channels and writes the last, both need as many.
         name: the name of a network that ships, or the path of a model file.
 
     Raises:
         ValueError: no such network or file, or one that does not fit.
     """
     start = load(name)
-    if not isinstance(start, NCA) or not isinstance(model, NCA) or not start.shared_weights or not model.shared_weights:
+    theirs, ours = start.convolution(), model.convolution()
+    if theirs is None or ours is None:
         raise ValueError(f"to start from {name} both must be of class NCA, with shared weights")
     check(start.task == model.task, f"{name} is for the task {start.task}, not {model.task}")
-    check(
-        start.kernel_size == model.kernel_size and start.cut_corners == model.cut_corners,
-        f"{name} has a kernel_size of {start.kernel_size} and cut_corners {start.cut_corners}: so must the model",
-    )
-    check(start.max_pool == model.max_pool, f"{name} has max_pool {start.max_pool}: so must the model")
+    same_taps = (theirs.kernel_size, theirs.taps) == (ours.kernel_size, ours.taps)
+    cut_corners = len(theirs.taps) < theirs.kernel_size**2
+    has = f"{name} has a kernel_size of {theirs.kernel_size} and cut_corners {cut_corners}"
+    check(same_taps, f"{has}: so must the model")
+    check(theirs.max_pool == ours.max_pool, f"{name} has max_pool {theirs.max_pool}: so must the model")
     n = start.n_channels
     check(n <= model.n_channels, f"{name} has {n} channels, the model only {model.n_channels}")
-    check(n == model.n_channels or not model.max_pool, f"{name} has max_pool and {n} channels: so must the model")
-    weight, bias = model.weights[0], model.biases[0]
-    weight[:n] = 0
-    weight[:n, : start.n_tiles + n] = start.weights[0]
-    bias[:n] = start.biases[0]
+    check(n == model.n_channels or not ours.max_pool, f"{name} has max_pool and {n} channels: so must the model")
+    ours.weight[:n] = 0
+    ours.weight[:n, : start.n_tiles + n] = theirs.weight
+    ours.bias[:n] = theirs.bias

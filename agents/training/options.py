@@ -93,10 +93,8 @@ class ModelConfig:
         check_types(self)
         check_choice(self, "model", MODELS)
         check_range(self, "n_channels", 1, 2**16)
-        if self.n_iterations is None:
-            check(self.model == "NCA", f"n_iterations must be a number for a model of class {self.model}")
-        else:
-            check(1 <= self.n_iterations <= 4096, f"n_iterations must be from 1 to 4,096, got {self.n_iterations}")
+        number = self.n_iterations
+        check(number is None or 1 <= number <= 4096, f"n_iterations must be from 1 to 4,096, got {number}")
         known = constructor_options(self.model)
         for name in self.given_options:
             allowed = ", ".join(known) or "none"
