@@ -7,17 +7,20 @@ can record them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol, TypeAlias
+from functools import reduce
+from itertools import product
+from operator import or_
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
 
-from ..handcoded.weight_table import offsets
+from ..handcoded.weight_table import DIRECTIONS, offsets
 from ..promises import StepBound
 
 Bits: TypeAlias = NDArray[Any]
@@ -38,6 +41,28 @@ class View(Protocol):
 
 
 Rule: TypeAlias = Callable[[View], Bits]
+AnySignal = TypeVar("AnySignal", bound=IntEnum)
+
+
+def any_on(see: View, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
+    """Return whether any of some signals is on at a tap, `Bits` of the view's shape."""
+    return reduce(or_, (see(signal, tap) for signal in signals))
+
+
+def around(see: View, signal: IntEnum) -> Bits:
+    """Return whether a signal is on at any of the four neighbours, `Bits` of the view's shape."""
+    return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
+
+
+def first_on(see: View, signals: Sequence[IntEnum], place: int, tap: str) -> Bits:
+    """Return whether the signal in a place is on at a tap, and none before it, `Bits` of the view's shape."""
+    return reduce(lambda kept, rival: kept & ~see(rival, tap), signals[:place], see(signals[place], tap))
+
+
+def subsets(signals: Sequence[AnySignal]) -> tuple[frozenset[AnySignal], ...]:
+    """Return all sets of some signals."""
+    choices = product((False, True), repeat=len(signals))
+    return tuple(frozenset(s for s, is_on in zip(signals, on, strict=True) if is_on) for on in choices)
 
 
 @dataclass(frozen=True)

@@ -39,16 +39,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..learned.nca import NCA
-from .automata import automaton_of
+from ..policy import Policy
 from .automaton import Automaton
 from .bounds import PATH_TOLERANCE, POOLED_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
 from .config import HintConfig
+from .diameter import DIAMETER
+from .healing import HEALING
 from .patches import TAPS, Codes, distinct
+from .shortest_path import SHORTEST_PATH
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal, whether its largest sum (1) or its smallest (-1) is wrong, and by how much, (P,)."""
-
-
+AUTOMATA = {(automaton.task, automaton.heals): automaton for automaton in (SHORTEST_PATH, HEALING, DIAMETER)}
+"""Automata by (task, whether they restart when the maze changes)."""
 FACTORS = ((1, 0), (0, 1), (1, -1))
 """Combinations of a pair's two channels, one for each of its rows: the first, the second, their difference."""
 SLACK = TOLERANCE / 10
@@ -107,6 +110,12 @@ class Certificate:
             and self.path_error < PATH_TOLERANCE  # 1/2 itself would be rounded down
             and self.pooled_error <= POOLED_TOLERANCE
         )
+
+
+def automaton_of(policy: Policy) -> Automaton:
+    """Return the automaton whose channels a network has, or else the first automaton of its task."""
+    automata = [automaton for automaton in AUTOMATA.values() if automaton.task == policy.task]
+    return next((automaton for automaton in automata if automaton.channels == policy.channel_names), automata[0])
 
 
 def certify(model: NCA, largest: float | None = None, tolerance: float = TOLERANCE) -> Certificate:

@@ -34,16 +34,17 @@ tiles.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from functools import partial, reduce
 from itertools import product
-from operator import or_
+from typing import TypeAlias
 
 from maze_nca_gym.levels import Tile
 
 from ..handcoded.weight_table import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
-from .automaton import Automaton, Bits, Component, Rule, View, World
+from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, around, first_on, subsets
 
 
 class Signal(IntEnum):
@@ -101,10 +102,6 @@ EVERYWHERE = (S.TICK, S.BOOT, S.BEFORE, S.BETTER, S.GROW, S.OVER, S.RESET, S.CAL
 """Signals that are the same at every tile."""
 
 
-def _around(see: View, signal: Signal) -> Bits:
-    return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
-
-
 def _inside(see: View, tap: str) -> Bits:
     """Return whether that tile is on the map."""
     return see.tile(Tile.EMPTY, tap) | see.tile(Tile.WALL, tap)
@@ -113,7 +110,7 @@ def _inside(see: View, tap: str) -> Bits:
 def _arrives(start: tuple[Signal, ...], mid: Signal, wet: Signal, see: View) -> Bits:
     """Return where a wave arrives: where all signals of its start are on, or from a neighbour."""
     starts = reduce(lambda all_on, signal: all_on & see(signal), start[1:], see(start[0]))
-    return (starts | _around(see, mid)) & ~see(wet) & see.tile(Tile.EMPTY)
+    return (starts | around(see, mid)) & ~see(wet) & see.tile(Tile.EMPTY)
 
 
 def _stays(signal: Signal, set_by: Signal, wiped_by: Signal, see: View) -> Bits:
@@ -121,7 +118,7 @@ def _stays(signal: Signal, set_by: Signal, wiped_by: Signal, see: View) -> Bits:
 
 
 def _flood(see: View) -> Bits:
-    spreads = see(S.FLOOD) | (_around(see, S.FLOOD) & see.tile(Tile.EMPTY))
+    spreads = see(S.FLOOD) | (around(see, S.FLOOD) & see.tile(Tile.EMPTY))
     return see(S.FAR) | (spreads & ~see(S.BETTER))
 
 
@@ -131,18 +128,17 @@ def _near(place: int, see: View) -> Bits:
 
 
 def _on_path(see: View, tap: str = "C") -> Bits:
-    return reduce(or_, (see(signal, tap) for signal in (S.END, *ENTER)))
+    return any_on(see, (S.END, *ENTER), tap)
 
 
 def _enter(place: int, see: View) -> Bits:
     """Return where the path enters from the tile before, which must point here."""
     before = OPPOSITE[DIRECTIONS[place]]
-    points = reduce(lambda kept, rival: kept & ~see(rival, before), NEAR[:place], see(NEAR[place], before))
-    return _on_path(see, before) & points & ~see(S.BETTER)
+    return _on_path(see, before) & first_on(see, NEAR, place, before) & ~see(S.BETTER)
 
 
 def _token(see: View) -> Bits:
-    grows = see(S.GROW) & _around(see, S.TOKEN) & see.tile(Tile.EMPTY)
+    grows = see(S.GROW) & around(see, S.TOKEN) & see.tile(Tile.EMPTY)
     return see(S.LAUNCH) | (see(S.TOKEN) & ~see(S.RESET)) | grows
 
 
@@ -195,17 +191,17 @@ RULES: dict[IntEnum, Rule] = {
     S.CALLED: lambda see: see(S.OVER) & see(S.MOVES),
     S.MOVES: lambda see: see(S.A_NEW) | see(S.B_NEW) | see(S.LAUNCH),
 }
-Some = set[Signal]
+Some: TypeAlias = AbstractSet[Signal]
 
 
 def _worlds() -> Iterator[World]:
     """Yield the signals that are on everywhere, and the possible signals of single tiles."""
     yield _world(set())
-    for seen in _subsets((S.BEFORE, S.MOVES)):
+    for seen in subsets((S.BEFORE, S.MOVES)):
         yield _world({S.BOOT} | seen)
         yield _world({S.BOOT, S.TICK} | seen)
     yield _world({S.BOOT, S.BETTER, S.BEFORE})
-    for told, moves in product((S.GROW, S.OVER), _subsets((S.MOVES,))):
+    for told, moves in product((S.GROW, S.OVER), subsets((S.MOVES,))):
         yield _world({S.BOOT, told} | moves)
     yield _world({S.BOOT, S.TICK, S.RESET})
     yield _world({S.BOOT, S.TICK, S.CALLED, S.BEFORE})
@@ -228,11 +224,6 @@ def _world(on: Some) -> World:
     )
     blank = (*(Component(part, (frozenset(),)) for part in parts), everywhere)
     return {Tile.EMPTY: free if S.BOOT in on else blank, Tile.WALL: wall}
-
-
-def _subsets(signals: tuple[Signal, ...]) -> Iterator[Some]:
-    for on in product((False, True), repeat=len(signals)):
-        yield {signal for signal, is_on in zip(signals, on, strict=True) if is_on}
 
 
 def _wave_a(on: Some) -> Iterator[Some]:
@@ -264,7 +255,7 @@ def _return(on: Some) -> Iterator[Some]:
     yield from (set(), {S.END})
     if S.TICK in on:
         yield from ({S.MARK}, {S.MARK, S.FLOOD})
-    for nearer in _subsets(NEAR):
+    for nearer in subsets(NEAR):
         yield from ({S.FLOOD} | nearer, {S.FLOOD, S.END} | nearer)
         for towards, entered in zip(DIRECTIONS, ENTER, strict=True):
             if Signal[f"NEAR_{OPPOSITE[towards]}"] not in nearer:
@@ -274,7 +265,7 @@ def _return(on: Some) -> Iterator[Some]:
 def _walker(on: Some) -> Iterator[Some]:
     """Yield the states of the one walker, which launches from where it waits, just after OVER, on a tile not yet
     visited."""
-    for visited in _subsets(VISITED):
+    for visited in subsets(VISITED):
         yield from (visited, *(visited | {signal} for signal in WALKER if signal != S.LAUNCH))
     if S.RESET in on:
         yield {S.WAIT, S.LAUNCH}

@@ -29,15 +29,13 @@ up to 3 x 4 or 4 x 3 tiles. On 2 x 3 tiles it is right after any maze has become
 from __future__ import annotations
 
 from enum import IntEnum
-from functools import partial, reduce
-from itertools import product
-from operator import or_
+from functools import partial
 
 from maze_nca_gym.levels import Tile
 
 from ..handcoded.weight_table import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
-from .automaton import Automaton, Bits, Component, Rule, View, World
+from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, around, first_on, subsets
 
 
 class Signal(IntEnum):
@@ -73,8 +71,7 @@ FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
 
 
 def _flood(see: View) -> Bits:
-    around = reduce(or_, (see(S.FLOOD, towards) for towards in DIRECTIONS))
-    return (see(S.FLOOD) | see.tile(Tile.TARGET) | around) & ~see.tile(Tile.WALL)
+    return (see(S.FLOOD) | see.tile(Tile.TARGET) | around(see, S.FLOOD)) & ~see.tile(Tile.WALL)
 
 
 def _near(place: int, see: View) -> Bits:
@@ -83,14 +80,13 @@ def _near(place: int, see: View) -> Bits:
 
 
 def _on_path(see: View, tap: str = "C") -> Bits:
-    return reduce(or_, (see(enter, tap) for enter in ENTER), see.tile(Tile.SOURCE, tap))
+    return any_on(see, ENTER, tap) | see.tile(Tile.SOURCE, tap)
 
 
 def _enter(place: int, see: View) -> Bits:
     """Return where the path enters from the tile before, which must point here."""
     before = OPPOSITE[DIRECTIONS[place]]
-    points = reduce(lambda kept, rival: kept & ~see(rival, before), NEAR[:place], see(NEAR[place], before))
-    return _on_path(see, before) & points
+    return _on_path(see, before) & first_on(see, NEAR, place, before)
 
 
 def _many(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
@@ -104,11 +100,7 @@ def _few(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
 
 
 def _orphan(see: View) -> Bits:
-    return reduce(lambda kept, near: kept & ~see(near), NEAR, see(S.FLOOD) & ~see(S.ROOT))
-
-
-def _any(signals: tuple[Signal, ...], see: View) -> Bits:
-    return reduce(or_, (see(signal) for signal in signals))
+    return see(S.FLOOD) & ~see(S.ROOT) & ~any_on(see, NEAR)
 
 
 def _until_reset(rule: Rule) -> Rule:
@@ -128,13 +120,8 @@ WIPED: dict[IntEnum, Rule] = {
     S.MANY_H: partial(_many, S.NEAR_R, "R", S.NEAR_L),
     S.FEW_H: partial(_few, S.NEAR_R, "R", S.NEAR_L),
     S.ORPHAN: _orphan,
-    S.ALARM: partial(_any, FOUND),
+    S.ALARM: partial(any_on, signals=FOUND),
 }
-
-
-def _subsets(signals: tuple[Signal, ...]) -> tuple[frozenset[IntEnum], ...]:
-    choices = product((False, True), repeat=len(signals))
-    return tuple(frozenset(s for s, is_on in zip(signals, on, strict=True) if is_on) for on in choices)
 
 
 def _world(reset: frozenset[IntEnum]) -> World:
@@ -143,12 +130,12 @@ def _world(reset: frozenset[IntEnum]) -> World:
     Nothing is nearer where the flood has not been, and two checks that exclude each other are never both on. All else
     is possible: the path enters from several sides, say, while a source moves.
     """
-    flooded = tuple(state | {S.FLOOD} for state in _subsets((*NEAR, S.ROOT)))
+    flooded = tuple(state | {S.FLOOD} for state in subsets((*NEAR, S.ROOT)))
     checks = ((S.WAS_WALL, S.OPENED), (S.MANY_V, S.FEW_V), (S.MANY_H, S.FEW_H))
-    alone = tuple(Component((signal,), _subsets((signal,))) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM))
+    alone = tuple(Component((signal,), subsets((signal,))) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM))
     tile = (
         Component((S.FLOOD, *NEAR, S.ROOT), (frozenset(), *flooded)),
-        Component(ENTER, _subsets(ENTER)),
+        Component(ENTER, subsets(ENTER)),
         *(Component(pair, (frozenset(), *(frozenset({signal}) for signal in pair))) for pair in checks),
         *alone,
         Component((S.RESET,), (reset,)),

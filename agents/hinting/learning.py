@@ -25,9 +25,8 @@ from torch import Tensor
 from maze_nca_gym.random_streams import rng_for, torch_rng_for
 
 from ..learned.nca import NCA
-from .automata import AUTOMATA
 from .automaton import Automaton
-from .certificate import certify, counterexamples, demands
+from .certificate import AUTOMATA, certify, counterexamples, demands
 from .config import HintConfig
 from .cuts import Cuts
 from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of

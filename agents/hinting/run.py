@@ -18,8 +18,7 @@ from ..training.loop import MODEL
 from ..training.reports import METRICS, MetricsFile
 from ..training.run import DESCRIPTION
 from ..weights import save_model
-from .automata import AUTOMATA
-from .certificate import Certificate, certify
+from .certificate import AUTOMATA, Certificate, certify
 from .config import HintConfig, changes
 from .learning import learn
 

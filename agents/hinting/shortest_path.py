@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import partial, reduce
-from itertools import product
-from operator import or_
+from functools import partial
 
 from maze_nca_gym.levels import Tile
 
 from ..handcoded.weight_table import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
-from .automaton import Automaton, Bits, Component, View
+from .automaton import Automaton, Bits, Component, View, any_on, around, first_on, subsets
 
 
 class Signal(IntEnum):
@@ -51,8 +49,7 @@ ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
 
 
 def _flood(see: View) -> Bits:
-    around = reduce(or_, (see(Signal.FLOOD, towards) for towards in DIRECTIONS))
-    return (see(Signal.FLOOD) | see.tile(Tile.TARGET) | around) & ~see.tile(Tile.WALL)
+    return (see(Signal.FLOOD) | see.tile(Tile.TARGET) | around(see, Signal.FLOOD)) & ~see.tile(Tile.WALL)
 
 
 def _near(place: int, see: View) -> Bits:
@@ -60,16 +57,16 @@ def _near(place: int, see: View) -> Bits:
 
 
 def _on_path(see: View, tap: str = "C") -> Bits:
-    return reduce(or_, (see(enter, tap) for enter in ENTER), see.tile(Tile.SOURCE, tap))
+    return any_on(see, ENTER, tap) | see.tile(Tile.SOURCE, tap)
 
 
 def _enter(place: int, see: View) -> Bits:
     """Return where the path enters from the tile before, which must point here."""
     before = OPPOSITE[DIRECTIONS[place]]
-    rivals = [see(near, before) for near in NEAR[:place]]
-    right = see(Signal.FLOOD, before) & ~see.tile(Tile.TARGET, before)
-    points = see(NEAR[place], before) if place < len(NEAR) else right
-    return reduce(lambda kept, rival: kept & ~rival, rivals, _on_path(see, before) & points)
+    if place < len(NEAR):
+        return _on_path(see, before) & first_on(see, NEAR, place, before)
+    right = see(Signal.FLOOD, before) & ~see.tile(Tile.TARGET, before) & ~any_on(see, NEAR, before)
+    return _on_path(see, before) & right
 
 
 def _states(kind: Tile) -> Iterator[frozenset[Signal]]:
@@ -80,23 +77,24 @@ def _states(kind: Tile) -> Iterator[frozenset[Signal]]:
     nearer than the target.
     """
     yield frozenset()
-    for near in product((False, True), repeat=len(NEAR)):
+    for near in subsets(NEAR):
         for entered in [None] if kind == Tile.SOURCE else [None, *ENTER]:
-            if kind == Tile.TARGET and any(near):
+            if kind == Tile.TARGET and near:
                 continue
             if entered is not None and kind != Tile.TARGET and not _can_enter(near, entered):
                 continue
-            on = {Signal.FLOOD, *(k for k, is_near in zip(NEAR, near, strict=True) if is_near)}
-            on |= set() if entered is None else {entered}
-            yield frozenset(on)
+            on = near | {Signal.FLOOD} | (set() if entered is None else {entered})
+            yield on
             if kind == Tile.SOURCE or entered is not None:
-                yield frozenset(on | {Signal.PATH})
+                yield on | {Signal.PATH}
 
 
-def _can_enter(near: tuple[bool, ...], entered: Signal) -> bool:
+def _can_enter(near: frozenset[Signal], entered: Signal) -> bool:
     """Return whether the neighbour from which the path came can be not nearer: for the move up, the tile below."""
-    came_from = {Signal.ENTER_U: 2, Signal.ENTER_L: None, Signal.ENTER_D: 0, Signal.ENTER_R: 1}[entered]
-    return any(near) if came_from is None else not near[came_from]
+    if entered == Signal.ENTER_L:  # from the right, which is the nearer one if no other is
+        return bool(near)
+    came_from = {Signal.ENTER_U: Signal.NEAR_D, Signal.ENTER_D: Signal.NEAR_U, Signal.ENTER_R: Signal.NEAR_L}
+    return came_from[entered] not in near
 
 
 SHORTEST_PATH = Automaton(

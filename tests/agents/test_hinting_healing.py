@@ -15,9 +15,8 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
-from maze_nca_gym.agents.hinting.automata import AUTOMATA, automaton_of
 from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
-from maze_nca_gym.agents.hinting.certificate import Demand, certify, demands
+from maze_nca_gym.agents.hinting.certificate import AUTOMATA, Demand, automaton_of, certify, demands
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.cuts import Cuts
 from maze_nca_gym.agents.hinting.healing import FOUND, HEALING, S

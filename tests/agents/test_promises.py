@@ -13,7 +13,7 @@ from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import list_policies, load, rollout
 from maze_nca_gym.agents.evaluation import test_levels
-from maze_nca_gym.agents.hinting.automata import AUTOMATA
+from maze_nca_gym.agents.hinting.certificate import AUTOMATA
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
