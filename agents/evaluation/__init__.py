@@ -20,7 +20,7 @@ from maze_nca_gym.families import (
 )
 
 if TYPE_CHECKING:
-    from ..iterations import default_steps
+    from ..rollouts import default_steps
     from .figures import Result, draw_iterations, draw_sizes, draw_stability
     from .metrics import Estimate, Evaluation, Metrics, Point, evaluate, mean, proportion
     from .stability import Stability, measure_stability
@@ -52,7 +52,7 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("Result", "draw_iterations", "draw_sizes", "draw_stability"), ".figures"),
-    "default_steps": "..iterations",
+    "default_steps": "..rollouts",
     **dict.fromkeys(("Estimate", "Evaluation", "Metrics", "Point", "evaluate", "mean", "proportion"), ".metrics"),
     **dict.fromkeys(("Stability", "measure_stability"), ".stability"),
 }

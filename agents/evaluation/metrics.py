@@ -17,10 +17,24 @@ from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores, minibatch_accuracies
 from maze_nca_gym.tasks import Task
 
-from ..iterations import check_steps, curve_steps, default_steps
 from ..policy import Policy
 from ..promises import DRAWINGS
-from ..rollouts import ERROR, LENGTH, Report, batches, encode, path_of, score_paths, task_of, tiles_of, visit, wanted_of
+from ..rollouts import (
+    ERROR,
+    LENGTH,
+    Report,
+    batches,
+    check_steps,
+    curve_steps,
+    default_steps,
+    encode,
+    path_of,
+    score_paths,
+    task_of,
+    tiles_of,
+    visit,
+    wanted_of,
+)
 
 Z = 1.959963984540054
 """Standard deviations of a normal variable within which 95 % of it lies."""

@@ -17,10 +17,9 @@ from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels
 from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning
-from ..iterations import check_steps, default_steps
 from ..policy import Policy, common_task
 from ..registry import named_policies
-from ..rollouts import encode, rollout
+from ..rollouts import check_steps, default_steps, encode, rollout
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .figures import Result, draw_iterations, draw_sizes, draw_stability
 from .metrics import evaluate as evaluate_on

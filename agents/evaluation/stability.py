@@ -16,9 +16,21 @@ from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 from maze_nca_gym.tasks import Task
 
-from ..iterations import check_steps, curve_steps, default_steps
 from ..policy import Policy
-from ..rollouts import Report, batches, encode, run_to_end, score_state, task_of, tiles_of, visit, wanted_of
+from ..rollouts import (
+    Report,
+    batches,
+    check_steps,
+    curve_steps,
+    default_steps,
+    encode,
+    run_to_end,
+    score_state,
+    task_of,
+    tiles_of,
+    visit,
+    wanted_of,
+)
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .metrics import Estimate, Metrics, Point, proportion

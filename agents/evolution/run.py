@@ -27,10 +27,9 @@ from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.population.config import PARENTS, check_name
 from maze_nca_gym.tasks import find_task
 
-from ..iterations import check_steps, default_steps
 from ..policy import Policy, common_task
 from ..registry import named_policies
-from ..rollouts import encode, rollout
+from ..rollouts import check_steps, default_steps, encode, rollout
 from ..runs import check_at_least, check_folder, command_line, flag, naming_memory, progress_bar, versions, write_json
 from ..training.processes import asked_to_stop
 from . import loop

@@ -39,7 +39,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ..handcoded.weight_table import DIRECTIONS, Weight, WeightTable
-from .parts import Clipped, Term, add, entered, nearer
+from .shortest_path_weights import Clipped, Term, add, entered, nearer
 
 
 class Tile(IntEnum):

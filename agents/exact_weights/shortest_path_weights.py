@@ -1,12 +1,12 @@
-"""The canonical shortest path: ten channels over a 3x3 kernel without corners.
+"""The canonical shortest path: ten channels over a 3x3 kernel without corners. The diameter has the same parts.
 
 After every iteration the path is the same as that of the automaton `handcoded.canonical`, so that it is complete after
 exactly 2 L + 2 iterations for a path of L edges, and stays forever. All sums are over the tile C or its neighbours U,
 L, D, R; f is the `Clipped` pair WET and EXCESS.
 
 - f <- clip(f(C) + f(U) + f(L) + f(D) + f(R) + target(C) - 6 wall(C)): the flood from the target.
-- NEAR_k: the flood was at neighbour k before it came here (`parts.nearer`).
-- ENTER_k: the path comes from the tile before, B, by a move in direction k (`parts.entered`). B points up if NEAR_U,
+- NEAR_k: the flood was at neighbour k before it came here (`nearer`).
+- ENTER_k: the path comes from the tile before, B, by a move in direction k (`entered`). B points up if NEAR_U,
   left if NEAR_L but not NEAR_U, down if NEAR_D but neither, and right if it is wet, not the target, and nothing else is
   near.
 - PATH <- relu(f(C) + source(C) + sum_k ENTER_k(C) - 1): the source once it is wet, and what has been entered.
@@ -22,12 +22,75 @@ iterations, stay small: the flood wipes them out, NEAR adds them up, ENTER passe
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from typing import NamedTuple, TypeAlias
 
 from maze_nca_gym.levels import Tile
 
-from ..handcoded.weight_table import DIRECTIONS, Weight, WeightTable
-from .parts import Clipped, add, entered, nearer
+from ..handcoded.weight_table import DIRECTIONS, OPPOSITE, Weight, WeightTable
+
+Term: TypeAlias = tuple[IntEnum, str, float]
+"""A channel, the kernel that reads it, a weight."""
+
+
+def add(out: IntEnum, terms: Iterable[Term]) -> tuple[Weight, ...]:
+    """Return weights by which `out` adds up the terms."""
+    return tuple(Weight(out, *term) for term in terms)
+
+
+class Clipped(NamedTuple):
+    """A channel of zeros and ones, as the difference of two ReLUs: relu(2 S - 1/2) - relu(2 S - 3/2).
+
+    It is not stored: whoever reads it has weights for both, which costs no iteration. Sums S that miss 0 or 1 by less
+    than 1/4 still give 0 and 1.
+    """
+
+    low: IntEnum
+    high: IntEnum
+
+    def __call__(self, kernel: str, weight: float = 1) -> tuple[Term, Term]:
+        """Return the terms that read it."""
+        return (self.low, kernel, weight), (self.high, kernel, -weight)
+
+    def weights(self, terms: Iterable[Term]) -> tuple[Weight, ...]:
+        """Return the weights that make it the clipped sum S of the terms."""
+        doubled = [(source, kernel, 2 * weight) for source, kernel, weight in terms]
+        return *add(self.low, doubled), *add(self.high, doubled)
+
+    @property
+    def biases(self) -> Mapping[IntEnum, float]:
+        """Biases of the two ReLUs."""
+        return {self.low: -0.5, self.high: -1.5}
+
+
+def nearer(near: IntEnum, flood: Clipped, towards: str, wall: IntEnum) -> tuple[Term, ...]:
+    """Return relu(near + flood(towards) - flood(C) - wall(C)): whether the flood was at that neighbour before.
+
+    When the flood arrives at a tile, it has been at exactly the neighbours that are nearer to its origin, since
+    distances of neighbours on a grid differ by exactly one. Later, flood(towards) - flood(C) is 0 wherever `near` is 1,
+    and at most 0 where it is 0, so nothing changes any more.
+    """
+    return (near, "C", 1), *flood(towards), *flood("C", -1), (wall, "C", -1)
+
+
+def entered(
+    start: IntEnum, enter: Iterable[IntEnum], points: Iterable[Term], rivals: Iterable[IntEnum], towards: str
+) -> tuple[Term, ...]:
+    """Return relu(P(B) - 2 [B does not point here]), with a bias of -2: the path comes from B, by a move `towards` the
+    tile.
+
+    P is 1 at the start and where the path has entered by any move. B points here if the terms `points` add up to 1 and
+    no rival, the neighbours that come first, is nearer. A tile on the path points to one neighbour, and distances fall
+    along the path, so a tile is entered from one side at most, and P stays in {0, 1}.
+    """
+    before = OPPOSITE[towards]
+    return (
+        (start, before, 1),
+        *((channel, before, 1) for channel in enter),
+        *((source, before, 2 * weight) for source, _, weight in points),
+        *((rival, before, -2) for rival in rivals),
+    )
 
 
 class Channel(IntEnum):

@@ -20,10 +20,9 @@ from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import Task, find_task
 
 from ..environments import border_warning
-from ..iterations import check_steps
 from ..policy import Policy
 from ..runs import naming_memory, progress_bar
-from .solving import SolveResult, run_until_solved, step_limit
+from .solving import SolveResult, check_steps, run_until_solved, step_limit
 from .unrolling import trace
 from .visits import one_thread
 

@@ -30,9 +30,8 @@ from maze_nca_gym.tasks import find_task
 
 from ..figure_style import BLUE, GREEN, GREY, STYLE, VERMILION
 from ..figure_style import INK as TEXT
-from ..iterations import default_steps
 from ..policy import Policy
-from ..rollouts import encode, path_of, trace
+from ..rollouts import default_steps, encode, path_of, trace
 from .config import TrainingConfig
 from .data import solutions
 from .report import Line

@@ -10,9 +10,8 @@ from maze_nca_gym.files import remove_partial
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
 
-from ..iterations import default_steps
 from ..policy import Policy
-from ..rollouts import find_paths
+from ..rollouts import default_steps, find_paths
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
 from .processes import Workers, asked_to_stop
