@@ -85,7 +85,7 @@ def find_workers(device: str = "auto") -> Workers:
 
     Raises:
         ValueError: no such device, no Lightning Fabric where it is needed, or one process of several that were not
-            started by `torchrun`.
+            started by `torchrun`, but by `srun` for example.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -101,6 +101,12 @@ def find_workers(device: str = "auto") -> Workers:
     n_workers = int(os.environ.get("WORLD_SIZE", "1"))
     if n_workers > 1 and "LOCAL_WORLD_SIZE" not in os.environ:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
+    n_tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
+    if n_tasks > 1 and "LOCAL_WORLD_SIZE" not in os.environ:  # each would train alone, all of them in one folder
+        raise ValueError(
+            f"srun started {n_tasks} processes that do not know of each other: let it start one torchrun on each node "
+            "(--ntasks-per-node 1), or one process"
+        )
     return FabricWorkers(device) if n_workers > 1 else Workers(found)
 
 

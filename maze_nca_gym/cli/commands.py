@@ -15,6 +15,7 @@ from maze_nca_gym.cli.levels import Generate, ListLevels, ShowLevels
 from maze_nca_gym.cli.options import read_options
 from maze_nca_gym.cli.play import Play
 from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
+from maze_nca_gym.cli.reproduce import Reproduce
 from maze_nca_gym.cli.solve import Solve
 from maze_nca_gym.cli.train import Train
 from maze_nca_gym.cli.train_hinted import TrainHinted
@@ -57,6 +58,7 @@ AnyCommand: TypeAlias = (
     | Annotated[TrainHinted, subcommand("train-hinted")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Evolve, subcommand("evolve")]
+    | Annotated[Reproduce, subcommand("reproduce")]
     | Annotated[Generate, subcommand("generate")]
     | Annotated[Export, subcommand("export")]
     | Annotated[Levels, subcommand("levels")]

@@ -465,6 +465,15 @@ def test_several_processes_need_torchrun(monkeypatch):
     assert find_workers("cpu").size == 1
 
 
+def test_processes_that_srun_started_need_torchrun(monkeypatch):
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    with pytest.raises(ValueError, match="srun started 4 processes that do not know of each other"):
+        find_workers("cpu")
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")
+    assert find_workers("cpu").size == 1
+
+
 FAMILIES = st.lists(st.sampled_from(("random", "perfect", "sparse", "caves")), min_size=1, max_size=3).map(tuple)
 OPTIONS = {
     "model": st.sampled_from(("NCA", "NCA", "NCA", "GCN", "GAT", "MLP")),

@@ -1,0 +1,220 @@
+"""The figures of a reproduction: published against ours, and how trained networks behave on single mazes.
+
+Importing this loads matplotlib, without its global state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from maze_nca_gym.families import most_levels, test_levels
+from maze_nca_gym.files import replacing
+from maze_nca_gym.rendering import draw_level
+from maze_nca_gym.tasks import find_task
+
+from ..figure_style import COLOURS, GREY, STYLE
+from ..policy import Policy
+from ..rollouts import encode, path_of, trace
+from ..training.loop import MODEL
+from ..weights import load_model
+from .jobs import Job, load_result, n_steps_on
+from .rows import COLUMNS, configurations, find_rows, run_name
+from .tables import IN_TILES, Results, RowResult
+
+PUBLISHED = "published.png"
+CANDIDATES = 256
+"""Levels among which the one to show is chosen."""
+MOMENTS = (0.0, 0.1, 0.3, 0.6, 1.0)
+"""Parts of an episode after which it is shown, as many as in the paper's figures."""
+LOWEST = -100.0
+"""Accuracy, in percent, below which figures are drawn at the edge: some are in the thousands."""
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined."""
+    if len(first) < 2:
+        return None
+    ranks = np.stack([_ranks(np.asarray(values)) for values in (first, second)])
+    apart = ranks - ranks.mean(axis=1, keepdims=True)
+    length = float(np.sqrt((apart**2).sum(axis=1).prod()))
+    return float((apart[0] * apart[1]).sum()) / length if length else None
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ranks of (N,) values; equal ones share the mean of theirs."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return (ends - (counts - 1) / 2)[places]
+
+
+def draw_published(results: Results, path: Path) -> Path:
+    """Write our figures against the published ones as a PNG file, a panel a column; return its path."""
+    shown = {column: _pairs(results, column) for column in COLUMNS}
+    shown = {column: pairs for column, pairs in shown.items() if pairs}
+    n_columns = min(3, max(1, len(shown)))
+    n_rows = -(-max(1, len(shown)) // n_columns)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(0.6 + 4.2 * n_columns, 1.0 + 4.2 * n_rows), dpi=130, layout="constrained")
+        panels = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+        for axes, (column, pairs) in zip(panels, shown.items(), strict=False):
+            _draw_pairs(axes, pairs, column, results)
+        for axes in panels[len(shown) :]:
+            axes.set_visible(False)
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        if handles:
+            figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
+        return _save(figure, path)
+
+
+def _pairs(results: Results, column: str) -> list[tuple[RowResult, float, float]]:
+    """Return (row, published, ours) of the rows that have both."""
+    found = [(result, result.cells[column]) for result in results.rows if column in result.cells]
+    return [(result, cell.published[0], cell.mean) for result, cell in found if cell.mean is not None]
+
+
+def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], column: str, results: Results) -> None:
+    for i, kind in enumerate(KINDS):
+        points = [(x, y) for result, x, y in pairs if _kind(result) == kind]
+        if points:
+            x, y = np.array(points).T
+            floor = -np.inf if column == IN_TILES else LOWEST
+            axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=kind)
+    small, large = (f"{size}x{size}" for size in results.scale.sizes)
+    rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
+    words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
+    axes.set_title(f"{COLUMNS[column].format(small=small, large=large)}\n{words}", fontsize=11)
+    axes.set(xlabel="published", ylabel="ours")
+    axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
+
+
+KINDS = ("NCA", "NCA, diameter", "GCN", "GAT", "MLP")
+"""Groups of rows that have a colour each."""
+
+
+def _kind(result: RowResult) -> str:
+    model, task = result.row.options["model"], result.row.options["task"]
+    return f"{model}, diameter" if task == "diameter" else model
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A figure of one episode.
+
+    Attributes:
+        row: the row whose best run is shown.
+        is_large: whether on the larger mazes.
+        choose: (N,) lengths of solutions, whether paths are right, and how far they overlap with the solutions -> the
+            index of the level to show, or None if none is fit.
+    """
+
+    row: str
+    is_large: bool
+    choose: Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64]], int | None]
+
+
+def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return a level with a solution of median length, among those that are not trivial."""
+    order = lengths.argsort(kind="stable")
+    return int(order[3 * len(order) // 4])
+
+
+def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the level with the longest solution that is found; None if there is none."""
+    return int(np.where(right, lengths, -1).argmax()) if right.any() else None
+
+
+def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
+    """Return the level that is solved wrongly with the largest overlap: a wrong fork late on the path."""
+    return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
+
+
+STRIPS: Mapping[str, Strip] = {
+    "mlp": Strip("1.3", False, usual),
+    "gcn": Strip("1.2", False, usual),
+    "nca": Strip("1.5", False, longest_right),
+    "nca-large": Strip("1.5", True, longest_right),
+    "diameter-right": Strip("5.2", True, longest_right),
+    "diameter-wrong-fork": Strip("5.2", True, nearly_right),
+}
+"""Figures of behaviour by the name of their file: those of the paper's appendix."""
+
+
+def draw_behaviour(jobs: Sequence[Job], out: Path) -> list[Path]:
+    """Write the figures of behaviour whose networks are trained, and for which there is a fit level; return the paths.
+
+    Args:
+        jobs: all runs.
+        out: the folder of the files.
+    """
+    drawn = []
+    for name, strip in STRIPS.items():
+        job = _best([job for job in jobs if job.is_finished], strip.row)
+        if job is not None and _draw_strip(job, strip, out / f"{name}.png"):
+            drawn.append(out / f"{name}.png")
+    return drawn
+
+
+def _best(jobs: Sequence[Job], label: str) -> Job | None:
+    """Return the run of a row that solves most of the smaller test set, or None without any."""
+    names = {run_name(config) for row in find_rows([label]) for config in configurations(row)}
+    own = [job for job in jobs if job.name in names]
+    return max(own, key=lambda job: load_result(job)["figures"]["test_16_complete"], default=None)
+
+
+@torch.no_grad()
+def _draw_strip(job: Job, strip: Strip, path: Path) -> bool:
+    """Write a strip; return whether there is a fit level."""
+    policy, size = load_model(job.folder / MODEL), job.scale.sizes[strip.is_large]
+    tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
+    task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=strip.is_large)
+    targets = task.solve(tiles)
+    last = _paths(policy, tiles, {n_steps})[0] > 0.5
+    right = np.asarray(task.is_optimal(tiles, last), np.bool_)
+    overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
+    chosen = strip.choose(targets.sum(axis=(1, 2)), right, overlap)
+    if chosen is None:
+        return False
+    steps = sorted({round(part * n_steps) for part in MOMENTS})
+    level = tiles[chosen]
+    pictures = [draw_level(level, shown[0]) for shown in _paths(policy, level[None], set(steps))]
+    pictures.append(draw_level(level, targets[chosen]))
+    words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
+    verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", " %")
+    title = f"{job.config.model.model}, {policy.task}, {size}x{size}, {job.label.split(', ')[-1]}: {verdict}"
+    _draw_pictures(pictures, words, title, path)
+    return True
+
+
+def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:
+    """Return (N, H, W) paths after some numbers of iterations, ascending."""
+    states = enumerate(trace(policy, encode(policy, tiles), max(steps)))
+    return [path_of(state) for step, state in states if step in steps]
+
+
+def _draw_pictures(pictures: Sequence[NDArray[np.uint8]], words: Sequence[str], title: str, path: Path) -> None:
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(2.7 * len(pictures), 3.3), dpi=110, layout="constrained")
+        for axes, picture, word in zip(figure.subplots(1, len(pictures)), pictures, words, strict=True):
+            axes.imshow(picture, interpolation="nearest")
+            axes.set_title(word, fontsize=11)
+            axes.set_axis_off()
+        figure.suptitle(title, fontsize=12)
+        _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> Path:
+    """Write the PNG file atomically."""
+    FigureCanvasAgg(figure)
+    with replacing(path) as file:
+        figure.savefig(file, format="png")
+    return path

@@ -1,0 +1,105 @@
+"""How large a reproduction is: the paper's size, or one of two that shrink everything by one rule.
+
+Half a size with half the iterations asks the same of a network: a signal still crosses a maze as many times. Widths
+shrink further, for these decide how long an update takes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.names import unknown_name
+
+if TYPE_CHECKING:
+    from ..training.config import TrainingConfig
+
+LEAST_CHANNELS = 4
+"""Channels of the narrowest networks: a path, and the two that max-pooling replaces, leave one."""
+HIGHEST_RATE = 3e-3
+"""Bound of the learning rate of shrunk runs."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a scale does to the configurations of the paper.
+
+    Attributes:
+        name: as it is typed.
+        size: inner size of the training mazes and of the smaller test set; the larger has twice as much.
+        shorter: divisor of the iterations.
+        narrower: divisor of the channels, and of the nodes of an MLP.
+        n_levels: number of levels of a training set or population.
+        n_updates: number of updates.
+        n_tested: largest number of levels that a trained network is measured on, of each set.
+    """
+
+    name: str
+    size: int
+    shorter: int
+    narrower: int
+    n_levels: int
+    n_updates: int
+    n_tested: int
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Inner sizes of the two test sets."""
+        return self.size, 2 * self.size
+
+
+FULL = Scale("full", size=16, shorter=1, narrower=1, n_levels=10_000, n_updates=50_000, n_tested=10_000)
+SCALES = {
+    scale.name: scale
+    for scale in (
+        FULL,
+        Scale("small", size=8, shorter=2, narrower=8, n_levels=2_500, n_updates=1_500, n_tested=2_048),
+        Scale("tiny", size=6, shorter=8, narrower=8, n_levels=512, n_updates=60, n_tested=256),
+    )
+}
+"""Scales by name."""
+
+
+def find_scale(name: str) -> Scale:
+    """Return a scale by name.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    if name not in SCALES:
+        raise ValueError(unknown_name("scale", name, SCALES))
+    return SCALES[name]
+
+
+def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
+    """Return a configuration of the paper at a scale. Full scale changes nothing.
+
+    Channels, the nodes of an MLP and iterations are divided, mazes are smaller, updates and levels fewer. Two things
+    stay as they were. The learning rate grows as the updates become fewer, up to a bound, so that weights can move as
+    far. The population gets as many offspring for each of its levels.
+    """
+    from ..training.config import changed
+
+    if scale == FULL:
+        return config
+    fewer_updates = scale.n_updates / config.n_updates
+    values: dict[str, Any] = {
+        "n_channels": max(LEAST_CHANNELS, config.model.n_channels // scale.narrower),
+        "n_iterations": config.model.n_iterations and max(1, config.model.n_iterations // scale.shorter),
+        "sizes": (scale.size,),
+        "n_levels": scale.n_levels,
+        "n_updates": scale.n_updates,
+        "learning_rate": min(config.optimiser.learning_rate / fewer_updates, HIGHEST_RATE),
+    }
+    if config.model.model == "MLP":
+        values["n_nodes"] = (config.model.n_nodes or MLP_NODES) // scale.narrower
+    if config.evolve:
+        fewer_levels = scale.n_levels / config.population.capacity
+        every = config.breeding.evolve_every * fewer_updates / fewer_levels
+        values |= {"population_size": scale.n_levels, "evolve_every": max(1, math.ceil(every))}
+    return changed(config, **values)
+
+
+MLP_NODES = 256
+"""Nodes of the paper's MLPs."""

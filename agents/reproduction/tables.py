@@ -1,0 +1,337 @@
+"""The results in the shape of the paper's tables: ours, the published figure, and how far apart they are.
+
+Markdown and LaTeX show what JSON has in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym import __version__
+from maze_nca_gym.files import replacing
+
+from ..runs import write_json
+from .jobs import LOG, Job, load_failure, load_result
+from .rows import COLUMNS, Row, Table, configurations, run_name, tables
+from .scales import Scale
+
+JSON, MARKDOWN, LATEX = "results.json", "results.md", "results.tex"
+OPTIONS = {
+    "task": "task",
+    "model": "model",
+    "evolve": "env. generation",
+    "edge_features": "edge features",
+    "traversable_edges_only": "traversable edges only",
+    "kernel_size": "kernel size",
+    "max_pool": "max-pool",
+    "shared_weights": "shared weights",
+    "cut_corners": "cut corners",
+    "n_iterations": "n. layers",
+    "n_channels": "n. hid chan",
+}
+"""Option of a row -> its heading, as in the paper."""
+ALWAYS = ("model", "n_channels")
+"""Options that every table shows; of the others it shows those that vary in it."""
+IN_TILES = "train_solution_length"
+"""The column that is no percentage."""
+NOTHING = "-"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a row, in percent or tiles.
+
+    Attributes:
+        mean, sd: over our runs; None without a run, and without two.
+        published: mean and standard deviation in the paper.
+    """
+
+    mean: float | None
+    sd: float | None
+    published: tuple[float, float]
+
+    @property
+    def deviation(self) -> float | None:
+        """Ours minus the published mean, in published standard deviations; None without a run or a deviation."""
+        mean, sd = self.published
+        return None if self.mean is None or not sd else (self.mean - mean) / sd
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that was given up: its name in words, what went wrong, and its log."""
+
+    run: str
+    error: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """What has become of a row.
+
+    Attributes:
+        row: the row.
+        n_weights: number of weights at this scale, the mean where the row pools; None without a run.
+        n_finished, n_runs: runs that are measured, and all.
+        cells: by column.
+        failures: runs that were given up.
+    """
+
+    row: Row
+    n_weights: float | None
+    n_finished: int
+    n_runs: int
+    cells: Mapping[str, Cell]
+    failures: Sequence[Failure]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All rows of a reproduction.
+
+    Attributes:
+        scale: how large the runs are.
+        trials: runs of each configuration.
+        rows: in the order of the tables.
+    """
+
+    scale: Scale
+    trials: int
+    rows: Sequence[RowResult]
+
+    def of_table(self, number: int) -> list[RowResult]:
+        """Return the rows of a table."""
+        return [result for result in self.rows if result.row.table == number]
+
+    @property
+    def table_numbers(self) -> list[int]:
+        """Numbers of the tables that have rows here."""
+        return sorted({result.row.table for result in self.rows})
+
+
+def collect(rows: Sequence[Row], jobs: Sequence[Job], scale: Scale, trials: int) -> Results:
+    """Read what the runs have left, as far as they are.
+
+    Raises:
+        ValueError: a file cannot be read.
+    """
+    by_name: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_name.setdefault(job.name, []).append(job)
+    return Results(scale, trials, [_collect_row(row, by_name) for row in rows])
+
+
+def _collect_row(row: Row, jobs: Mapping[str, Sequence[Job]]) -> RowResult:
+    own = [job for config in configurations(row) for job in jobs[run_name(config)]]
+    found = [load_result(job) for job in own if job.is_finished]
+    cells = {
+        column: _cell([result["figures"][column] for result in found], column, published)
+        for column, published in row.published.items()
+    }
+    failures = [Failure(job.label, error, job.folder / LOG) for job in own if (error := load_failure(job)) is not None]
+    n_weights = float(np.mean([result["n_weights"] for result in found])) if found else None
+    return RowResult(row, n_weights, len(found), len(own), cells, failures)
+
+
+def _cell(values: Sequence[float], column: str, published: tuple[float, float]) -> Cell:
+    """Return the cell of some runs, whose values are fractions or tiles."""
+    shown = np.asarray(values) * (1 if column == IN_TILES else 100)
+    mean = float(shown.mean()) if len(shown) else None
+    return Cell(mean, float(shown.std(ddof=1)) if len(shown) > 1 else None, published)
+
+
+def save(results: Results, out: Path) -> list[Path]:
+    """Write the results as JSON, Markdown and LaTeX into a folder; return the paths.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    write_json(out / JSON, to_json(results, out))
+    texts = {MARKDOWN: to_markdown(results, out), LATEX: to_latex(results)}
+    for name, text in texts.items():
+        with replacing(out / name) as file:
+            file.write(text.encode())
+    return [out / name for name in (JSON, *texts)]
+
+
+def to_json(results: Results, out: Path) -> dict[str, Any]:
+    """Return the results as a JSON-serialisable dict; logs are relative to the folder `out`."""
+    return {
+        "scale": results.scale.name,
+        "trials": results.trials,
+        "version": __version__,
+        "rows": [_row_to_json(result, out) for result in results.rows],
+    }
+
+
+def _row_to_json(result: RowResult, out: Path) -> dict[str, Any]:
+    return {
+        "row": result.row.label,
+        "options": dict(result.row.options),
+        "n_weights": result.n_weights,
+        "n_weights_published": result.row.n_weights,
+        "n_finished": result.n_finished,
+        "n_runs": result.n_runs,
+        "cells": {
+            column: {
+                "mean": cell.mean,
+                "sd": cell.sd,
+                "published_mean": cell.published[0],
+                "published_sd": cell.published[1],
+                "deviation": cell.deviation,
+            }
+            for column, cell in result.cells.items()
+        },
+        "failures": [
+            {"run": failure.run, "error": failure.error, "log": _relative(failure.log, out)}
+            for failure in result.failures
+        ],
+    }
+
+
+def _relative(path: Path, out: Path) -> str:
+    return path.relative_to(out).as_posix()
+
+
+def headings(table: Table, scale: Scale) -> tuple[list[str], list[str], list[str]]:
+    """Return the options that a table shows, their headings, and those of its columns."""
+    shown = [name for name in OPTIONS if name in ALWAYS or _varies(table, name)]
+    small, large = (f"{size}x{size}" for size in scale.sizes)
+    return (
+        shown,
+        [OPTIONS[name] for name in shown],
+        [COLUMNS[c].format(small=small, large=large) for c in table.columns],
+    )
+
+
+def _varies(table: Table, name: str) -> bool:
+    """Return whether rows differ in an option that they have: an MLP has no kernel."""
+    return len({str(row.options[name]) for row in table.rows if name in row.options}) > 1
+
+
+def describe(results: Results) -> str:
+    """Return a paragraph on what the figures are."""
+    scale = results.scale
+    text = f"Scale {scale.name}, {results.trials} trials, maze_nca_gym {__version__}."
+    if scale.name != "full":
+        text += (
+            f" Channels are divided by {scale.narrower} (at least 4), layers by {scale.shorter}; mazes have size "
+            f"{scale.size} and {2 * scale.size} instead of 16 and 32; {scale.n_levels:,} levels and "
+            f"{scale.n_updates:,} updates instead of 10,000 and 50,000. Options are shown as published."
+        )
+    return text + (
+        " Each figure is ours, mean and sample standard deviation, then in brackets the published one and how far ours "
+        "is from it, in published standard deviations."
+    )
+
+
+def to_markdown(results: Results, out: Path) -> str:
+    """Return all tables as Markdown, and the runs that were given up."""
+    parts = ["# The tables of the paper, re-run", describe(results)]
+    for number in results.table_numbers:
+        table = tables()[number]
+        options, names, columns = headings(table, results.scale)
+        lines = [["row", *names, "n. params", *columns]]
+        lines += [
+            [result.row.label, *_values(result.row, options), _weights(result), *map(_markdown_cell, _cells(result))]
+            for result in results.of_table(number)
+        ]
+        parts += [f"## Table {number}. {table.title}", _markdown_table(lines)]
+    failures = dict.fromkeys(failure for result in results.rows for failure in result.failures)
+    if failures:
+        parts += ["## Failed runs", "\n".join(_markdown_failure(failure, out) for failure in failures)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(lines: Sequence[Sequence[str]]) -> str:
+    rule = ["---"] * len(lines[0])
+    return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
+
+
+def _markdown_failure(failure: Failure, out: Path) -> str:
+    error = " ".join(failure.error.split())
+    return f"- {failure.run}: {error} (`{_relative(failure.log, out)}`)"
+
+
+def _cells(result: RowResult) -> list[tuple[Cell, RowResult]]:
+    return [(cell, result) for cell in result.cells.values()]
+
+
+def _markdown_cell(of_row: tuple[Cell, RowResult]) -> str:
+    cell, result = of_row
+    mean, sd = cell.published
+    return f"{_ours(cell, result)} ({mean:.2f} ± {sd:.2f}{_apart(cell, '; ', ' sd')})"
+
+
+def _ours(cell: Cell, result: RowResult) -> str:
+    """Return our figure, or what has become of it."""
+    if cell.mean is None:
+        return "failed" if result.failures else NOTHING
+    spread = "" if cell.sd is None else f" ± {cell.sd:.2f}"
+    missing = f" [{result.n_finished} of {result.n_runs}]" if result.n_finished < result.n_runs else ""
+    return f"{cell.mean:.2f}{spread}{missing}"
+
+
+def _apart(cell: Cell, before: str, after: str) -> str:
+    return "" if cell.deviation is None else f"{before}{cell.deviation:+.1f}{after}"
+
+
+def _values(row: Row, options: Sequence[str]) -> list[str]:
+    """Return the options of a row in words; a list is what it pools."""
+    values = [row.options.get(name) for name in options]
+    return [NOTHING if v is None else "both" if isinstance(v, list) else str(v) for v in values]
+
+
+def _weights(result: RowResult) -> str:
+    """Return our number of weights, and the published one where it is another."""
+    if result.n_weights is None:
+        return f"{NOTHING} ({result.row.n_weights:,})"
+    ours, published = f"{result.n_weights:,.0f}", f"{result.row.n_weights:,}"
+    return ours if ours == published else f"{ours} ({published})"
+
+
+def to_latex(results: Results) -> str:
+    """Return all tables as LaTeX, for the packages booktabs and graphicx."""
+    parts = [f"% {describe(results)}", *(_latex_table(results, number) for number in results.table_numbers)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _latex_table(results: Results, number: int) -> str:
+    table = tables()[number]
+    options, names, columns = headings(table, results.scale)
+    head = [*names, "n. params", *(f"\\multicolumn{{3}}{{c}}{{{column}}}" for column in columns)]
+    under = [""] * (len(names) + 1) + ["ours", "paper", "sd"] * len(columns)
+    lines = [
+        [*_values(result.row, options), _weights(result), *(text for c in _cells(result) for text in _latex_cells(*c))]
+        for result in results.of_table(number)
+    ]
+    rows = [head, under, *lines]
+    body = [" & ".join(row) + r" \\" for row in rows]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\resizebox{\linewidth}{!}{",
+            rf"\begin{{tabular}}{{{'l' * len(names)}r{'rrr' * len(columns)}}}",
+            r"\toprule",
+            *body[:2],
+            r"\midrule",
+            *body[2:],
+            r"\bottomrule",
+            r"\end{tabular}}",
+            rf"\caption{{\textbf{{{table.title}}} (table {number} of the paper).}}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _latex_cells(cell: Cell, result: RowResult) -> tuple[str, str, str]:
+    mean, sd = cell.published
+    texts = _ours(cell, result), f"{mean:.2f} ± {sd:.2f}", _apart(cell, "$", "$")
+    ours, published, apart = (text.replace(" ± ", r" $\pm$ ") for text in texts)
+    return ours, published, apart

@@ -1,0 +1,443 @@
+"""The paper's tables as data, what they train, and what becomes of runs that are killed, fail or find no space."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maze_nca_gym.agents.reproduction import figures, jobs, launch, run, tables
+from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, of_trial, run_name
+from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
+from maze_nca_gym.agents.rollouts import find_paths
+from maze_nca_gym.agents.training.config import changed
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.model import shapes_of
+from maze_nca_gym.agents.weights import load_model
+from maze_nca_gym.cli import main
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.scoring import paper_accuracy
+from maze_nca_gym.tasks import SHORTEST_PATH
+
+ROWS = find_rows(["all"])
+LEAST = Scale("least", size=4, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
+"""Seconds a run."""
+
+
+@pytest.fixture
+def least(monkeypatch):
+    monkeypatch.setitem(SCALES, "least", LEAST)
+    return LEAST
+
+
+def make_jobs(which, out, trials=1, scale=LEAST):
+    return jobs.plan(find_rows(which), trials, scale, Path(out))
+
+
+class Here:
+    """A launcher without processes, which makes the attempts itself."""
+
+    def __init__(self, make=launch.attempt):
+        self.make, self.queue, self.n_attempts = make, [], 0
+
+    def submit(self, some):
+        self.queue += some
+
+    def wait(self, seconds):
+        job = self.queue.pop(0)
+        self.n_attempts += 1
+        return [launch.Ended(job, self.make(job))]
+
+    def running(self):
+        return []
+
+    def close(self):
+        self.queue.clear()
+
+
+@pytest.fixture
+def here(monkeypatch, least):
+    """Let reproductions run in this process."""
+    launcher = Here()
+    monkeypatch.setattr(run, "make_launcher", lambda *_: launcher)
+    return launcher
+
+
+class TestRows:
+    def test_tables_have_the_rows_of_the_paper(self):
+        assert [len(table.rows) for table in tables.tables().values()] == [6, 8, 6, 4, 4, 8, 18, 27, 26, 32, 32]
+        assert len(ROWS) == 171
+        assert ROWS[7].label == "2.2"
+        assert ROWS[7].published["test_16_complete"] == (57.26, 52.27)
+
+    @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
+    def test_weights_are_counted_as_published(self, row):
+        counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configurations(row)]
+        assert np.mean(counts) == row.n_weights
+        assert len(counts) == (2 if row.table == 7 else 1)
+
+    def test_equal_configurations_are_trained_once(self):
+        named = {}
+        for config in (config for row in ROWS for config in configurations(row)):
+            assert named.setdefault(run_name(config), config) == config
+        assert len(set(map(str, named.values()))) == len(named) == 148
+
+    def test_words_name_tables_and_rows(self):
+        assert [row.label for row in find_rows(["4.2", "4", "1.1"])] == ["1.1", "4.1", "4.2", "4.3", "4.4"]
+
+    @pytest.mark.parametrize(
+        ("words", "complaint"),
+        [
+            (["12"], "unknown table '12'; known: 1, .*11, all, or a row such as 3.2"),
+            (["al"], "Did you mean 'all'"),
+            (["3.7"], "table 3 has rows 1 to 6, got 3.7"),
+            ([], "name at least one table"),
+        ],
+    )
+    def test_unknown_words_are_refused(self, words, complaint):
+        with pytest.raises(ValueError, match=complaint):
+            find_rows(words)
+
+    def test_trials_differ_in_the_seed_alone(self):
+        config = configurations(ROWS[0])[0]
+        first, third = of_trial(config, 1), of_trial(config, 3)
+        assert (first.seed, third.seed) == (0, 2)
+        assert replace(third, seed=0) == first
+
+
+class TestScales:
+    def test_full_is_the_paper(self):
+        for row in ROWS:
+            for config in configurations(row):
+                assert shrink(config, find_scale("full")) is config
+        assert (config.n_updates, config.levels.n_levels, config.batch_size) == (50_000, 10_000, 64)
+
+    @pytest.mark.parametrize("name", ["small", "tiny"])
+    def test_all_rows_shrink_and_stay_different(self, name):
+        scale = find_scale(name)
+        shrunk = [shrink(config, scale) for row in ROWS for config in configurations(row)]
+        whole = [config for row in ROWS for config in configurations(row)]
+        for before, after in zip(whole, shrunk, strict=True):
+            assert after.model.n_channels == max(4, before.model.n_channels // scale.narrower)
+            assert after.model.n_iterations == before.model.n_iterations // scale.shorter
+            assert (after.levels.sizes, after.n_updates) == ((scale.size,), scale.n_updates)
+            assert after.evolve == before.evolve
+            moved = after.optimiser.learning_rate * after.n_updates
+            assert moved <= before.optimiser.learning_rate * before.n_updates * (1 + 1e-9)
+        assert len(set(map(str, shrunk))) == 148
+
+    def test_populations_get_as_many_offspring_for_each_level(self):
+        for row in find_rows(["6"]):
+            before = configurations(row)[0]
+            after = shrink(before, find_scale("small"))
+            if before.evolve:
+                rounds = [config.n_updates / config.breeding.evolve_every for config in (before, after)]
+                each = [n / config.population.capacity for n, config in zip(rounds, (before, after), strict=True)]
+                assert each[1] == pytest.approx(each[0], rel=0.2)
+
+    def test_unknown_scales_are_refused(self):
+        with pytest.raises(ValueError, match=r"unknown scale 'smal'; known: full, small, tiny\. Did you mean 'small'"):
+            find_scale("smal")
+
+
+class TestPlan:
+    def test_rows_share_runs_and_first_trials_come_first(self, tmp_path):
+        found = make_jobs(["2", "3"], tmp_path, trials=2)
+        assert [job.trial for job in found] == [1] * 11 + [2] * 11  # 8 + 6 rows, 3 of which are in both
+        assert found[0].folder == tmp_path / "runs" / found[0].name / "trial-1"
+        assert found[11].config == of_trial(found[0].config, 2)
+
+    def test_a_row_that_pools_has_a_run_of_each_value(self, tmp_path):
+        found = make_jobs(["7.1"], tmp_path)
+        assert [job.config.model.shared_weights for job in found] == [True, False]
+
+    def test_there_must_be_a_trial(self, tmp_path):
+        with pytest.raises(ValueError, match="trials must be at least 1, got 0"):
+            make_jobs(["1"], tmp_path, trials=0)
+
+
+class TestFolder:
+    def test_a_folder_of_another_scale_is_refused(self, tmp_path):
+        jobs.open_folder(tmp_path / "it", SCALES["tiny"])
+        jobs.open_folder(tmp_path / "it", SCALES["tiny"])
+        with pytest.raises(ValueError, match="has results of scale tiny, not small: choose another --out"):
+            jobs.open_folder(tmp_path / "it", SCALES["small"])
+
+    def test_a_folder_of_another_version_is_refused(self, tmp_path, monkeypatch):
+        jobs.open_folder(tmp_path / "it", SCALES["tiny"])
+        monkeypatch.setattr(jobs, "__version__", "99.0")
+        with pytest.raises(ValueError, match=r"has results of version .*, not 99\.0"):
+            jobs.open_folder(tmp_path / "it", SCALES["tiny"])
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"scale": "tiny"}', "{"])
+    def test_a_damaged_description_is_refused(self, tmp_path, text):
+        (tmp_path / "reproduction.json").write_text(text)
+        with pytest.raises(ValueError, match=r"reproduction.json does not describe a reproduction"):
+            jobs.open_folder(tmp_path, SCALES["tiny"])
+
+    def test_a_folder_with_other_files_is_refused(self, tmp_path):
+        (tmp_path / "thesis.tex").touch()
+        with pytest.raises(ValueError, match=r"has files, but no reproduction\.json"):
+            jobs.open_folder(tmp_path, SCALES["tiny"])
+
+
+class TestReproduce:
+    def test_rows_become_tables_and_figures(self, here, tmp_path):
+        out = tmp_path / "paper"
+        seen = []
+        results = run.reproduce(
+            ["1.3", "1.5", "6.3", "7.1"],
+            trials=2,
+            scale="least",
+            out=out,
+            device="cpu",
+            on_change=lambda progress: seen.append((progress.left, progress.seconds_left())),
+        )
+        assert here.n_attempts == 10  # 2 trials of 5 networks: row 7.1 pools two
+        assert [left for left, _ in seen] == list(range(9, -1, -1))
+        assert seen[-1][1] == 0
+        assert all(seconds > 0 for _, seconds in seen[:-1])
+        mlp, nca, evolved, pooled = results.rows
+        assert mlp.cells["test_32_accuracy"].mean == 0.0, "as published"
+        assert nca.cells["test_32_accuracy"].mean != 0.0
+        assert (mlp.n_runs, pooled.n_runs, pooled.n_finished) == (2, 4, 4)
+        assert evolved.cells["train_solution_length"].mean > 1
+        assert [row["row"] for row in json.loads((out / "results.json").read_text())["rows"]] == [
+            "1.3",
+            "1.5",
+            "6.3",
+            "7.1",
+        ]
+        markdown, latex = ((out / name).read_text() for name in ("results.md", "results.tex"))
+        assert markdown.count("## Table") == latex.count(r"\begin{table}") == 3
+        assert "| 1.3 | MLP | 64 | 96 |" in markdown
+        assert "(0.00 ± 0.00)" in markdown, "no deviation where the published one is 0"
+        assert all((out / name).stat().st_size > 5_000 for name in ("published.png", "mlp.png"))
+        assert not list(out.rglob("checkpoint.safetensors"))
+
+        before = (out / "results.json").read_bytes()
+        run.reproduce(["1.3"], trials=2, scale="least", out=out, device="cpu")
+        run.reproduce(["1.3", "1.5", "6.3", "7.1"], trials=2, scale="least", out=out, device="cpu")
+        assert here.n_attempts == 10, "what is finished is not done again"
+        assert (out / "results.json").read_bytes() == before
+
+    def test_training_is_measured_on_the_training_set(self, tmp_path):
+        job = make_jobs(["1.5"], tmp_path)[0]
+        assert launch.attempt(job) is None
+        fixed = LevelStream(job.config).fixed
+        policy = load_model(job.folder / "model.safetensors")
+        path = find_paths(policy, fixed.tiles, job.config.model.n_iterations)
+        found = jobs.load_result(job)["figures"]
+        assert found["train_solution_length"] == fixed.target.sum() / 64
+        assert found["train_accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
+        assert found["train_complete"] == np.mean(
+            [np.array_equal(a > 0.5, b) for a, b in zip(path, fixed.target, strict=True)]
+        )
+
+    def test_levels_that_evolved_are_measured_as_they_ended(self, tmp_path):
+        job = make_jobs(["6.3"], tmp_path)[0]
+        assert launch.attempt(job) is None
+        tiles = jobs.training_levels(job.config, job.folder)
+        assert np.array_equal(tiles, LevelPopulation.load(job.folder / "population.npz").tiles)
+        lengths = SHORTEST_PATH.solve(tiles).sum(axis=(1, 2))
+        assert jobs.load_result(job)["figures"]["train_solution_length"] == lengths.mean()
+
+    def test_a_failing_run_is_named_and_the_others_go_on(self, here, tmp_path, monkeypatch, capsys):
+        run_job = launch.run_job
+
+        def fail_sometimes(job):
+            if "mlp" in job.name:
+                raise RuntimeError("the moon is full")
+            run_job(job)
+
+        monkeypatch.setattr(launch, "run_job", fail_sometimes)
+        out = tmp_path / "paper"
+        words = "reproduce 1.3 1.5 --trials 1 --scale least --device cpu --out"
+        arguments = [*words.split(), str(out)]
+        assert main(arguments) == 1
+        assert here.n_attempts == 3 + 1
+        complaint = capsys.readouterr().err
+        assert (
+            "failed: shortest-path-mlp-96-channels-64-iterations, trial 1: RuntimeError: the moon is full" in complaint
+        )
+        markdown = (out / "results.md").read_text()
+        assert "failed (70.69 ± 3.29)" in markdown
+        log = re.search(r"the moon is full \(`(.*)`\)", markdown)
+        assert (out / log[1]).read_text().count("RuntimeError: the moon is full") == 3
+        assert json.loads((out / "results.json").read_text())["rows"][1]["n_finished"] == 1
+
+        monkeypatch.setattr(launch, "run_job", run_job)
+        assert main(arguments) == 0, "the cause has gone: it is tried again"
+        assert "failed" not in (out / "results.md").read_text().lower()
+
+    def test_a_full_disk_ends_it_at_once(self, here, tmp_path, monkeypatch, capsys):
+        def no_space(job):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder / "checkpoint.safetensors"))
+
+        monkeypatch.setattr(launch, "run_job", no_space)
+        out = tmp_path / "paper"
+        assert main(["reproduce", "1.3", "1.5", "--scale", "least", "--out", str(out), "--device", "cpu"]) == 1
+        assert here.n_attempts == 1
+        assert re.search("no space is left for .*trial-1.*No space left on device.*make room", capsys.readouterr().err)
+        assert not list(out.rglob("failure.json"))
+
+    def test_a_result_of_another_configuration_is_refused(self, here, tmp_path):
+        out = tmp_path / "paper"
+        run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
+        path = next(out.rglob("result.json"))
+        content = json.loads(path.read_text())
+        content["configuration"]["batch_size"] = 32
+        path.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match="was run with another batch_size: choose another --out"):
+            run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
+        path.write_text("{")
+        with pytest.raises(ValueError, match="is no result of a run"):
+            run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
+
+    @pytest.mark.parametrize(
+        ("words", "complaint"),
+        [
+            (["13"], "unknown table '13'"),
+            (["--scale", "huge"], "unknown scale 'huge'"),
+            (["--launcher", "sge"], "unknown launcher 'sge'; known: local, submitit, slurm"),
+            (["--workers", "0"], "workers must be at least 1, got 0"),
+            (["--submit", "timeout_min=3"], "the launcher local takes no options, got timeout_min"),
+            (["--submit", "fast"], "--submit takes words such as timeout_min=600, got 'fast'"),
+            (["--trials", "0"], "trials must be at least 1"),
+            (["--device", "abacus"], "unknown device 'abacus'"),
+        ],
+    )
+    def test_bad_input_makes_no_folder(self, words, complaint, tmp_path, capsys):
+        out = tmp_path / "paper"
+        assert main(["reproduce", *words, "--out", str(out)]) == 2
+        assert complaint in capsys.readouterr().err
+        assert not out.exists()
+
+    def test_it_is_one_process(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("WORLD_SIZE", "2")
+        with pytest.raises(ValueError, match="start it without torchrun"):
+            run.reproduce(["1"], out=tmp_path / "paper")
+        monkeypatch.delenv("WORLD_SIZE")
+        monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+        with pytest.raises(ValueError, match="srun started 4 processes that do not know of each other"):
+            run.reproduce(["1"], out=tmp_path / "paper")
+        assert not (tmp_path / "paper").exists()
+
+
+class TestFigures:
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [
+            ([1, 2, 3], [10, 200, 3000], 1.0),
+            ([1, 2, 3], [3, 2, 1], -1.0),
+            ([1, 2, 3, 4], [1, 1, 2, 2], 0.8944271909999159),
+            ([1, 1, 1], [1, 2, 3], None),
+            ([1], [2], None),
+        ],
+    )
+    def test_rank_correlation(self, first, second, expected):
+        assert figures.spearman(first, second) == (expected if expected is None else pytest.approx(expected))
+
+    def test_rank_correlation_is_that_of_counted_ranks(self):
+        rng = np.random.default_rng(5)
+        for _ in range(20):
+            pair = rng.integers(0, 6, (2, 9)).astype(float)
+            ranks = [[sum(v < x for v in row) + (sum(v == x for v in row) + 1) / 2 for x in row] for row in pair]
+            if all(len(set(row)) > 1 for row in ranks):
+                assert figures.spearman(*pair) == pytest.approx(np.corrcoef(ranks)[0, 1])
+
+    def test_levels_to_show(self):
+        lengths = np.array([3, 9, 7, 5])
+        right, overlap = np.array([True, False, True, False]), np.array([1, 0.4, 1, 0.8])
+        assert figures.longest_right(lengths, right, overlap) == 2
+        assert figures.nearly_right(lengths, right, overlap) == 3
+        assert figures.longest_right(lengths, np.zeros(4, bool), overlap) is None
+        assert figures.nearly_right(lengths, np.ones(4, bool), overlap) is None
+
+
+class TestCells:
+    def test_deviation_is_in_published_standard_deviations(self):
+        cell = tables._cell([0.9, 0.94], "test_16_accuracy", (90.0, 4.0))
+        assert (cell.mean, cell.sd) == (pytest.approx(92.0), pytest.approx(np.sqrt(8)))
+        assert cell.deviation == pytest.approx(0.5)
+        assert tables._cell([9.5], "train_solution_length", (9.02, 0.0)) == tables.Cell(9.5, None, (9.02, 0.0))
+        assert tables.Cell(9.5, None, (9.02, 0.0)).deviation is None
+        assert tables._cell([], "test_16_accuracy", (90.0, 4.0)).deviation is None
+
+
+def long_job(out, n_updates=400):
+    """A run of many seconds, so that there is time to kill it."""
+    job = make_jobs(["1.5"], out)[0]
+    return replace(job, config=changed(job.config, n_updates=n_updates, n_levels=640, n_channels=8))
+
+
+def wait_for(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.05)
+
+
+def processes_of(parent):
+    """Children of a process."""
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+class TestLocalLauncher:
+    def test_a_killed_process_is_another_attempt_and_the_figures_are_the_same(self, tmp_path):
+        job, alone = long_job(tmp_path / "killed"), long_job(tmp_path / "alone")
+        assert launch.attempt(alone) is None
+        launcher = launch.LocalLauncher(1)
+        launcher.submit([job])
+        ended = []
+        try:
+            assert launcher.wait(0.1) == []
+            wait_for((job.folder / "metrics.jsonl").exists)
+            os.kill(launcher._workers[0].process.pid, signal.SIGKILL)
+            wait_for(lambda: ended.extend(launcher.wait(1)) or ended)
+            assert ended[0].error == "its process ended with code -9"
+            assert not job.is_finished
+            launcher.submit([job])
+            wait_for(lambda: ended.extend(launcher.wait(1)) or len(ended) == 2)
+        finally:
+            launcher.close()
+        assert ended[1].error is None
+        assert jobs.load_result(job)["figures"] == jobs.load_result(alone)["figures"]
+
+    @pytest.mark.slow
+    def test_a_killed_command_leaves_no_process_and_goes_on(self, tmp_path):
+        words = ["reproduce", "5.2", "1.1", "--trials", "1", "--scale", "tiny", "--device", "cpu", "--out"]
+        command = [sys.executable, "-c", "import sys; from maze_nca_gym.cli import main; sys.exit(main())", *words]
+        killed, whole = tmp_path / "killed", tmp_path / "whole"
+        process = subprocess.Popen([*command, str(killed)])
+        wait_for(lambda: list(killed.rglob("metrics.jsonl")))
+        workers = processes_of(process.pid)
+        process.kill()
+        process.wait()
+        wait_for(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers), seconds=20)
+        for out in (killed, whole):
+            assert subprocess.run([*command, str(out)]).returncode == 0
+        found = [json.loads((out / "results.json").read_text()) for out in (killed, whole)]
+        assert found[0] == found[1]
+        assert all(row["n_finished"] == 1 for row in found[0]["rows"])
+
+
+@pytest.mark.slow
+def test_a_whole_table_at_tiny_scale(tmp_path, capsys):
+    out = tmp_path / "paper"
+    assert main(["reproduce", "4", "--trials", "2", "--scale", "tiny", "--device", "cpu", "--out", str(out)]) == 0
+    rows = json.loads((out / "results.json").read_text())["rows"]
+    assert [row["n_finished"] for row in rows] == [2] * 4
+    assert all(len({cell["mean"] for cell in row["cells"].values()}) == 4 for row in rows)
+    assert "8 of 8 runs finished" in capsys.readouterr().out
