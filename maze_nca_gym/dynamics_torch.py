@@ -40,7 +40,7 @@ def initial(
 
 
 def transition(state: TensorState, action: torch.Tensor, is_optimal: IsOptimal | None = None) -> TensorState:
-    """Return the same as `dynamics.transition`, for a float32 tensor on the state's device.
+    """Return the same as `dynamics.transition`, for an action (N, C, H, W) float32 on the state's device.
 
     Raises:
         ValueError: it holds a NaN or infinity.

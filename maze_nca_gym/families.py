@@ -1,8 +1,8 @@
 """Test and validation sets by name, so that two people measure on the same levels, and training sees none of them.
 
 A set's name is its family and size: "random-16", "perfect-31". The name seeds it, and nothing else does: the first m
-of n levels are the set of m levels, and the diameter's sets are the shortest path's without sources and targets. What
-a name means can change with NumPy's random streams alone, which the tests would notice.
+of n levels are the set of m levels. The diameter's sets are the shortest path's without sources and targets. What a
+name means can change with NumPy's random streams alone, which the tests would notice.
 """
 
 from __future__ import annotations

@@ -30,8 +30,10 @@ CHUNK = 1 << 21
 FUTILE = 20_000
 """Candidates in a row without one solvable level after which rejection gives up."""
 TRIAL, ENDLESS = 1 << 28, 1 << 37
-"""Tiles that rejection draws before it estimates how many it needs, some seconds of work; and how many are too many, a
-quarter of an hour at least."""
+"""Tiles that rejection draws before it estimates how many it needs, and how many are too many.
+
+The first take some seconds, the second a quarter of an hour at least.
+"""
 
 
 def random(

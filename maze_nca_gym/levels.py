@@ -93,7 +93,7 @@ def to_text(tiles: Tiles, path: NDArray[np.bool_] | None = None) -> str:
 
 
 def as_tiles(tiles: ArrayLike, ndim: tuple[int, ...] = (2, 3)) -> Tiles:
-    """Check and convert to a `as_contiguous` uint8 array of tiles.
+    """Check (H, W) or (N, H, W) tiles, and convert them to a C-contiguous uint8 array.
 
     Raises:
         ValueError: another number of dimensions than allowed, no tile at all, or values that are no `Tile`.
@@ -134,8 +134,10 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
 
 
 def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Return the array as compiled kernels take it: C-contiguous, aligned and writeable; a copy only where it is
-    not."""
+    """Return an array, (...) of a dtype, as compiled kernels take it: C-contiguous, aligned and writeable.
+
+    It is a copy only where the given one is not.
+    """
     return np.require(array, dtype, ["C", "A", "W"])
 
 
@@ -283,8 +285,8 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
     """Return a level set from what users pass as `levels=`.
 
     Args:
-        levels: a set, the path of a file, the name of a prefab or a pack, tiles, or levels drawn as text, one or a
-            list. Text of one line is a name or a path; text of several lines is a drawing.
+        levels: a set, the path of a file, the name of a prefab or a pack, (H, W) or (N, H, W) tiles, or drawings.
+            Drawings are one text or a list. Text of one line is a name or a path; text of several lines is a drawing.
 
     Raises:
         ValueError: neither a file nor a known name, not a level set, or a bad drawing.

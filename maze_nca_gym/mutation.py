@@ -2,8 +2,8 @@
 
 An offspring is a level of its parent's task and solvable, whatever the parent was. What happens to it follows from the
 parent and one seed alone, not from the rest of the batch: the seed replays it. The outermost ring of a parent stays as
-it is where it is all walls, the border; the tiles that may change are called inner below, and are all of them in a
-level without one. Nothing wraps around an edge.
+it is where it is all walls, the border. The tiles that may change are called inner below; in a level without a border,
+they are all tiles. Nothing wraps around an edge.
 """
 
 from __future__ import annotations
@@ -196,14 +196,14 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
     """Return one solvable offspring of each level, which depends only on that level and its seed.
 
     It is drawn up to 32 times, until it is solvable and differs from its parent. After that, the target of an
-    unsolvable one moves to a tile that the source reaches, onto a wall beside it if necessary, or an inner tile becomes
-    empty. An offspring equal to its parent stays so; this happens where hardly another level exists or hardly anything
-    may change.
+    unsolvable one moves to a tile that the source reaches, onto a wall beside it if necessary. Without endpoints, an
+    inner tile becomes empty. An offspring equal to its parent stays so; this happens where hardly another level exists
+    or hardly anything may change.
 
     Args:
         seeds: (N,) integers in [0, 2**63).
-        tiles: (N, H, W) levels, all with exactly one source and one target (the shortest path's), or all without any
-            but with a free tile (the diameter's).
+        tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or all have none, but
+            a free tile (the diameter's).
         kind: a name in `MUTATIONS`.
         options: the attributes of that mutation.
 

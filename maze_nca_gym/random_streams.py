@@ -1,8 +1,8 @@
 """Random draws that depend on a seed and a place alone, so that none depends on those before.
 
-`rng_for` belongs to a seed, a purpose and a count, such as the update: a run that resumes draws what the uninterrupted
-run draws, without any state of a generator being saved, and levels can be made ahead in any order. `words` and
-`scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable Pseudorandom
+`rng_for` belongs to a seed, a purpose and a count, such as the update. So a run that resumes draws what the
+uninterrupted run draws, without any state of a generator being saved. Levels can be made ahead in any order. `words`
+and `scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable Pseudorandom
 Number Generators* (2014).
 """
 

@@ -1,7 +1,7 @@
 """Exact ground truth: distances, shortest paths, eccentricities, diameters.
 
 Every function takes one level, (H, W) tiles, or a batch, (N, H, W), of any height and width, with or without a wall
-border; nothing ever wraps around an edge. Source and target are free tiles like any other. A path is the set of its
+border. Nothing ever wraps around an edge. Source and target are free tiles like any other. A path is the set of its
 tiles, and its length counts them, both ends included.
 
 Where optima tie, the *canonical* one is returned. The shortest path starts at the source and takes, at each tile, the

@@ -3,12 +3,12 @@
 This is for levels that are on a GPU and are wanted there, such as thousands of mutated ones in a training loop. On the
 CPU `solvers` is about a hundred times faster, and only it takes single levels.
 
-The device runs 8 kernels for every move to the farthest tile of any level, three times as many for the diameter,
-however many levels there are. The host waits for it once in 64 kernels (`WAVES_PER_CHECK`). Tiles are not checked for
-unknown values, which count as free.
+The device runs 8 kernels for every move to the farthest tile of any level, three times as many for the diameter. The
+number of levels does not matter. The host waits for it once in 64 kernels (`WAVES_PER_CHECK`). Tiles are not checked
+for unknown values, which count as free.
 
 The levels are stored in one flat *map*, in which a column and a row of padding separate rows and levels. The neighbours
-of tile i are at i - stride, i - 1, i + stride and i + 1, with stride = W + 1, and none is on another edge or in another
+of tile i are at i - stride, i - 1, i + stride and i + 1, with stride = W + 1. None is on another edge or in another
 level.
 
 Floods of all levels advance together, a wave at a time, each with 8 kernels whatever the batch. The end is checked
@@ -82,8 +82,8 @@ def distances(tiles: Tensor, start: ArrayLike | Tensor | None = None) -> Tensor:
         (N, H, W) int32 on the same device, -1 at walls and where `start` does not reach.
 
     Raises:
-        ValueError: no tensor, another shape or dtype; `start` is outside the level or on a wall, or is not given and a
-            level has not exactly one source.
+        ValueError: no tensor, or another shape or dtype. `start` is outside the level or on a wall, or is not given and
+            a level has not exactly one source.
     """
     _check_tiles(tiles)
     starts = _sources(tiles) if start is None else _mark_starts(tiles, start)
@@ -200,7 +200,7 @@ def _distance_map(free: Tensor, seeds: Tensor) -> Tensor:
 def _eccentricity_map(free: Tensor) -> Tensor:
     """Return (N, H + 1, W + 1) int32, -1 at walls.
 
-    Every free tile of a level has a bit, 64 to the word, and distances are symmetric: the farthest tile that a tile
+    Every free tile of a level has a bit, 64 to the word. Distances are symmetric, so the farthest tile that a tile
     reaches is the one whose bit comes to it last.
     """
     bit = free.flatten(1).cumsum(dim=1).flatten() - 1

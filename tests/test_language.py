@@ -44,6 +44,18 @@ Transform Translate Trim Turn Undo Unpack Update Use Validate Verify Visit Wait 
 OUT_OF_USE = ("anew", "for ever", "is told", "so many")
 """Words for which there are plainer ones: again, forever, receives, that many."""
 
+MOST_WORDS = 25
+"""Number of words that a sentence may have."""
+MOST_LONG_SENTENCES = {"agents": 77, "maze_nca_gym": 0}
+"""Folder -> number of longer sentences in its public docstrings. It may only shrink."""
+
+ARRAYS = {"ArrayLike", "Frame", "NDArray", "Tensor", "Tiles"}
+"""Names of the types of arrays, of which `NDArray[np.bool_]`, `Frame` and `Tiles` say the dtype."""
+SHAPE = re.compile(r"\((\.\.\.|[A-Z\d][\w +*-]*|[hkmnw])(, [\w .+*-]+)*,?\)")
+DTYPE = re.compile(
+    r"\b(bool|dtypes?|u?int(eger)?s?\d*|floats?|float\d+|ind(ex|ices)|records?|tiles|true)\b", re.IGNORECASE
+)
+
 EXCEPTIONS: frozenset[str] = frozenset()
 """Names as `file:name` that break a rule. It may only shrink."""
 
@@ -95,6 +107,61 @@ def faults(text: Text) -> list[str]:
     words = re.sub(r"\s+", " ", text.text)
     found += [f"has {word!r}: say it plainer" for word in OUT_OF_USE if re.search(rf"\b{word}\b", words)]
     return found
+
+
+def long_sentences(text: str) -> list[str]:
+    """Return the sentences of a text that have too many words; code in backquotes counts as one."""
+    paragraphs = re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |>>> |\w[\w, ]*: ))", re.sub(r"`[^`]*`", "code", text))
+    sentences = [sentence for paragraph in paragraphs for sentence in re.split(r"(?<=[.!?])\s+", paragraph)]
+    return [s for s in sentences if len([word for word in s.split() if re.search(r"\w", word)]) > MOST_WORDS]
+
+
+def types(annotation: ast.expr | None) -> Iterator[ast.expr]:
+    """Yield the types of arrays in an annotation, but for arrays in mappings and of callables."""
+    if isinstance(annotation, ast.BinOp):
+        yield from types(annotation.left)
+        yield from types(annotation.right)
+    elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in {"tuple", "Sequence", "Iterable"}:
+        for part in annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]:
+            yield from types(part)
+    elif annotation is not None and re.match(r"[\w.]*", ast.unparse(annotation))[0].split(".")[-1] in ARRAYS:
+        yield annotation
+
+
+def array_functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield name, docstring, and whether the types leave the dtype open, of the public functions of arrays."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and _is_public(node.name):
+            yield from array_functions(node.body, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.FunctionDef) and _is_public(node.name) and not node.name.startswith("__"):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            found = [ast.unparse(t) for a in [*(a.annotation for a in arguments), node.returns] for t in types(a)]
+            if found:
+                is_open = any(re.search(r"ArrayLike|Tensor|Any", name) for name in found)
+                yield prefix + node.name, ast.get_docstring(node) or "", is_open
+
+
+@pytest.mark.parametrize("folder", MOST_LONG_SENTENCES)
+def test_sentences_are_short(folder):
+    found = [
+        f"{text.name}: {sentence}"
+        for file in FILES
+        if file.startswith(f"{folder}/")
+        for text in texts(file)
+        for sentence in long_sentences(text.text)
+    ]
+    assert len(found) <= MOST_LONG_SENTENCES[folder], "\n".join(found)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.startswith("maze_nca_gym/")])
+def test_functions_of_arrays_state_shapes_and_dtypes(file):
+    tree = ast.parse((ROOT / file).read_text())
+    wrong = [
+        name
+        for name, text, is_open in array_functions(tree.body, f"{file}:")
+        if not SHAPE.search(text) or (is_open and not DTYPE.search(text))
+    ]
+    assert not wrong
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -1,9 +1,9 @@
 """Machine code for `_kernels`, each compiled when it is first asked for, without making the first call wait for it.
 
-The first use of a kernel starts numba on a thread of its own. Cached machine code is there within a moment; otherwise
-single levels run interpreted, from the same source, until the compiler is done (a second or so for each kernel, once
-per installation), and large batches wait for it. A program that ends meanwhile waits for the kernel at hand only: the
-next one goes on from what numba's cache holds by then.
+The first use of a kernel starts numba on a thread of its own. Cached machine code is there within a moment. Otherwise
+the compiler takes a second or so for each kernel, once per installation. Until it is done, single levels run
+interpreted, from the same source, and large batches wait for it. A program that ends meanwhile waits for the kernel at
+hand only: the next one goes on from what numba's cache holds by then.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from maze_nca_gym._kernels.search import search
 def lay_out_path(tiles, path, found, ends):
     """Write a padded map in which only the path is free; returns its number of tiles, or -1 where it cannot be one.
 
-    `ends` gets the map's indices of source and target or, in a level without them, of a tile with at most one
-    neighbour on the path; 0 where there is none.
+    `ends` gets the map's indices of source and target. In a level without them, it gets that of a tile with at most one
+    neighbour on the path. It is 0 where there is none.
     """
     height, width = tiles.shape
     stride = width + 1
@@ -42,8 +42,8 @@ def lay_out_path(tiles, path, found, ends):
 def is_optimal_path(tiles, path, length):
     """Return whether a set of tiles is some optimal solution, given the number of tiles of one.
 
-    It is if it forms one chain of that many free tiles: between source and target where there are any, otherwise
-    between two tiles whose distance in the maze is the chain's own length.
+    It is if it forms one chain of that many free tiles, between source and target where there are any. Otherwise the
+    distance of the chain's ends in the maze must be the chain's own length.
     """
     height, width = tiles.shape
     stride = width + 1

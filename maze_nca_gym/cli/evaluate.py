@@ -50,8 +50,8 @@ class Evaluate(ImportOption):
     steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Number of iterations on a level."""
     stability: bool = True
-    """Test of stability, which --no-stability omits: 10 times the iterations, corrupted states and edited mazes, on the
-    first 256 levels of each set (fewer of large ones)."""
+    """Test of stability, which --no-stability omits: 10 times the iterations, corrupted states and edited mazes. It
+    takes the first 256 levels of each set (fewer of large ones)."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None
     """Number of levels that run at once."""
     device: str = "cpu"

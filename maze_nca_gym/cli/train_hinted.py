@@ -87,7 +87,7 @@ class TrainHinted:
 
     It takes half a minute on one core for the shortest path, a minute with --heals, and some minutes for the diameter.
     So there is nothing to resume. At the end, a certificate proves that the weights do the same as the automaton on
-    every maze, in float32; the exit code is 1 if it cannot. The folder receives model.safetensors, which the other
+    every maze, in float32. The exit code is 1 if it cannot. The folder receives model.safetensors, which the other
     commands accept as a policy, metrics.jsonl, and config.json with the certificate.
     """
 

@@ -51,9 +51,9 @@ class NumpyBackend:
         return array
 
     def out(self, array: NDArray[Any]) -> Any:
-        """Return the array unchanged."""
+        """Return the array, (N, ...) of any dtype, unchanged."""
         return array
 
     def host(self, channels: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the channels unchanged."""
+        """Return the (N, C, H, W) channels unchanged."""
         return channels

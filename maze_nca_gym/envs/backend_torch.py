@@ -55,7 +55,7 @@ class TorchBackend(NumpyBackend):
         return super().action(_check_tensor(action, shape).cpu().float().numpy(), shape, ignored)
 
     def out(self, array: NDArray[Any]) -> Any:
-        """Return a tensor on the same memory."""
+        """Return a tensor on the memory of an array, (N, ...) of the same dtype."""
         return torch.from_numpy(array)
 
 
@@ -85,5 +85,5 @@ class DeviceBackend:
         return array if isinstance(array, torch.Tensor) else torch.from_numpy(array).to(self._device)
 
     def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
-        """Return a NumPy copy of (N, C, H, W) channels."""
+        """Return a NumPy copy of (N, C, H, W) float32 channels."""
         return channels.cpu().numpy()

@@ -21,7 +21,7 @@ Choose = Callable[[NDArray[np.intp], Draw], Tiles]
 
 
 def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
-    """Return the levels of an environment's own source, which are played unless `choose_levels_with` says otherwise."""
+    """Return (n, H, W) levels of an environment's own source, played unless `choose_levels_with` says otherwise."""
     return draw(rows)
 
 
@@ -36,7 +36,7 @@ def shape_and_border(
 
     Args:
         size: inner size of generated levels.
-        levels: levels that are played instead.
+        levels: levels that are played instead: a set, a file, a name, or (H, W) or (N, H, W) uint8 tiles.
         border: whether generated levels have a border.
         **others: arguments that change nothing here.
 

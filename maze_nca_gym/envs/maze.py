@@ -35,7 +35,7 @@ Observation: TypeAlias = dict[str, NDArray[np.float32]]
 class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     """A maze and the state of a neural cellular automaton over it; one step is one iteration of the automaton.
 
-    **Observation**: `maze`, (T, H, W) float32, one-hot tiles (empty, wall and, for the shortest path, source, target);
+    **Observation**: `maze`, (T, H, W) float32, one-hot tiles (empty, wall and, for the shortest path, source, target).
     `state`, (C, H, W) float32 within +-2**24, all zero at first. **Action**: the next state, of the same shape;
     values beyond the bounds are clipped. Channel 0 is the predicted path, read after clipping to [0, 1].
 
@@ -135,7 +135,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._n_steps = 0
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Make the action the state.
+        """Make the action, (C, H, W) float32, the state.
 
         Raises:
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.

@@ -49,7 +49,7 @@ def check_fps(fps: Any) -> float:
 
 
 def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return the action as a `as_contiguous` float32 array.
+    """Return the action as a C-contiguous float32 array of `shape`, (C, H, W) or (N, C, H, W).
 
     Raises:
         ValueError: another shape, not floating-point, or no array.
@@ -67,7 +67,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def as_array(action: Any) -> NDArray[Any]:
-    """Return what users pass as an action as an array.
+    """Return what users pass as an action as an array, (C, H, W) of any dtype where nothing is wrong.
 
     Raises:
         ValueError: it cannot be one, such as a tensor that requires a gradient, is sparse or has no values.

@@ -193,7 +193,10 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self.masked(values, mask) if mask.any() else {}
 
     def masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
-        """Return infos as Gymnasium batches them: zero where they do not apply, and a `_key` mask of where they do."""
+        """Return (N, ...) infos as Gymnasium batches them.
+
+        They are zero where the (N,) bool mask is false, and each has a `_key` mask.
+        """
         infos: Infos = {}
         for key, array in values.items():
             kept = array.copy()
@@ -246,7 +249,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(self._rng_seeds.values())
 
     def render(self) -> tuple[NDArray[np.uint8] | str | None, ...]:  # type: ignore[override]
-        """Return one picture a sub-environment."""
+        """Return one picture a sub-environment: (h, w, 3) uint8, or text."""
         state = self._require_state()
         state = state._replace(channels=self._backend.host(state.channels))
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))

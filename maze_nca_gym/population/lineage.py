@@ -1,7 +1,7 @@
 """The ancestry of the levels of a population: the family trees of its members.
 
-A record is kept as long as its level is a member or has a descendant that is, so that memory follows the population and
-not its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after it.
+A record is kept as long as its level is a member or has a descendant that is. So memory follows the population and not
+its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Members:
         return np.where(own[order[at]] == wanted, order[at], -1) if self._n else np.full(wanted.shape, -1, np.int64)
 
     def update(self, which: NDArray[np.int64], regret: ArrayLike, complete: ArrayLike, clock: int) -> None:
-        """Record (N,) measurements in their order; an index may be repeated."""
+        """Record measurements, (N,) floats, in their order; an index may be repeated."""
         self._table["fitness"][which] = regret
         self._table["last_seen"][which] = clock
         np.add.at(self._table["n_seen"], which, 1)
@@ -146,7 +146,7 @@ class Measurements(NamedTuple):
 
 
 def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurements:
-    """Check and convert the measurements of n levels.
+    """Check and convert the measurements of n levels, two arrays of (n,) floats.
 
     Raises:
         ValueError: another length, or values out of range.
@@ -162,7 +162,7 @@ def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurem
 
 
 def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
-    """Return p (1 - p), in (0, 1/4]: high for levels completed now and then, low for those completed always or never.
+    """Return (N,) p (1 - p), in (0, 1/4]: high for levels completed now and then, low for always or never.
 
     p is estimated as (completed + 1) / (measured + 2), Laplace's rule of succession. So a level measured once does not
     count as certain.
@@ -172,7 +172,7 @@ def learnability(completed: NDArray[np.float64], n_seen: NDArray[np.int64] | int
 
 
 def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
-    """Return means over all members of an (n,) table, for a log; 0 where there are no members.
+    """Return means over all members of a table, (n,) records, for a log; 0 where there are no members.
 
     `regret_learnability_correlation` is Pearson's, 0 where either is the same for all levels.
     """

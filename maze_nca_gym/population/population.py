@@ -140,7 +140,7 @@ class LevelPopulation:
 
         Args:
             indices: (N,) indices, each once for every measurement of its level; the last fitness counts.
-            fitness: (N,) regret, finite.
+            fitness: (N,) floats, the regret, finite.
             complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
 
         Raises:
@@ -172,9 +172,9 @@ class LevelPopulation:
         Args:
             rng: draws the parents and the seed of every mutation.
             n: how many, >= 0.
-            parents: "random" (as the paper says; none twice as long as there are enough), "fittest" (the n of highest
-                score, as its code does; again from the first if there are too few), "replay" (as `sample`), or their
-                (n,) indices.
+            parents: "random", as the paper says: none twice as long as there are enough. "fittest", as its code does:
+                the n of highest score, again from the first if there are too few. "replay", as `sample`. Or their (n,)
+                indices.
 
         Raises:
             ValueError: the population is empty, or a bad argument.
@@ -265,7 +265,7 @@ class LevelPopulation:
         """Return the population that `to_arrays` took apart.
 
         Raises:
-            ValueError: an array is missing or of another type or length, a value is out of range, levels are of
+            ValueError: an array is missing or of another type or length, or a value is out of range. Levels are of
                 another task, unsolvable or twice there, or the lineage does not lead to them.
         """
         config = check_state(state)

@@ -115,10 +115,10 @@ def compete(
     highest score among all stay; among equals the members and the earlier candidates do.
 
     Args:
-        candidates: indices into `scores` of those that compete, ascending.
-        scores: scores of candidates.
-        challenged: indices into `members` of those that may be dropped, the first to go first.
-        members: scores of members.
+        candidates: (K,) indices into `scores` of those that compete, ascending.
+        scores: (N,) scores of candidates.
+        challenged: (M,) indices into `members` of those that may be dropped, the first to go first.
+        members: (A,) scores of members.
         room: the number of candidates that enter in any case.
     """
     fittest_first = candidates[np.argsort(-scores[candidates], kind="stable")]

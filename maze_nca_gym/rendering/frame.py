@@ -60,8 +60,8 @@ def draw_frame(
 
     The prediction is blue, stronger for larger values (on a wall: a square inside the black); the exact
     path is outlined in orange. The heat maps share the fixed scale of `palette` (linear to 1, then
-    logarithmic), so that a value has one colour in every channel and frame; the number above each, where
-    there is room for it beside the name, is its value of largest magnitude.
+    logarithmic), so a value has one colour in every channel and frame. The number above each is its
+    value of largest magnitude, where there is room for it beside the name.
 
     Args:
         tiles: (H, W) `Tile` values.

@@ -81,7 +81,7 @@ class Layout:
     Attributes:
         height: pixels of the frame.
         width: pixels of the frame.
-        canvas: (height, width) that the places refer to; larger than the frame only where a very small window
+        canvas: (height, width) that the places refer to. It is larger than the frame only where a very small window
             cuts it off on the right and at the bottom.
         maze: the maze.
         channels: one panel a channel; none where they are switched off or there is no room for them.
@@ -189,8 +189,8 @@ def frame_layout(
         cols: the maze's width in tiles.
         n_channels: channels of the state.
         show_channels: whether heat maps of the channels are shown.
-        size: (height, width) in pixels of the frame; by default 1140 to 1400 wide (640 to 1280 without heat
-            maps) and as high as needed, both even, as video encoders want them.
+        size: (height, width) in pixels of the frame. By default it is 1140 to 1400 wide (640 to 1280 without heat
+            maps) and as high as needed. Both are even, as video encoders want them.
 
     Raises:
         ValueError: a size without pixels.

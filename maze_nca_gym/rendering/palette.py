@@ -1,10 +1,10 @@
 """Colours: the maze's (the paper's figures, adjusted for colour blindness) and the heat maps' fixed scale.
 
-The maze: white empty tiles, black walls, blue source, green target, dark blue path, as in the paper; blue
-and green are Okabe and Ito's, and the exact path is outlined in their vermilion, far from the path's hue.
+The maze: white empty tiles, black walls, blue source, green target, dark blue path, as in the paper. Blue
+and green are Okabe and Ito's. The exact path is outlined in their vermilion, far from the path's hue.
 
-The heat maps share one scale, so that a value has the same colour in every channel, frame and episode: white
-at 0, half of the ramp for magnitudes up to 1 (linear), the other half for 1 to `HEAT_LIMIT` (logarithmic,
+The heat maps share one scale, so that a value has the same colour in every channel, frame and episode. It is white
+at 0. Half of the ramp is for magnitudes up to 1 (linear), the other half for 1 to `HEAT_LIMIT` (logarithmic,
 saturating). Zeros, ones and counters in the hundreds thus stay apart. Positive values run through blue,
 negative ones through brown, both with lightness falling linearly (in the OKLab colour space).
 """

@@ -27,20 +27,20 @@ class AdversarialEvolution(
     """Serves levels that evolve to maximise the agent's regret (paper, section "Adversarial data generation").
 
     It sees no agent, only how episodes end. `reset` serves a member of a population, an offspring of members, or a
-    fresh level of the environment. When the episode ends, its regret becomes the fitness of a member; offspring and
+    fresh level of the environment. When the episode ends, its regret becomes the fitness of a member. Offspring and
     fresh levels enter the population if they are fitter than one that they replace.
 
     Regret is the final loss. It is not 1 - final accuracy (`regret="accuracy"`), since that divides the loss by the
     length of the solution: an error weighs most beside a short path then, and levels may become trivial ones.
 
-    A time limit belongs inside, around the environment. An episode cut short by `reset` counts for nothing, and neither
+    A time limit belongs inside, around the environment. An episode cut short by `reset` counts for nothing. Neither
     does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.
 
-    What is drawn follows from the seeds given to `reset` and from the episodes since: a seed also seeds a generator of
-    the wrapper's own, and the environment's is used for its fresh levels only. The population stays as it is.
+    What is drawn follows from the seeds given to `reset` and from the episodes since. A seed also seeds a generator of
+    the wrapper's own; the environment's is used for its fresh levels only. The population stays as it is.
 
-    **Info** at reset also has `level_id`, the member's id, -1 if the level is no member; and `generation`, 0 for fresh
-    levels, -1 for one that the user gave. At the end of an episode it has `regret`.
+    **Info** at reset also has `level_id`, the member's id, -1 if the level is no member. There too, `generation` is
+    0 for fresh levels, -1 for one that the user gave. At the end of an episode it has `regret`.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class AdversarialEvolution(
         return self._evolution.next_levels(rows, draw)
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Return one step; when it ends the episode, its level is measured."""
+        """Make the action, (C, H, W) float32, the state; when this ends the episode, its level is measured."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self._n_steps += 1
         if (terminated or truncated) and self._running:

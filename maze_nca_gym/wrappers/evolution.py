@@ -37,7 +37,7 @@ class Schedule:
     """The choice of levels, and the times at which offspring are made.
 
     A round of `batch_size` offspring is made when three conditions hold. The offspring of the last round have all been
-    played, 1 - the mean accuracy of the last `window` episodes is below `threshold`, and `interval` episodes have ended
+    played. 1 - the mean accuracy of the last `window` episodes is below `threshold`. `interval` episodes have ended
     since that round.
 
     Attributes:

@@ -42,7 +42,7 @@ class PathAction(
         self.observation_space = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
-        """Make one step with the path that the action means.
+        """Make one step with the path that the action, (1, H, W) floats, means.
 
         Raises:
             ValueError: the same errors as from the environment.

@@ -44,8 +44,8 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
             options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
 
         Raises:
-            ValueError: an environment that is no batch of mazes, a missing population file, a population of another
-                task or size, an unknown option, or a bad value.
+            ValueError: an environment that is no batch of mazes, an unknown option or a bad value. A missing population
+                file, or a population of another task or size.
         """
         population = str(population) if isinstance(population, Path) else population
         RecordConstructorArgs.__init__(self, population=population, **options)
