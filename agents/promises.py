@@ -21,7 +21,7 @@ from maze_nca_gym.levels import Tile, Tiles
 class StepBound:
     """An upper bound of the iterations that a policy needs on a maze.
 
-    With L moves on the solution and A tiles on the map, walls included, the bound is
+    There are L moves on the solution, and A tiles on the map, walls included. The bound is
     constant + per_move L + per_tile A + per_move_and_tile L A.
 
     Raises:

@@ -115,8 +115,8 @@ def load(name: str, **options: Any) -> Policy:
     """Return a ready policy by name, on the CPU.
 
     Args:
-        name: one of `list_policies()`, the path of a model file, which ends in .safetensors, or "module:class" for a
-            class of one's own, or a function that returns a policy; the module is imported.
+        name: one of `list_policies()`, the path of a model file, which ends in .safetensors, or "module:name". That
+            is a class of one's own, or a function that returns a policy; the module is imported.
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:

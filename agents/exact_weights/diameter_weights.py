@@ -9,8 +9,8 @@ they must be.
   every tile while the wave moves. ENDED is 1 for one iteration after that, and wipes f.
 - **Score.** Every tile counts the same. COUNT is for how long MOVING has been 1, in the end the eccentricity plus 1.
   BEST + BETTER is the largest count so far. BETTER <- relu(MOVING + COUNT - BEST - BETTER) is 1 in every iteration in
-  which the wave outlasts all waves before, since COUNT never exceeds the largest count.
-- **Ends.** Each time BETTER is 1, so is FAR where the wave has just arrived, and END moves to the TOKEN, the tile that
+  which the wave outlasts all waves before. For COUNT never exceeds the largest count.
+- **Ends.** Each time BETTER is 1, so is FAR where the wave has just arrived. END moves to the TOKEN, the tile that
   launched (MARK is TOKEN and BETTER). The last time is when the longest wave reaches its last tiles.
 - **Path.** A second flood spreads from FAR, and NEAR, ENTER and PATH lead from END against it, as in `shortest_path`.
   All of it is wiped wherever BETTER is 1. So channel 0 shows the best path found so far, or its beginning.
@@ -20,9 +20,9 @@ they must be.
 
 Let a wave be at its origin after a iterations, and e be the origin's eccentricity. Tiles at distance d are reached at a
 + d, and MOVING is 1 from a + 1 to a + e + 1. ENDED is 1 at a + e + 3, when a tile that is NEXT finds that nothing
-moves. At a + e + 4 the flood is wiped and LAUNCH is 1, and at a + e + 5 the next wave is at its origin. Before MOVING
-rises nothing can launch, since the scout takes two iterations to the next tile. So the scan takes the sum of e + 5 over
-all free tiles, and at most 2 H (W + 1) more where the scout is late. The path is complete at most 2 D + 5 iterations
+moves. At a + e + 4 the flood is wiped and LAUNCH is 1. At a + e + 5 the next wave is at its origin. Before MOVING rises
+nothing can launch, since the scout takes two iterations to the next tile. So the scan takes the sum of e + 5 over all
+free tiles. Where the scout is late it takes at most 2 H (W + 1) more. The path is complete at most 2 D + 5 iterations
 after the decisive wave, D being the diameter, and then stays forever: usually long before the scan ends.
 
 The hand-coded automaton needs time in proportion to the tiles, not to their eccentricities. But it cannot be written

@@ -1,19 +1,19 @@
 """The canonical shortest path: ten channels over a 3x3 kernel without corners. The diameter has the same parts.
 
-After every iteration the path is the same as that of the automaton `handcoded.canonical`, so that it is complete after
+After every iteration the path is the same as that of the automaton `handcoded.canonical`. So it is complete after
 exactly 2 L + 2 iterations for a path of L edges, and stays forever. All sums are over the tile C or its neighbours U,
 L, D, R; f is the `Clipped` pair WET and EXCESS.
 
 - f <- clip(f(C) + f(U) + f(L) + f(D) + f(R) + target(C) - 6 wall(C)): the flood from the target.
 - NEAR_k: the flood was at neighbour k before it came here (`nearer`).
-- ENTER_k: the path comes from the tile before, B, by a move in direction k (`entered`). B points up if NEAR_U,
-  left if NEAR_L but not NEAR_U, down if NEAR_D but neither, and right if it is wet, not the target, and nothing else is
+- ENTER_k: the path comes from the tile before, B, by a move in direction k (`entered`). B points up if NEAR_U, left if
+  NEAR_L but not NEAR_U, down if NEAR_D but neither. It points right if it is wet, not the target, and nothing else is
   near.
 - PATH <- relu(f(C) + source(C) + sum_k ENTER_k(C) - 1): the source once it is wet, and what has been entered.
 
-The delays are those of the automaton itself. After t iterations f holds within t - 1 moves of the target, and NEAR_k
-comes together with f, which is all the path waits for: at the source after L + 1 iterations; the next tile is entered
-one iteration later, the target after 2 L + 1, and PATH copies it after 2 L + 2. An unreachable source never gets wet.
+The delays are those of the automaton itself. After t iterations f holds within t - 1 moves of the target. NEAR_k comes
+together with f, which is all the path waits for: at the source after L + 1 iterations; the next tile is entered one
+iteration later, the target after 2 L + 1, and PATH copies it after 2 L + 2. An unreachable source never gets wet.
 
 All values are multiples of 1/2 from 0 to 11.5, and no partial sum of a convolution exceeds 128: exact in float32, TF32
 and bfloat16, on mazes of any size. A convolution that rounds is harmless as long as its errors, times the number of
@@ -67,9 +67,9 @@ class Clipped(NamedTuple):
 def nearer(near: IntEnum, flood: Clipped, towards: str, wall: IntEnum) -> tuple[Term, ...]:
     """Return relu(near + flood(towards) - flood(C) - wall(C)): whether the flood was at that neighbour before.
 
-    When the flood arrives at a tile, it has been at exactly the neighbours that are nearer to its origin, since
-    distances of neighbours on a grid differ by exactly one. Later, flood(towards) - flood(C) is 0 wherever `near` is 1,
-    and at most 0 where it is 0, so nothing changes any more.
+    When the flood arrives at a tile, it has been at exactly the neighbours that are nearer to its origin. For distances
+    of neighbours on a grid differ by exactly one. Later, flood(towards) - flood(C) is 0 wherever `near` is 1, and at
+    most 0 where it is 0, so nothing changes any more.
     """
     return (near, "C", 1), *flood(towards), *flood("C", -1), (wall, "C", -1)
 
@@ -82,7 +82,7 @@ def entered(
 
     P is 1 at the start and where the path has entered by any move. B points here if the terms `points` add up to 1 and
     no rival, the neighbours that come first, is nearer. A tile on the path points to one neighbour, and distances fall
-    along the path, so a tile is entered from one side at most, and P stays in {0, 1}.
+    along the path. So a tile is entered from one side at most, and P stays in {0, 1}.
     """
     before = OPPOSITE[towards]
     return (

@@ -1,7 +1,7 @@
 """The shortest path on any graph (paper, sections "Dijkstra map generation" and "Shortest path extraction").
 
 A flood spreads from one end, and every node counts the steps since the flood came. Ages of neighbours differ by at most
-one, also on graphs with odd cycles. So the older of two neighbours is nearer to the flood's origin by one, and the path
+one, also on graphs with odd cycles. So the older of two neighbours is nearer to the flood's origin by one. The path
 goes from the other end to older and older nodes. Every rule is local: a node reads its own state and its neighbours'.
 
 The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle both floods

@@ -121,8 +121,8 @@ class Fields(NamedTuple):
 class DiameterNCA(HandcodedNCA):
     """Finds the canonical longest shortest path of every maze exactly, and every tile's eccentricity.
 
-    n free tiles take at most 8 n steps: all eccentricities are known after T <= 4 n + D steps, where D is the
-    diameter in edges, and the path is complete after T + 3 D + 2.
+    n free tiles take at most 8 n steps. All eccentricities are known after T <= 4 n + D steps, where D is the diameter
+    in edges. The path is complete after T + 3 D + 2.
     """
 
     front = "wave"

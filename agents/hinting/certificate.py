@@ -7,7 +7,7 @@ module argues and the tests check, without a proof:
 - The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path: 287,852 with a source
   and a target, 9,418 of the diameter.
 - A tile can hold nothing but what `worlds` declares. On the same mazes nothing else occurs at any iteration. For the
-  shortest path (75 states of a tile, and what is beyond the edge) all of the 75 occur on mazes of up to 3 x 5 tiles.
+  shortest path, all 75 states of a tile occur on mazes of up to 3 x 5 tiles.
 
 The tests are in `tests/agents/test_hinting_exhaustive.py`. The proof is an induction over iterations.
 

@@ -4,11 +4,10 @@ The free tiles launch waves one after another, row by row, as in `exact_weights`
 races a replay B of the longest wave so far, and the one that moves longer has gone further.
 
 - **Race.** A starts at TOKEN; B starts at END, the origin of the longest wave so far. A wave is NEW at a tile, then
-MID,
-  and then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations: B at odd ones, A at
-  even ones, always B before A. MOVES, the pooled signal, is on where a wave moved in this iteration, and BEFORE holds
-  the value of an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance from
-  their origins: BETTER if only A moves, GROW if only B does, OVER if neither.
+  MID, and then NEW at the neighbours; where it has been it is WET. So it moves a tile in two iterations: B at odd ones,
+  A at even ones, always B before A. MOVES, the pooled signal, is on where a wave moved in this iteration, and BEFORE
+  holds the value of an iteration earlier. When TICK is on, MOVES is about A and BEFORE about B, at the same distance
+  from their origins: BETTER if only A moves, GROW if only B does, OVER if neither.
 - **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the
   path of the best wave so far and the flood that it follows. A FLOOD then spreads from FAR, and END moves (MARK) to
   TOKEN.
@@ -27,7 +26,7 @@ takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes WET and TO
 What can occur (`_worlds`): TICK is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of
 BETTER, GROW and OVER is on. At odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
 ended does not move again, so after BETTER MOVES is off. While OVER, RESET or CALLED are on, nothing moves but a B that
-starts. All this, and that the path is right, is argued here and tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
+starts. All this, and that the path is right, is argued here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
 tiles.
 """
 

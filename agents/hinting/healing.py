@@ -21,9 +21,9 @@ What can occur is simple, since mazes may change at any time (`_world`): on any 
 without FLOOD, and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not every
 wrong state is found: a corruption might turn all arrows of a loop, for example.
 
-All of this is argued here and tested. From a fresh start the path is right and no check fails on all 287,852 mazes of
-up to 3 x 4 or 4 x 3 tiles. On 2 x 3 tiles it is right after any maze has become any other at any iteration, and on 1 x
-3 tiles after any sequence of mazes, however fast they follow each other.
+All of this is argued here and tested. There are 287,852 mazes of up to 3 x 4 or 4 x 3 tiles. From a fresh start the
+path is right on all, and no check fails. On 2 x 3 tiles it is right after any maze has become any other at any
+iteration. On 1 x 3 tiles it is after any sequence of mazes, however fast they follow each other.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ the flood had reached before it.
 - **Path.** It is at the source and wherever it has entered. It goes on to the first neighbour that is nearer, in the
   order up, left, down, right, and is shown where the flood is.
 
-All this, and that a tile holds nothing but `_states`, is argued here and tested on all mazes of up to 3 x 5 or 5 x 3
-tiles (3,774,892), where all 75 states of a tile do occur.
+All this, and that a tile holds nothing but `_states`, is argued here. It is tested on all mazes of up to 3 x 5 or 5 x 3
+tiles (3,774,892). All 75 states of a tile do occur there.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ def convolve_exactly(values: Tensor, kernel: Tensor, bias: Tensor | None, paddin
 class SparseNCA(Policy):
     """An `NCA` of shared weights, without gradients, on the CPU.
 
-    Sums are taken in float64, so that states are the network's own to the bit where its weights and activations are
-    integers below 2**24, and up to rounding elsewhere.
+    Sums are taken in float64. So states are the network's own to the bit where its weights and activations are integers
+    below 2**24, and up to rounding elsewhere.
 
     Args:
         model: an `NCA` that sees the maze at every iteration, and ends no episode without a ReLU.

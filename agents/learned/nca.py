@@ -42,9 +42,9 @@ class NCA(Policy):
         x_{t+1}(p) = relu(b + sum_d W_d [m(p + d), max(x_t(p + d), 0)]),    x_0 = 0,
 
     where everything outside the map is 0. The last iteration of an episode, that of `step` n_iterations - 1, has no
-    ReLU, so that the loss sees by how much a path tile falls short. An episode that runs on takes the negative values
-    which that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU.
-    With a `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow forever.
+    ReLU: the loss sees by how much a path tile falls short. An episode that runs on takes the negative values which
+    that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU. With a
+    `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow forever.
 
     An `exact` network refuses dtypes in which it would not be exact, autocast to them included. Where float32 sums are
     not certain, as on a GPU, it convolves in float64 (`convolving`).
@@ -58,8 +58,8 @@ class NCA(Policy):
         shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
         n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration:
             each ends with the ReLU.
-        max_pool: after each iteration the last channel but one becomes its own maximum over the map at every tile, and
-            the last one the maximum over all channels at its tile.
+        max_pool: after each iteration the last channel but one becomes its own maximum over the map at every tile. The
+            last one becomes the maximum over all channels at its tile.
         skip_connections: the maze is fed in at every iteration, not only at the first.
         ceiling: the largest number that an iteration leaves, above 1/2, where a path begins; None for no bound.
         task: name of the task, by default of the one of this package that has T kinds of tile.

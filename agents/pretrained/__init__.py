@@ -1,9 +1,10 @@
 """Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
 
 A card holds `task`, `description` (one line), `exact` and `promises` (as the model's file has them, see
-`agents.promises`), `made_by` (the command that makes the file), `data` (what it was trained on), `configuration` (of
-that training), `metrics` (name -> number), `evaluation` (all that was measured) and `measured` (on what). It may hold
-`front`, the name of the channel that shows the model at work, for pictures. Reading cards imports no torch.
+`agents.promises`). It says how the model came to be: `made_by` (the command that makes the file), `data` (what it was
+trained on), `configuration` (of that training). And it has figures: `metrics` (name -> number), `evaluation` (all that
+was measured) and `measured` (on what). It may hold `front`, the name of the channel that shows the model at work, for
+pictures. Reading cards imports no torch.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the iterations after which waiting on levels with these (N, H, W) solutions is no use.
 
     That is the policy's bound. Without one it is the environment's time limit, or what the policy usually gets if that
-    is more, but never more than it has weights for.
+    is more. It is never more than the policy has weights for.
     """
     usual = default_steps(policy, targets)
     if policy.most_iterations is not None or policy.max_steps(1, 1) is not None:
