@@ -30,7 +30,7 @@ from maze_nca_gym.agents.training import (
 )
 from maze_nca_gym.agents.training import train as run_updates
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.report import Line
+from maze_nca_gym.agents.training.loop import Line
 from maze_nca_gym.files import replacing
 from maze_nca_gym.random_streams import rng_for
 

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
 from maze_nca_gym.agents.training import Intervals, NullReport, TrainingState, changed, find_workers, preset, train
-from maze_nca_gym.agents.training.report import Line
+from maze_nca_gym.agents.training.loop import Line
 
 from . import machine
 from .report import duration

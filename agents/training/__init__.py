@@ -14,9 +14,8 @@ from .config import PRESETS, TrainingConfig, changed, preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
 
 if TYPE_CHECKING:
-    from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, train
+    from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, Line, NullReport, Report, train
     from .processes import Workers, find_workers
-    from .report import Line, NullReport, Report
     from .reports import RunReport
     from .state import TrainingState
     from .updates import Diverged
@@ -47,9 +46,8 @@ __all__ = [
 ]
 
 _LAZY = {
-    **dict.fromkeys(("CHECKPOINT", "LEVELS", "MODEL", "Intervals", "train"), ".loop"),
+    **dict.fromkeys(("CHECKPOINT", "LEVELS", "MODEL", "Intervals", "Line", "NullReport", "Report", "train"), ".loop"),
     **dict.fromkeys(("Workers", "find_workers"), ".processes"),
-    **dict.fromkeys(("Line", "NullReport", "Report"), ".report"),
     "RunReport": ".reports",
     "TrainingState": ".state",
     "Diverged": ".updates",

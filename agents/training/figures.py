@@ -34,7 +34,7 @@ from ..policy import Policy
 from ..rollouts import default_steps, encode, path_of, trace
 from .config import TrainingConfig
 from .data import solutions
-from .report import Line
+from .loop import Line
 
 OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeAlias
 
 from maze_nca_gym.files import remove_partial
 from maze_nca_gym.scoring import score
@@ -15,12 +17,43 @@ from ..rollouts import default_steps, find_paths
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
 from .processes import Workers, asked_to_stop
-from .report import COLUMNS, Line, Report
 from .state import TrainingState
 from .updates import update
 
 CHECKPOINT, MODEL, LEVELS = "checkpoint.safetensors", "model.safetensors", "population.npz"
 """Files of a run: what it goes on from, what it is for, and the levels that it has ended with if they evolve."""
+
+Line: TypeAlias = Mapping[str, float]
+"""The metrics at an update.
+
+They are `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate` and `levels_per_second`.
+After a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on held-out levels. Where levels evolve also
+those of `LevelPopulation.statistics`, such as `mean_solution_length`, with `n_rounds` of offspring so far and
+`evolution_seconds`, their part of `seconds`.
+"""
+
+COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
+"""Names of the metrics of a validation."""
+
+
+class Report(Protocol):
+    """A receiver of all events of a run; it changes nothing of the run."""
+
+    def log(self, line: Line) -> None:
+        """Take a line, in the order of updates."""
+
+    def on_validation(self, policy: Policy) -> None:
+        """Take a look at the policy as it is after a validation."""
+
+
+class NullReport:
+    """A report that does nothing."""
+
+    def log(self, line: Line) -> None:
+        """Ignore it."""
+
+    def on_validation(self, policy: Policy) -> None:
+        """Ignore it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +80,7 @@ class Intervals:
             raise ValueError(f"save must be at least 0 seconds, got {self.save}")
 
 
-def train(state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Intervals) -> None:
+def train(state: TrainingState, folder: Path, workers: Workers, report: Report, intervals: Intervals) -> None:
     """Make all updates that are left.
 
     Args:
@@ -56,7 +89,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
             that evolve.
         workers: the workers that share the work.
         report: receives all events.
-        rhythm: the intervals between events.
+        intervals: the intervals between events.
 
     Raises:
         ValueError: a batch that the workers cannot share equally, or nearly all levels of a size are held out.
@@ -67,7 +100,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
     if state.config.batch_size % workers.size:
         raise ValueError(f"batch_size {state.config.batch_size} must be a multiple of the {workers.size} workers")
     with asked_to_stop() as stop:
-        run = _Run(state, folder, workers, report, rhythm)
+        run = _Run(state, folder, workers, report, intervals)
         run.tidy()
         run.save()
         with made_ahead(run.stream, state.update) as batches:
@@ -84,8 +117,10 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
 class _Run:
     """The loop's body, with what it counts from line to line and from checkpoint to checkpoint."""
 
-    def __init__(self, state: TrainingState, folder: Path, workers: Workers, report: Report, rhythm: Intervals) -> None:
-        self.state, self.folder, self.workers, self.report, self.rhythm = state, folder, workers, report, rhythm
+    def __init__(
+        self, state: TrainingState, folder: Path, workers: Workers, report: Report, intervals: Intervals
+    ) -> None:
+        self.state, self.folder, self.workers, self.report, self.intervals = state, folder, workers, report, intervals
         self.stream = LevelStream(state.config)
         if state.update < state.config.n_updates:
             self.stream.batch(state.update)  # raises where there are no such levels, before anything is written
@@ -100,9 +135,9 @@ class _Run:
         state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
         state.losses.append(loss)
         last = state.update == state.config.n_updates
-        if last or state.update % self.rhythm.log == 0:
-            self.log(last or state.update % self.rhythm.validate == 0)
-            if time.monotonic() - self.saved_at > self.rhythm.save:
+        if last or state.update % self.intervals.log == 0:
+            self.log(last or state.update % self.intervals.validate == 0)
+            if time.monotonic() - self.saved_at > self.intervals.save:
                 self.save()
 
     def log(self, with_validation: bool) -> None:

@@ -1,16 +1,26 @@
-"""Optimisers, and what they store from update to update."""
+"""Optimisers, what they store from update to update, and schedules of the learning rate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.optim import Adam, Optimizer
 
-from . import soap
+LARGEST_SIDE = 2_048
+"""Largest side of a matrix whose coordinates turn; turning larger ones would cost more than the gradient."""
+TURN_EVERY = 10
+"""Updates from one turn of the coordinates to the next."""
+TINY = 1e-8
+LARGEST_SKEW = 1e-2
+"""Largest error of products of a basis's vectors, which should be 0 or 1: they are rounded."""
+SIDES = ("left", "right")
+RISE = 0.1
+START, END = 1 / 25, 1e-5
+"""Part of the updates for which one-cycle rises, and its first and last rates as parts of the peak."""
 
 
 class Kind(NamedTuple):
@@ -28,27 +38,126 @@ class Kind(NamedTuple):
     check: Callable[[Mapping[str, Tensor]], None]
 
 
+class SOAP(Optimizer):
+    """Adam in coordinates of its own: those in which the gradients of a layer hardly correlate.
+
+    (Vyas et al., "SOAP: Improving and Stabilizing Shampoo using Adam", algorithm 3.) A layer's weights count as a
+    matrix with a row for each output, G being its gradient. With L and R the moving averages of G G' and G' G, and with
+    Q_L and Q_R their eigenvectors, a step is
+
+        Q_L adam(Q_L' G Q_R) Q_R'
+
+    where the eigenvectors are brought up to date now and then, by one step of a power iteration. Vectors, such as
+    biases, get Adam's own steps.
+
+    Args:
+        parameters: to change.
+        lr: the learning rate: about the size of a step, in the turned coordinates.
+        decay: of all moving averages.
+
+    Its state holds `step`, (), float32, and what `soap_tensors` returns, for each parameter that had a gradient.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float, decay: float = 0.95) -> None:
+        super().__init__(parameters, {"lr": lr, "decay": decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        """Change every parameter that has a gradient."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    state = self.state[parameter]
+                    if not state:
+                        state.update(soap_tensors(parameter), step=torch.zeros(()))
+                    step = _step(parameter.grad.reshape(_matrix(parameter.shape)), state, group["decay"])
+                    parameter.sub_(step.view_as(parameter), alpha=group["lr"])
+
+
+def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
+    """Return what SOAP stores for a parameter, (...), besides `step`, before its first step, by name."""
+    matrix = _matrix(parameter.shape)
+    kept = {"exp_avg": parameter.new_zeros(matrix), "exp_avg_sq": parameter.new_zeros(matrix)}
+    for side, length in zip(SIDES, matrix, strict=False):
+        if len(matrix) > 1 and length <= LARGEST_SIDE:
+            kept[f"{side}_moments"] = parameter.new_zeros(length, length)
+            kept[f"{side}_basis"] = torch.eye(length, dtype=parameter.dtype, device=parameter.device)
+    return kept
+
+
+def _matrix(shape: torch.Size) -> tuple[int, ...]:
+    """Return a row for each output, if there are several dimensions."""
+    return (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
+
+
+def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
+    """Return what to subtract for a gradient, (rows, columns) or (rows,), in units of the learning rate."""
+    state["step"] += 1
+    number = int(state["step"])
+    for side, rows in zip(SIDES, (gradient, gradient.mT) if gradient.dim() > 1 else (), strict=False):
+        if f"{side}_moments" in state:
+            state[f"{side}_moments"].lerp_(rows @ rows.mT, 1 - decay)
+    if number == 1 or number % TURN_EVERY == 0:
+        _turn(state, afresh=number == 1)
+    state["exp_avg"].lerp_(gradient, 1 - decay)
+    state["exp_avg_sq"].lerp_(_turned(gradient, state).square(), 1 - decay)
+    started = 1 - decay**number
+    mean, scale = _turned(state["exp_avg"], state) / started, (state["exp_avg_sq"] / started).sqrt()
+    return _turned(mean / (scale + TINY), state, back=True)
+
+
+def _turn(state: dict[str, Tensor], afresh: bool) -> None:
+    """Bring the bases up to date, largest moments first; the mean squares move along with their directions."""
+    for dim, side in enumerate(SIDES):
+        if f"{side}_basis" not in state:
+            continue
+        moments, basis = state[f"{side}_moments"], state[f"{side}_basis"]
+        if afresh:
+            turned = torch.linalg.eigh(moments)[1].flip(1)
+        else:
+            order = (basis * (moments @ basis)).sum(dim=0).argsort(descending=True)
+            turned = torch.linalg.qr(moments @ basis[:, order])[0]
+            state["exp_avg_sq"] = state["exp_avg_sq"].index_select(dim, order)
+        state[f"{side}_basis"] = turned.contiguous()  # as it comes out of a file: another layout rounds otherwise
+
+
+def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
+    """Return a gradient in the coordinates of the bases, or back."""
+    if "left_basis" in state:
+        matrix = (state["left_basis"] if back else state["left_basis"].T) @ matrix
+    if "right_basis" in state:
+        matrix = matrix @ (state["right_basis"].T if back else state["right_basis"])
+    return matrix
+
+
 def _adam(parameter: Tensor) -> dict[str, Tensor]:
     return {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
 
 
-def _check_squares(kept: Mapping[str, Tensor]) -> None:
-    if (kept["exp_avg_sq"] < 0).any():
-        raise ValueError(f"means of squares must be at least 0, got {kept['exp_avg_sq'].min().item():g}")
+def _check_squares(squares: Tensor) -> None:
+    if (squares < 0).any():
+        raise ValueError(f"means of squares must be at least 0, got {squares.min().item():g}")
+
+
+def _check_adam(kept: Mapping[str, Tensor]) -> None:
+    _check_squares(kept["exp_avg_sq"])
 
 
 def _check_soap(kept: Mapping[str, Tensor]) -> None:
-    _check_squares(kept)
-    soap.check(kept)
+    """Check that moments can be those of gradients, and that bases are orthonormal."""
+    _check_adam(kept)
+    for side in SIDES:
+        if f"{side}_basis" not in kept:
+            continue
+        basis = kept[f"{side}_basis"]
+        _check_squares(kept[f"{side}_moments"].diagonal())
+        skew = (basis.mT @ basis - torch.eye(len(basis))).abs().max().item()
+        if not skew <= LARGEST_SKEW:
+            raise ValueError(f"the {side} basis must be orthonormal, its products are off by {skew:g}")
 
 
-OPTIMISERS = {"adam": Kind(Adam, _adam, _check_squares), "soap": Kind(soap.SOAP, soap.empty, _check_soap)}
+OPTIMISERS = {"adam": Kind(Adam, _adam, _check_adam), "soap": Kind(SOAP, soap_tensors, _check_soap)}
 """Name -> kind."""
-
-
-RISE = 0.1
-START, END = 1 / 25, 1e-5
-"""One-cycle: the part of the updates that it rises for, and the first and last rates as parts of the peak."""
 
 
 def constant(progress: float) -> float:

@@ -20,7 +20,7 @@ from maze_nca_gym.files import naming, reading, replacing
 
 from ..policy import Policy
 from .config import TrainingConfig
-from .report import COLUMNS, Line, NullReport, Report
+from .loop import COLUMNS, Line, NullReport, Report
 
 METRICS, EVENTS = "metrics.jsonl", "tb"
 

@@ -18,9 +18,8 @@ from ..weights import model_class
 from . import loop
 from .config import TrainingConfig, changed, preset_values
 from .config import preset as find_preset
-from .loop import CHECKPOINT, LEVELS, MODEL, Intervals
+from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, NullReport, Report
 from .processes import Workers, asked_to_stop, find_workers
-from .report import NullReport, Report
 from .reports import CURVES, EVENTS, METRICS, ROLLOUTS, RunReport, duration, find_tensorboard
 from .state import TrainingState
 from .updates import Diverged
@@ -77,7 +76,7 @@ def train(
     name = preset if isinstance(preset, str) else "fast"
     start = find_preset(preset) if isinstance(preset, str) else preset
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in configuration.items()}
-    config, rhythm = changed(start, **values), Intervals(log_every, validate_every, save_every)
+    config, intervals = changed(start, **values), Intervals(log_every, validate_every, save_every)
     folder = FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
     check_folder("--out", folder)
     with naming_memory(f"--batch-size {config.batch_size}", device):
@@ -87,7 +86,7 @@ def train(
             state = _begin(folder, name, config, workers, tensorboard, overwrite)
             if state.update < config.n_updates:
                 _announce(folder, state, workers)
-                _make_updates(state, folder, workers, _report(folder, state, workers, tensorboard), rhythm)
+                _make_updates(state, folder, workers, _report(folder, state, workers, tensorboard), intervals)
             elif not workers.rank:
                 print(f"{folder} is finished; --overwrite starts a new one")
     return state.best_model.eval().cpu()
@@ -210,13 +209,13 @@ def _report(folder: Path, state: TrainingState, workers: Workers, tensorboard: b
 
 
 def _make_updates(
-    state: TrainingState, folder: Path, workers: Workers, opening: AbstractContextManager[Report], rhythm: Intervals
+    state: TrainingState, folder: Path, workers: Workers, opening: AbstractContextManager[Report], intervals: Intervals
 ) -> None:
     """Make all updates that are left; what ends them early says how to go on."""
     checkpoint = folder / CHECKPOINT
     try:
         with opening as report:
-            loop.train(state, folder, workers, report, rhythm)
+            loop.train(state, folder, workers, report, intervals)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
     except Diverged as error:

@@ -385,7 +385,7 @@ def test_nothing_is_unpickled():
         assert UNPICKLES.search(text)
 
 
-def test_the_rhythm_is_checked():
+def test_the_intervals_are_checked():
     for values in ({"log": 0}, {"log": 10, "validate": 25}, {"validate": 0}):
         with pytest.raises(ValueError, match="validate must be a multiple of log, both at least 1, got"):
             Intervals(**values)

@@ -194,7 +194,7 @@ def test_an_interrupted_run_draws_the_same_curves(tmp_path, monkeypatch):
     monkeypatch.setattr(
         loop, "time", SimpleNamespace(monotonic=time.monotonic, perf_counter=itertools.count().__next__)
     )
-    plain, rhythm = loop.update, Intervals(log=5, validate=10, save=3600)
+    plain, intervals = loop.update, Intervals(log=5, validate=10, save=3600)
 
     def interrupted(state: TrainingState, *arguments) -> float:
         if state.update == 7:
@@ -208,12 +208,12 @@ def test_an_interrupted_run_draws_the_same_curves(tmp_path, monkeypatch):
         if name == "pieces":
             monkeypatch.setattr(loop, "update", interrupted)
             with pytest.raises(KeyboardInterrupt), RunReport(folder, state.config) as report:
-                train(state, folder, ALONE, report, rhythm)
+                train(state, folder, ALONE, report, intervals)
             monkeypatch.setattr(loop, "update", plain)
             state = TrainingState.load(folder / CHECKPOINT, CPU)
             assert state.update == 8
         with RunReport(folder, state.config, state.update) as report:
-            train(state, folder, ALONE, report, rhythm)
+            train(state, folder, ALONE, report, intervals)
     for name in ("metrics.jsonl", "curves.png"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "pieces" / name).read_bytes()
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from maze_nca_gym.agents.training.soap import LARGEST_SIDE, SOAP, TURN_EVERY, empty
+from maze_nca_gym.agents.training.optimisers import LARGEST_SIDE, SOAP, TURN_EVERY, soap_tensors
 
 N_STEPS = 3 * TURN_EVERY
 
@@ -75,7 +75,7 @@ def test_it_needs_fewer_steps_than_adam_where_inputs_are_correlated():
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (2, LARGEST_SIDE + 1), (LARGEST_SIDE + 1, 2)])
 def test_sides_that_are_too_large_do_not_turn(shape):
-    kept = empty(torch.zeros(shape))
+    kept = soap_tensors(torch.zeros(shape))
     rows, columns = shape[0], torch.Size(shape[1:]).numel()
     assert kept["exp_avg"].shape == (rows, columns)
     assert ("left_basis" in kept, "right_basis" in kept) == (rows <= LARGEST_SIDE, columns <= LARGEST_SIDE)
