@@ -23,8 +23,8 @@ envs = gym.make_vec(
     capacity=200,
     n_initial=200,
     replay_probability=0.3,  # of an agent that learns, most episodes should replay; the default is 0.8
-    interval=0,
-    threshold=None,  # offspring at once, however good the agent is
+    evolve_every=0,
+    evolve_below=None,  # offspring at once, however good the agent is
 )
 observation, info = envs.reset(seed=0)
 state, episode_start, fresh = None, np.ones(N_ENVS, bool), None

@@ -31,16 +31,23 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f". Did you mean {by_folded[nearest[0]]!r}?" if nearest else ""
 
 
-def renamed(values: Mapping[str, Any], *, warn: bool = False) -> dict[str, Any]:
-    """Return values by name with the present names in place of former ones (`RENAMED`).
+def renamed(values: Mapping[str, Any], names: Mapping[str, str] = RENAMED, *, warn: bool = False) -> dict[str, Any]:
+    """Return values by name with the present names in place of former ones.
 
     Args:
         values: values by name, of a file or of a call.
+        names: former name -> present name.
         warn: whether a former name gives a `DeprecationWarning` at the caller of the caller.
+
+    Raises:
+        ValueError: something has a value under both names.
     """
-    for name in RENAMED.keys() & values.keys() if warn else ():
-        warn_renamed(name, RENAMED[name], stacklevel=4)
-    return {RENAMED.get(name, name): value for name, value in values.items()}
+    for name in names.keys() & values.keys():
+        if names[name] in values:
+            raise ValueError(f"{name} is called {names[name]}: leave {name} out")
+        if warn:
+            warn_renamed(name, names[name], stacklevel=4)
+    return {names.get(name, name): value for name, value in values.items()}
 
 
 def warn_renamed(former: str, present: str, stacklevel: int = 3) -> None:

@@ -54,7 +54,14 @@ class Scores(NamedTuple):
         return self.table[:, OPTIMAL] != 0
 
 
-def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike, is_optimal: IsOptimal | None = None) -> Scores:
+def score(
+    tiles: ArrayLike,
+    path: ArrayLike,
+    target: ArrayLike,
+    is_optimal: IsOptimal | None = None,
+    *,
+    canonical: bool = False,
+) -> Scores:
     """Score predicted paths against the exact solutions.
 
     Args:
@@ -63,6 +70,7 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike, is_optimal: IsOp
         target: (N, H, W) bool, the canonical solutions, at least one tile each.
         is_optimal: `tasks.Task.judge` of the levels' task. None: a level with source and target asks for the shortest
             path, one without for the diameter.
+        canonical: compare with the canonical solutions alone, so that no other path is optimal.
 
     Raises:
         ValueError: the shapes differ, a prediction is NaN, or a target is empty.
@@ -81,7 +89,9 @@ def score(tiles: ArrayLike, path: ArrayLike, target: ArrayLike, is_optimal: IsOp
     table = np.empty((len(levels), 4))
     if not len(levels):
         return Scores(table)
-    if is_optimal is None:
+    if canonical:
+        kernels(levels.size).compare_paths(targets, paths, table)
+    elif is_optimal is None:
         kernels(levels.size).score_paths(levels, targets, paths, table)
     else:
         _score_by(is_optimal, levels, targets, paths, table)

@@ -23,12 +23,12 @@ from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, to_text
 from maze_nca_gym.mutation import mutate
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
 from maze_nca_gym.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
-from maze_nca_gym.wrappers.evolution import Evolution, Schedule
+from maze_nca_gym.wrappers.evolution import Evolution
 
 IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
-SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "batch_size": 4, "interval": 0, "threshold": None}
+SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "n_offspring": 4, "evolve_every": 0, "evolve_below": None}
 """A small population that evolves all the time."""
 
 every_id = pytest.mark.parametrize("id", IDS)
@@ -41,7 +41,7 @@ def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
 
 def evolving(population: Any = None, env: Any = None, **options: Any) -> AdversarialEvolution:
     """Episodes of one step, whose regret is what the accuracy lacks of 1, as `finish` has it."""
-    given = {"regret": "accuracy", **({} if population else SMALL), **options}
+    given = {**({} if population else {"score": "accuracy", **SMALL}), **options}
     return AdversarialEvolution(bare() if env is None else env, population, **given)
 
 
@@ -83,7 +83,7 @@ def arrays_of(population: LevelPopulation) -> tuple[dict[str, Any], Any]:
 
 def measured(fitness: list[float], task: str = "shortest-path", size: int = 5, **config: Any) -> LevelPopulation:
     """A population of random levels with those regrets."""
-    population = LevelPopulation(PopulationConfig(task, **{"capacity": len(fitness), **config}))
+    population = LevelPopulation(PopulationConfig(task, **{"capacity": len(fitness), "score": "accuracy", **config}))
     levels = generate(np.random.default_rng(9), len(fitness), size, endpoints=task == "shortest-path")
     population.insert(population.fresh(levels), fitness, np.zeros(len(fitness)))
     return population
@@ -119,7 +119,7 @@ class TestContract:
     def test_spec_of_a_wrapped_environment(self, tmp_path: Path) -> None:
         path = measured([0.5] * 3).save(tmp_path / "levels")
         env = AdversarialEvolution(
-            gym.make("MazeShortestPath-v0", size=5), path, batch_size=2, replay_probability=1, n_initial=3
+            gym.make("MazeShortestPath-v0", size=5), path, n_offspring=2, replay_probability=1, n_initial=3
         )
         assert env.spec is not None
         same = gym.make(EnvSpec.from_json(env.spec.to_json()))
@@ -156,7 +156,7 @@ class TestContract:
 
 
 class TestInfo:
-    @pytest.mark.parametrize("options", [{}, {"regret": "loss"}, {"regret": "accuracy"}], ids=str)
+    @pytest.mark.parametrize("options", [{}, {"score": "loss"}, {"score": "accuracy"}], ids=str)
     def test_regret_is_the_loss_or_what_is_missing_to_the_accuracy(self, options: dict[str, Any]) -> None:
         env = AdversarialEvolution(bare(max_episode_steps=3), **SMALL, **options)
         _, info = env.reset(seed=0)
@@ -167,7 +167,7 @@ class TestInfo:
         *_, truncated, info = env.step(action)
         assert truncated
         loss = ((action[0] - env.unwrapped.state.target) ** 2).mean()  # type: ignore[attr-defined]
-        assert info["regret"] == pytest.approx(1 - info["accuracy"] if options == {"regret": "accuracy"} else loss)
+        assert info["regret"] == pytest.approx(1 - info["accuracy"] if options == {"score": "accuracy"} else loss)
         assert type(info["regret"]) is float
         np.testing.assert_allclose(env.population.members["fitness"], [info["regret"]])
         assert "regret" not in env.step(action)[4]
@@ -209,12 +209,14 @@ class TestSeeds:
         assert not data_equivalence(a, c, exact=True)
 
     def test_seed_decides_about_replay_too(self) -> None:
-        env = evolving(measured([0.1, 0.2, 0.3, 0.4, 0.5], temperature=10), n_initial=1, batch_size=1, interval=10**6)
+        env = evolving(
+            measured([0.1, 0.2, 0.3, 0.4, 0.5], temperature=10), n_initial=1, n_offspring=1, evolve_every=10**6
+        )
         levels = [[env.reset(seed=seed if i == 0 else None)[1]["level_id"] for i in range(20)] for seed in (3, 3, 4)]
         assert levels[0] == levels[1] != levels[2]
 
     def test_environments_own_stream_is_left_alone(self) -> None:
-        plain, env = bare(), evolving(n_initial=3, replay_probability=0.5, batch_size=2, interval=10)
+        plain, env = bare(), evolving(n_initial=3, replay_probability=0.5, n_offspring=2, evolve_every=10)
         fresh = [info["tiles"] for info in play(env, 100) if info["kind"] == "fresh"]
         assert len(fresh) > 3
         expected = [(plain.reset(seed=0 if i == 0 else None), tiles_of(plain))[1] for i in range(len(fresh))]
@@ -222,7 +224,7 @@ class TestSeeds:
 
     def test_unseeded_environments_differ(self) -> None:
         population = measured([0.5] * 50)
-        options: dict[str, Any] = {"n_initial": 1, "replay_probability": 1, "batch_size": 1}
+        options: dict[str, Any] = {"n_initial": 1, "replay_probability": 1, "n_offspring": 1}
         drawn = {tuple(info["level_id"] for info in play(evolving(population, **options), 5, seed=None)) for _ in "abc"}
         assert len(drawn) == 3
 
@@ -241,8 +243,8 @@ class TestSeeds:
 
     def test_seed_of_a_failure_is_forgotten(self) -> None:
         population = measured([0.5] * 50)
-        options = Schedule(replay_probability=1, n_initial=1)
-        first, second = (Evolution(population, options, (7, 7), 1) for _ in "ab")
+        options = BreedingSchedule(replay_probability=1, n_offspring=1)
+        first, second = (Evolution(population, options, (7, 7), 1, n_initial=1) for _ in "ab")
         for evolution in (first, second):
             with evolution.seeded([3]):
                 pass
@@ -268,13 +270,13 @@ class TestSchedule:
         assert [info["kind"] for info in play(env, 20)] == ["fresh"] * 10 + ["replay"] * 10
 
     def test_without_replay_there_are_offspring_and_fresh_levels_where_none_wait(self) -> None:
-        env = evolving(replay_probability=0.0, interval=6)
+        env = evolving(replay_probability=0.0, evolve_every=6)
         kinds = "".join(info["kind"][0] for info in play(env, 30))
         assert kinds == "f" * 8 + "ccccff" * 3 + "cccc"
 
     def test_replay_goes_by_its_probabilities(self) -> None:
         population = measured([0.1, 0.4, 0.3, 0.2, 0.9], prioritisation="proportional", temperature=1, capacity=10)
-        env = evolving(population, n_initial=5, batch_size=1, interval=10**6, replay_probability=0.75)
+        env = evolving(population, n_initial=5, n_offspring=1, evolve_every=10**6, replay_probability=0.75)
         n = 4000
         served = [env.reset(seed=2 if i == 0 else None)[1]["level_id"] for i in range(n)]
         assert served.count(-1) / n == pytest.approx(0.25, abs=0.03)
@@ -283,32 +285,32 @@ class TestSchedule:
         np.testing.assert_allclose(counts / counts.sum(), share, atol=0.03)
         assert len(population) == 5
 
-    @pytest.mark.parametrize("by", ["loss", "accuracy"])
+    @pytest.mark.parametrize("by", ["regret", "loss", "accuracy"])
     def test_threshold_keeps_offspring_from_an_agent_that_is_not_good_enough(self, by: str) -> None:
         for regret, kinds in ((0.64, {"fresh", "replay"}), (0.36, {"fresh", "replay", "candidate"})):
-            env = evolving(threshold=0.5, window=5, regret=by)
+            env = evolving(evolve_below=0.5, window=5, score=by)
             assert {info["kind"] for info in play(env, 100, regret)} == kinds
 
     def test_threshold_goes_by_the_last_episodes_that_were_on_no_offspring(self) -> None:
-        env = evolving(threshold=0.5, window=10, replay_probability=0.0, n_initial=1, batch_size=2)
+        env = evolving(evolve_below=0.5, window=10, replay_probability=0.0, n_initial=1, n_offspring=2)
         regrets = iter([0.81] * 5 + [0.25] * 30)
         kinds = "".join(info["kind"][0] for info in play(env, 17, lambda info: next(regrets)))
         # 5 x 0.81 and 5 x 0.25 are 0.53 on average; one more 0.25 makes it 0.474
         assert kinds == "f" * 11 + "cc" * 3
 
     def test_offspring_do_not_count_for_the_threshold(self) -> None:
-        env = evolving(threshold=0.5, window=2, n_initial=2, replay_probability=0.0)
+        env = evolving(evolve_below=0.5, window=2, n_initial=2, replay_probability=0.0)
         regret = {"fresh": 0.25, "candidate": 1.0}
         kinds = [info["kind"] for info in play(env, 18, lambda info: regret[kind(info)])]
         assert kinds == ["fresh"] * 2 + ["candidate"] * 16
 
     def test_interval_counts_all_episodes_since_the_last_round(self) -> None:
-        env = evolving(interval=50, batch_size=2, n_initial=2, replay_probability=0.0)
+        env = evolving(evolve_every=50, n_offspring=2, n_initial=2, replay_probability=0.0)
         at = [i for i, info in enumerate(play(env, 160)) if info["kind"] == "candidate"]
         assert at == [50, 51, 100, 101, 150, 151]
 
     def test_interval_counts_no_levels_that_the_user_gives(self) -> None:
-        env = evolving(interval=4, n_initial=2, replay_probability=0.0)
+        env = evolving(evolve_every=4, n_initial=2, replay_probability=0.0)
         play(env, 2)
         for _ in range(10):
             env.reset(options={"level": generate(np.random.default_rng(5), 1, 5)[0]})
@@ -343,7 +345,7 @@ class TestCompetition:
         return info
 
     def full(self) -> AdversarialEvolution:
-        env = evolving(measured([0.25] * 6 + [0.09]), n_initial=7, batch_size=2, interval=0, threshold=None)
+        env = evolving(measured([0.25] * 6 + [0.09]), n_initial=7, n_offspring=2, evolve_every=0, evolve_below=None)
         env.reset(seed=0)
         return env
 
@@ -370,7 +372,7 @@ class TestCompetition:
         assert env.population.indices_of([dropped]).tolist() == [-1]
 
     def test_fresh_levels_compete_too(self) -> None:
-        env = evolving(measured([0.25] * 3), n_initial=3, interval=10**6, batch_size=1, replay_probability=0.0)
+        env = evolving(measured([0.25] * 3), n_initial=3, evolve_every=10**6, n_offspring=1, replay_probability=0.0)
         for regret, n_replacements in ((0.04, 0), (0.64, 1)):
             assert kind(env.reset()[1]) == "fresh"
             finish(env, regret)
@@ -378,7 +380,7 @@ class TestCompetition:
 
     def test_a_member_that_was_dropped_meanwhile_is_forgotten(self) -> None:
         population = measured([0.25])
-        options: dict[str, Any] = {"n_initial": 1, "batch_size": 1, "interval": 10**6}
+        options: dict[str, Any] = {"n_initial": 1, "n_offspring": 1, "evolve_every": 10**6}
         replaying = evolving(population, replay_probability=1, **options)
         other = evolving(population, replay_probability=0, **options)
         assert replaying.reset(seed=0)[1]["level_id"] == 0
@@ -444,13 +446,13 @@ class TestPopulations:
         play(env, 60)
         path = env.population.save(tmp_path / "levels")
         for given in (path, str(path), LevelPopulation.load(path)):
-            again = evolving(given, env=bare(), n_initial=8, batch_size=2)
+            again = evolving(given, env=bare(), n_initial=8, n_offspring=2)
             assert arrays_of(again.population) == arrays_of(env.population)
             assert kind(again.reset(seed=4)[1]) == "replay"
 
     def test_is_used_and_not_copied(self) -> None:
         population = measured([0.5], capacity=10)
-        env = evolving(population, batch_size=2, n_initial=4)
+        env = evolving(population, n_offspring=2, n_initial=4)
         assert env.population is population
         play(env, 3)
         assert len(population) == 4
@@ -458,20 +460,20 @@ class TestPopulations:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"capacity": 3}, "batch_size=64 exceeds the capacity of 3"),
-            ({"capacity": 3, "batch_size": 3, "n_initial": 4}, "n_initial=4 exceeds the capacity of 3"),
+            ({"capacity": 3}, "n_offspring=64 exceeds the capacity of 3"),
+            ({"capacity": 3, "n_offspring": 3, "n_initial": 4}, "n_initial=4 exceeds the capacity of 3"),
             ({"replay_probability": -0.1}, r"replay_probability must be a number in \[0, 1\]"),
             ({"parents": "best"}, "unknown parents 'best'; known: random, fittest, replay"),
-            ({"regret": "value loss"}, "unknown regret 'value loss'; known: loss, accuracy"),
-            ({"batch_size": 0}, "batch_size must be an integer >= 1"),
+            ({"score": "value loss"}, "unknown score 'value loss'; known: regret, loss, accuracy, learnability"),
+            ({"n_offspring": 0}, "n_offspring must be an integer >= 1"),
             ({"window": 0}, "window must be an integer >= 1"),
-            ({"interval": -1}, "interval must be an integer >= 0"),
+            ({"evolve_every": -1}, "evolve_every must be an integer >= 0"),
             ({"n_initial": 0}, "n_initial must be an integer >= 1"),
-            ({"threshold": -1.0}, "threshold must be a number > 0 or None"),
-            ({"threshold": float("nan")}, "threshold must be a number > 0 or None"),
+            ({"evolve_below": -1.0}, "evolve_below must be a number >= 0 or None"),
+            ({"evolve_below": float("nan")}, "evolve_below must be a number >= 0 or None"),
             ({"mutation_options": {"tile_rate": -0.5}}, "tile_rate must be a number"),
             ({"temperature": 0}, "temperature must be"),
-            ({"task": "diameter", "size": 3}, "unknown options size, task; known: batch_size, capacity,"),
+            ({"task": "diameter", "size": 3}, "unknown options size, task; known: capacity, eviction,"),
             ({"capcity": 3}, r"unknown options capcity; known: .*\. Did you mean 'capacity'\?"),
             ({"parents": "fitest"}, r"Did you mean 'fittest'\?"),
             ({"mutation": "edit"}, r"Did you mean 'edits'\?"),
@@ -509,7 +511,7 @@ class TestPopulations:
 
 @pytest.mark.parametrize(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])
 def test_paths_grow_beyond_what_the_agent_can_do(task: str, longest: int) -> None:
-    env = evolving(env=bare(task=task, size=6), capacity=60, n_initial=60, batch_size=10)
+    env = evolving(env=bare(task=task, size=6), capacity=60, n_initial=60, n_offspring=10)
     infos = play(env, 1500, lambda info: 0.0 if info["solution_length"] <= longest else 1.0)
     first = np.mean([info["solution_length"] for info in infos[:60]])
     assert env.population.members["length"].mean() > 1.15 * first
@@ -521,7 +523,7 @@ def test_paths_grow_by_the_loss_and_shrink_by_the_accuracy() -> None:
     """An agent that draws paths half and one tile too many: by the accuracy it counts most beside short ones."""
     means = {}
     for regret in ("loss", "accuracy"):
-        env = AdversarialEvolution(bare(size=6), regret=regret, **{**SMALL, "capacity": 60, "n_initial": 60})
+        env = AdversarialEvolution(bare(size=6), score=regret, **{**SMALL, "capacity": 60, "n_initial": 60})
         for episode in range(800):
             env.reset(seed=0 if episode == 0 else None)
             path = env.unwrapped.state.target.astype(np.float32) / 2  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ from maze_nca_gym.wrappers import VectorAdversarialEvolution
 IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
 ID = IDS[0]
 OPTIONS: dict[str, Any] = {"size": 4, "n_channels": 1, "time_limit": 4}
-SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "batch_size": 4, "interval": 0, "threshold": None}
+SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "n_offspring": 4, "evolve_every": 0, "evolve_below": None}
 """A small population that evolves all the time."""
 
 every_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
@@ -247,10 +247,10 @@ class TestContract:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"capacity": 3}, "batch_size=4 exceeds the capacity of 3"),
+            ({"capacity": 3}, "n_offspring=4 exceeds the capacity of 3"),
             ({"measure_unfinished": True}, "measure_unfinished"),
-            ({"interval": -1}, "interval must be an integer >= 0"),
-            ({"population": LevelPopulation(), "threshold": None}, "has its own capacity: leave them out"),
+            ({"evolve_every": -1}, "evolve_every must be an integer >= 0"),
+            ({"population": LevelPopulation(), "evolve_below": None}, "has its own capacity: leave them out"),
         ],
     )
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
@@ -266,7 +266,7 @@ class TestContract:
         pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
         from maze_nca_gym.agents.reinforcement.vec_env import make_path_vec
 
-        env = make_path_vec(ID, 4, size=4, max_episode_steps=3, regret="accuracy", **SMALL)
+        env = make_path_vec(ID, 4, size=4, max_episode_steps=3, score="accuracy", **SMALL)
         env.seed(0)
         env.reset()
         regrets = []
@@ -285,7 +285,7 @@ class TestContract:
 def test_paths_grow_beyond_what_the_agent_can_do(mode: AutoresetMode) -> None:
     policy = load("shortest-path-bfs")  # which takes 2 (tiles - 1) + 2 steps
     options: dict[str, Any] = {"size": 8, "n_channels": None, "time_limit": 14, "capacity": 100, "n_initial": 100}
-    env = make(32, mode, **options, batch_size=32)
+    env = make(32, mode, **options, n_offspring=32)
     observation, infos = env.reset(seed=0)
     first = infos["solution_length"].mean()
     state = None

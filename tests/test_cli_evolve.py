@@ -99,9 +99,9 @@ class TestARun:
         with Image.open(FOLDER / "hardest.gif") as picture:
             assert picture.n_frames >= 2
 
-    @pytest.mark.parametrize("regret", ["loss", "accuracy"])
+    @pytest.mark.parametrize("regret", ["regret", "loss", "accuracy"])
     def test_regret_never_falls_and_the_levels_are_as_measured(self, regret):
-        assert main([*TINY, "--regret", regret]) == 0
+        assert main([*TINY, "--score", regret]) == 0
         regrets = [line["mean_fitness"] for line in lines()]
         assert sorted(regrets) == regrets
         assert regrets[-1] > regrets[0]
@@ -110,7 +110,7 @@ class TestARun:
         for i in (0, 7, 29):
             assert members["length"][i] == canonical_shortest_path(tiles[i]).sum()
             error = error_of("model.safetensors", tiles[i], 5)
-            empty = canonical_shortest_path(tiles[i]).mean() if regret == "loss" else 1
+            empty = canonical_shortest_path(tiles[i]).mean() if regret != "accuracy" else 1
             assert members["fitness"][i] == pytest.approx(error * empty, abs=1e-5)
 
     def test_small_regrets_are_told_apart(self, monkeypatch):
@@ -145,19 +145,19 @@ class TestARun:
         assert re.search(r"│ number of levels +│ 30 ", capsys.readouterr().out)
 
     def test_its_description_makes_it_again(self):
-        arguments = [*TINY, "--mutation", "edits", "--n-edits", "3", "--parents", "replay", "--regret", "accuracy"]
+        arguments = [*TINY, "--mutation", "edits", "--n-edits", "3", "--parents", "replay", "--score", "accuracy"]
         assert main(arguments) == 0
         description = json.loads((FOLDER / "config.json").read_text())
         assert main([*shlex.split(description["command"])[1:], "--out", "again"]) == 0
         assert content() == content(Path("again"))
         assert population().config.mutation_options == {"n_edits": 3}
         command = parse(shlex.split(description["command"])[1:])
-        assert (command.regret, command.parents, command.levels.size) == ("accuracy", "replay", "6")
+        assert (command.population.score, command.parents, command.levels.size) == ("accuracy", "replay", "6")
 
     def test_several_policies_share_the_blame(self):
         assert (
             main(
-                ["evolve", "model.safetensors", "shortest-path-bfs", *TINY[2:], "--rounds", "1", "--regret", "accuracy"]
+                ["evolve", "model.safetensors", "shortest-path-bfs", *TINY[2:], "--rounds", "1", "--score", "accuracy"]
             )
             == 0
         )
@@ -425,11 +425,10 @@ WRONG = {
     "model.safetensors --n-edits 3": "mutation 'flip' has no option n_edits; it takes tile_rate, source_rate",
     "model.safetensors --tile-rate 2": "tile_rate",
     "model.safetensors --parents none": "unknown parents 'none'; known: random, fittest, replay",
-    "model.safetensors --eviction oldest": "unknown eviction 'oldest'; known: fitness, replay weight",
-    "model.safetensors --score luck": "unknown score 'luck'; known: regret, learnability",
+    "model.safetensors --eviction oldest": "unknown eviction 'oldest'; known: fitness, replay-weight",
+    "model.safetensors --score luck": "unknown score 'luck'; known: regret, loss, accuracy, learnability",
     "model.safetensors --prioritisation best": "unknown prioritisation 'best'; known: rank",
     "model.safetensors --temperature 0": "temperature must be a finite number > 0",
-    "model.safetensors --regret none": "unknown --regret 'none'; known: accuracy, loss",
     "model.safetensors --device quantum": "unknown device 'quantum'",
     "model.safetensors --out a-file": "--out must be a folder, but a-file is a file",
     "model.safetensors --unheard-of 1": "Unrecognized options",
@@ -452,7 +451,7 @@ def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
 def test_the_help_names_every_choice(capsys):
     assert main(["evolve", "--help"]) == 0
     out = capsys.readouterr().out
-    for names in ("flip,edits", "random,fittest,replay", "fitness,replay-weight", "regret,learnability"):
+    for names in ("flip,edits", "random,fittest,replay", "fitness,replay-weight", "regret,loss,accuracy,learnability"):
         assert "{" + names + "}" in out
     assert "0.05 for flip" in out
 

@@ -122,7 +122,7 @@ class TestPublishing:
     def _evolve(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         arguments = ["--size", "6", "--n", "30", "--n-offspring", "16", "--rounds", "8", "--steps", "3"]
-        arguments += ["--regret", "accuracy"]
+        arguments += ["--score", "accuracy"]
         assert main(["evolve", "shortest-path-bfs", *arguments]) == 0
         self.run = Path("runs/evolve")
         self.population = LevelPopulation.load(self.run / "population.npz")

@@ -194,7 +194,7 @@ class TestInsert:
 
     def test_by_replay_weight_the_least_replayed_is_challenged(self) -> None:
         """The fittest was measured just now; so its replay weight is the lowest here."""
-        population = populated([1.0, 5.0, 2.0], eviction="replay weight", staleness_weight=1.0)
+        population = populated([1.0, 5.0, 2.0], eviction="replay-weight", staleness_weight=1.0)
         population.tick(2)
         population.update([0, 1], [1.0, 5.0], [0, 0])
         population.tick(1)
@@ -343,8 +343,8 @@ class TestBadArguments:
             ({"temperature": "1"}, "temperature must be a finite number > 0"),
             ({"top_k": 0}, "top_k must be an integer >= 1"),
             ({"staleness_weight": -0.1}, r"staleness_weight must be a number in \[0, 1\]"),
-            ({"eviction": "age"}, "unknown eviction 'age'; known: fitness, replay weight"),
-            ({"score": "loss"}, "unknown score 'loss'; known: regret, learnability"),
+            ({"eviction": "age"}, "unknown eviction 'age'; known: fitness, replay-weight"),
+            ({"score": "luck"}, "unknown score 'luck'; known: regret, loss, accuracy, learnability"),
             ({"mutation": "swap"}, "unknown mutation 'swap'"),
             ({"mutation_options": {"n_edits": 1}}, "mutation 'flip' has no option n_edits"),
             ({"mutation_options": {"tile_rate": 2}}, "tile_rate must be a number"),

@@ -20,7 +20,7 @@ from maze_nca_gym.population import LevelPopulation, PopulationConfig
 Arrays = dict[str, Any]
 
 
-@pytest.mark.parametrize("eviction", ["fitness", "replay weight"])
+@pytest.mark.parametrize("eviction", ["fitness", "replay-weight"])
 @pytest.mark.parametrize("task", TASKS)
 def test_a_loaded_population_goes_on_in_the_same_way(task: str, eviction: str, tmp_path: Path) -> None:
     population = evolved(task, eviction=eviction, mutation_options={"tile_rate": np.float64(0.2)}, top_k=np.int64(3))

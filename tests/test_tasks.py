@@ -151,7 +151,7 @@ class TestAThirdTask:
     def test_evolving_levels_are_trained_on(self):
         config = changed(
             TrainingConfig(), task="reachable", n_channels=4, n_iterations=4, sizes=(5,), batch_size=8, n_updates=4,
-            evolve=True, population_size=16, evolve_every=2, evolve_below=100.0, n_offspring=8,
+            evolve=True, capacity=16, evolve_every=2, evolve_below=100.0, n_offspring=8,
         )  # fmt: skip
         state, stream = TrainingState.start(config, torch.device("cpu")), LevelStream(config)
         for i in range(config.n_updates):

@@ -56,7 +56,7 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
         "policies": description["configuration"]["policies"],
         "versions": description["versions"],
         "rounds": lines[-1]["round"],
-        "measure": description["configuration"]["regret"],
+        "measure": population.config.measure,
         "before": {label: lines[0][statistic] for label, statistic in FIGURES.items()},
         "after": _measured(population, chosen),
     }

@@ -22,9 +22,9 @@ from maze_nca_gym.files import reading
 from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
-from maze_nca_gym.names import unknown_name
-from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import PARENTS, check_name
+from maze_nca_gym.names import renamed, unknown_name
+from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
+from maze_nca_gym.population.config import current_spelling, score_of
 from maze_nca_gym.tasks import find_task
 
 from ..policy import Policy, common_task
@@ -33,7 +33,7 @@ from ..rollouts import check_steps, default_steps, encode, rollout
 from ..runs import check_at_least, check_folder, command_line, flag, naming_memory, progress_bar, versions, write_json
 from ..training.processes import asked_to_stop
 from . import loop
-from .measure import MEASURES, Player, Regret
+from .measure import Player, Regret
 from .records import POPULATION, Records
 
 DESCRIPTION = "config.json"
@@ -41,12 +41,10 @@ _LEAST_SIZE = 4
 """Inner size from which on there are test sets."""
 _OF_GENERATORS = list(dict.fromkeys(name for generator in GENERATORS for name in options_of(generator)))
 _OF_MUTATIONS = [name for mutation in MUTATIONS.values() for name in signature(mutation).parameters]
-_OF_POPULATIONS = {
-    field.name: field.default
-    for field in fields(PopulationConfig)
-    if field.name not in ("task", "capacity", "mutation_options")
-}
-"""Option -> its default."""
+_OF_POPULATIONS = {f.name: f.default for f in fields(PopulationConfig) if f.name not in ("task", "mutation_options")}
+_OF_POPULATIONS["capacity"] = None
+_OF_ROUNDS = {"n_offspring": BreedingSchedule.n_offspring, "parents": BreedingSchedule.parents}
+"""Option -> its default, here and above. Every round is due, so a schedule's other options mean nothing here."""
 
 
 def evolve(
@@ -54,9 +52,7 @@ def evolve(
     *,
     n: int = 1000,
     rounds: int = 200,
-    n_offspring: int = 64,
     seed: int = 0,
-    regret: str = "loss",
     steps: int | None = None,
     batch: int | None = None,
     device: str = "cpu",
@@ -66,8 +62,6 @@ def evolve(
     out: str | Path = "runs/evolve",
     generator: str = "random",
     size: int | tuple[int, int] = 16,
-    capacity: int | None = None,
-    parents: str = "random",
     **options: Any,
 ) -> LevelPopulation:
     """Evolve levels on which policies fail, or continue a population that was stopped.
@@ -81,9 +75,7 @@ def evolve(
         policies: names, model files or policies, all of one task; a mapping gives policies their names.
         n: the number of levels at the start.
         rounds: the number of rounds in which offspring compete with the population.
-        n_offspring: the number of offspring in a round.
         seed: the seed of all randomness.
-        regret: "loss", with which long solutions count more, or "accuracy", 1 - accuracy.
         steps: the number of iterations on a level, by default the policy's usual number.
         batch: levels that run at once, by default 256, fewer of large ones.
         device: cpu, cuda, cuda:1 ...; the policies are moved there.
@@ -93,9 +85,8 @@ def evolve(
         out: the population's folder.
         generator: the generator of the first levels.
         size: inner size of the levels, or (rows, cols).
-        capacity: the largest number of levels in the population, by default `n`.
-        parents: how parents are chosen: random, fittest or replay.
-        options: options of the generator and of the mutation, and fields of `PopulationConfig`.
+        options: options of the generator and of the mutation, fields of `PopulationConfig`, whose `capacity` is `n` by
+            default, and `n_offspring` and `parents` of `BreedingSchedule`.
 
     Raises:
         ValueError: a bad option, policy or combination, or a folder with another population.
@@ -104,13 +95,16 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    for name in ("n", "n_offspring", "steps", "batch", "picture_every"):
+    if "regret" in options:
+        options = renamed({**options, "regret": score_of(options["regret"])}, {"regret": "score"}, warn=True)
+    options = {name: value for name, value in options.items() if value is not None}
+    given |= {name: options.pop(name, usual) for name, usual in _OF_ROUNDS.items()}
+    for name in ("n", "steps", "batch", "picture_every"):
         check_at_least(flag(name), given[name], 1)
     for name in ("rounds", "seed", "save_every"):
         check_at_least(flag(name), given[name], 0)
-    check_at_least("--capacity", capacity, n)
-    check_name("parents", parents, PARENTS)
-    check_name("--regret", regret, MEASURES)
+    check_at_least("--capacity", options.get("capacity"), n)
+    BreedingSchedule(**{name: given[name] for name in _OF_ROUNDS})  # raises ValueError for a bad value
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
         job = _prepare(policies, given, options)
@@ -129,7 +123,7 @@ class _Job:
     """All that a run needs, checked.
 
     Attributes:
-        given: the arguments of `evolve`, except the policies and options.
+        given: the arguments of `evolve`, except the policies and other options than those of rounds.
         players: the policies by name.
         levels: (n, H, W) uint8, the first ones.
         reserved: hashes of the levels of the test sets.
@@ -159,7 +153,6 @@ def _prepare(
     policies: str | Policy | Iterable[str] | Mapping[str, Policy], given: Mapping[str, Any], options: dict[str, Any]
 ) -> _Job:
     """Do everything that can fail, before anything is changed."""
-    options = {name: value for name, value in options.items() if value is not None}
     known = [*_OF_GENERATORS, *_OF_MUTATIONS, *_OF_POPULATIONS]
     for name in options:
         if name not in known:
@@ -183,7 +176,7 @@ def _prepare(
             {"policy": name, "iterations": player.n_steps, "sha256": _digest(player.policy)}
             for name, player in players.items()
         ],
-        **{name: given[name] for name in ("regret", "n", "n_offspring", "seed", "batch", "picture_every")},
+        **{name: given[name] for name in ("n", "n_offspring", "seed", "batch", "picture_every")},
         "levels": {
             "generator": given["generator"],
             "size": written,
@@ -192,7 +185,7 @@ def _prepare(
         "parents": given["parents"],
         "population": asdict(population),
     }
-    usual = {p.name: p.default for p in signature(evolve).parameters.values()} | _OF_POPULATIONS
+    usual = {p.name: p.default for p in signature(evolve).parameters.values()} | _OF_POPULATIONS | _OF_ROUNDS
     changed = {
         name: value
         for name, value in {**given, "size": written, **options}.items()
@@ -209,10 +202,9 @@ def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any])
         ValueError: a bad value, or an option that the mutation does not take.
     """
     chosen = {name: options.get(name, usual) for name, usual in _OF_POPULATIONS.items()}
-    chosen["eviction"] = chosen["eviction"].replace("-", " ")
-    capacity = given["n"] if given["capacity"] is None else given["capacity"]
+    chosen["capacity"] = options.get("capacity", given["n"])
     of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
-    return PopulationConfig(task=task, capacity=capacity, mutation_options=of_mutation, **chosen)
+    return PopulationConfig(task=task, mutation_options=of_mutation, **chosen)
 
 
 @cache
@@ -267,6 +259,7 @@ def _open(job: _Job) -> Records:
                 there = json.loads(description.read_text(encoding="utf-8"))
             _compare(job, there)
             records = Records.load(job.folder)
+            records.population.config = job.population  # which may differ in spellings of earlier versions
         else:
             job.folder.mkdir(parents=True, exist_ok=True)
             records = Records.start(job.folder, LevelPopulation(job.population))
@@ -289,10 +282,22 @@ def _compare(job: _Job, there: Any) -> None:
     configuration, here = there.get("configuration") if isinstance(there, dict) else None, job.configuration
     if not isinstance(configuration, dict):
         raise ValueError(f"{job.folder / DESCRIPTION} is no description of a population")
+    configuration = _of_earlier_version(configuration)
     differing = [name for name in here if configuration.get(name) != here[name]]
     if differing:
         differences = "; ".join(f"{name} {configuration.get(name)} there, {here[name]} here" for name in differing)
         raise ValueError(f"{job.folder} has a population of another configuration ({differences})")
+
+
+def _of_earlier_version(configuration: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a folder in present spellings; the score was beside the population, as `regret`."""
+    population = configuration.get("population")
+    if not isinstance(population, dict):
+        return configuration
+    present = {**population, "eviction": current_spelling(population.get("eviction"))}
+    if "regret" in configuration and population.get("score") == "regret":
+        present["score"] = score_of(configuration["regret"])
+    return {**configuration, "population": present}
 
 
 def _run(job: _Job, records: Records) -> bool:
@@ -319,7 +324,7 @@ class _Run:
 
     def __init__(self, job: _Job, records: Records, stopped: Callable[[], bool]) -> None:
         self.job, self.records, self.stopped = job, records, stopped
-        self.regret = Regret(list(job.players.values()), job.regret, job.batch, self.pause)
+        self.regret = Regret(list(job.players.values()), job.population.measure, job.batch, self.pause)
         self.saved_at = time.monotonic()
 
     def run(self) -> None:

@@ -12,8 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
-from maze_nca_gym.names import renamed, unknown_name
+from maze_nca_gym.names import RENAMED, renamed, unknown_name
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION, current_spelling
 from maze_nca_gym.tasks import TASKS, find_task
 
 from .options import (
@@ -35,12 +36,8 @@ if TYPE_CHECKING:
     from ..policy import Policy
 
 PRECISIONS = ("float32", "bfloat16")
-FLIP = {"tile_rate": 0.1, "source_rate": 0.05}
-MUTATION_OPTIONS = {**FLIP, "n_edits": 5}
+MUTATION_OPTIONS = {**PAPER_POPULATION.mutation_options, "n_edits": 5}
 """Options of mutations, with their defaults, which are those of the paper's code."""
-_PAPER_POPULATION = PopulationConfig(
-    capacity=10_000, prioritisation="uniform", top_k=64, staleness_weight=0.0, mutation_options=FLIP
-)
 
 
 @dataclass(frozen=True)
@@ -56,9 +53,9 @@ class TrainingConfig(RunOptions):
     loss: LossConfig = field(default_factory=LossConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)
-    population: PopulationConfig = _PAPER_POPULATION
+    population: PopulationConfig = PAPER_POPULATION
     """Its task is always that of the run."""
-    breeding: BreedingSchedule = field(default_factory=BreedingSchedule)
+    breeding: BreedingSchedule = PAPER_BREEDING
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -70,13 +67,16 @@ class TrainingConfig(RunOptions):
         check_range(self, "seed", 0, 2**63 - 1)
         self._check_pool(self._check_model())
         self._check_evolution()
-        option = "pool_fresh" if self.pool.pool_size else "population_fresh" if self.evolve else None
-        none_wanted = option is not None and not self.flat()[option]
+        option, fresh = None, 1.0
+        if self.pool.pool_size:
+            option, fresh = "pool_fresh", self.pool.pool_fresh
+        elif self.evolve:
+            option, fresh = "replay_probability", 1 - self.breeding.replay_probability
         n_families = len(self.levels.families)
         check(
-            self.n_fresh >= n_families or none_wanted,
+            self.n_fresh >= n_families or not fresh,
             f"an update needs a fresh level of each of {n_families} families, it has {self.n_fresh}: "
-            f"raise batch_size{f' or {option}' if option else ''}",
+            f"raise batch_size{f', or change {option}' if option else ''}",
         )
 
     def _check_model(self) -> Policy:
@@ -120,7 +120,8 @@ class TrainingConfig(RunOptions):
             idle = [name for name in EVOLUTION if values[name] != DEFAULTS[name]]
             check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
             return
-        check(capacity <= 2**20, f"population_size must be from 1 to {2**20:,}, got {capacity:,}")
+        check(capacity <= 2**20, f"capacity must be from 1 to {2**20:,}, got {capacity:,}")
+        check(self.breeding.evolve_every >= 1, f"evolve_every must be at least 1, got {self.breeding.evolve_every}")
         check(
             not self.pool.pool_size,
             "levels that evolve have no states that last: set pool_size to 0, or leave evolve out",
@@ -129,14 +130,14 @@ class TrainingConfig(RunOptions):
         check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
         check(
             n_levels is None or n_levels <= capacity,
-            f"n_levels must be at most population_size {capacity:,}, got {n_levels}",
+            f"n_levels must be at most the capacity of {capacity:,}, got {n_levels}",
         )
 
     @property
     def n_fresh(self) -> int:
         """Number of levels drawn for an update: its whole batch, or with a pool or population only the newcomers."""
         if self.evolve:
-            return round(self.breeding.population_fresh * self.batch_size)
+            return round(round(1 - self.breeding.replay_probability, 9) * self.batch_size)  # 0.1, not 1 - 0.9
         return round(self.pool.pool_fresh * self.batch_size) if self.pool.pool_size else self.batch_size
 
     @property
@@ -168,7 +169,7 @@ class TrainingConfig(RunOptions):
         for part in PARTS:
             values |= {f.name: getattr(getattr(self, part), f.name) for f in fields(PARTS[part]) if f.name != "options"}
         values |= self.model.options
-        values |= {name: getattr(self.population, f) for name, f in _POPULATION.items()}
+        values |= {name: getattr(self.population, name) for name in _POPULATION}
         values |= MUTATION_OPTIONS | dict(self.population.mutation_options)
         return values | {name: getattr(self, name) for name in _OWN}
 
@@ -183,7 +184,7 @@ class TrainingConfig(RunOptions):
         mutation = values["mutation"]
         taken = mutation_options(mutation) if mutation in MUTATIONS else []
         population = PopulationConfig(
-            **{f: values[name] for name, f in _POPULATION.items()},
+            **{name: values[name] for name in _POPULATION},
             mutation_options={name: values[name] for name in MUTATION_OPTIONS if name in taken},
         )
         return cls(**{name: values[name] for name in _OWN}, **parts, population=population)
@@ -203,7 +204,7 @@ class TrainingConfig(RunOptions):
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        given = renamed(_flattened(values))
+        given = _of_earlier_version(_flattened(values))
         if given.get("relative_losses") is False:
             del given["relative_losses"]
         missing = sorted(set(REQUIRED) - set(given))
@@ -222,21 +223,20 @@ PARTS: dict[str, Any] = {
     "breeding": BreedingSchedule,
 }
 """Field of `TrainingConfig` -> class of the part, all of whose options go by their own names."""
-_POPULATION = {
-    "population_size": "capacity",
-    **{f.name: f.name for f in fields(PopulationConfig) if f.name not in ("task", "capacity", "mutation_options")},
-}
-"""Name of an option -> field of the population."""
+_POPULATION = tuple(f.name for f in fields(PopulationConfig) if f.name not in ("task", "mutation_options"))
+"""Fields of a population that are options."""
 _OWN = [f.name for f in fields(TrainingConfig) if f.name not in (*PARTS, "population")]
+FORMER = {**RENAMED, "population_size": "capacity", "population_fresh": "replay_probability"}
+"""Former name of an option -> its name now. `population_fresh` is what `replay_probability` lacks of 1."""
 
 
 def _defaults() -> dict[str, Any]:
     """The defaults of all options."""
     kinds = [TrainingConfig, *PARTS.values()]
     own = {f.name: f.default for kind in kinds for f in fields(kind) if f.default is not MISSING}
-    own = {name: value for name, value in own.items() if name != "population"}
-    population = {name: getattr(_PAPER_POPULATION, f) for name, f in _POPULATION.items()}
-    return {**own, **population, **MUTATION_OPTIONS}
+    own = {name: value for name, value in own.items() if name not in ("population", "breeding")}
+    population = {name: getattr(PAPER_POPULATION, name) for name in _POPULATION}
+    return {**own, **vars(PAPER_BREEDING), **population, **MUTATION_OPTIONS}
 
 
 DEFAULTS = _defaults()
@@ -267,16 +267,31 @@ def _flattened(values: Mapping[str, Any]) -> dict[str, Any]:
     """The flat form of JSON that may be nested."""
     if not isinstance(values.get("model"), Mapping):
         return dict(values)
-    names = {field: name for name, field in _POPULATION.items()}
     flat: dict[str, Any] = {}
     for key, value in values.items():
         if key == "population" and isinstance(value, Mapping):
-            flat |= {names[f]: v for f, v in value.items() if f in names} | dict(value.get("mutation_options", {}))
+            flat |= {f: v for f, v in value.items() if f in _POPULATION} | dict(value.get("mutation_options", {}))
         elif key in PARTS and isinstance(value, Mapping):
             flat |= {f: v for f, v in value.items() if f != "options"} | dict(value.get("options", {}))
         else:
             flat[key] = value
     return flat
+
+
+def _of_earlier_version(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a file under their present names, with their present values."""
+    present = renamed(_without_fresh(values), FORMER)
+    if "population_size" in values and values.get("score") == "regret":
+        present["score"] = "loss"  # against the canonical solutions, which was called regret
+    if "eviction" in present:
+        present["eviction"] = current_spelling(present["eviction"])
+    return present
+
+
+def _without_fresh(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in which a `population_fresh` has the value of the `replay_probability` that it is renamed to."""
+    fresh = values.get("population_fresh")
+    return dict(values) if not isinstance(fresh, (int, float)) else {**values, "population_fresh": 1 - fresh}
 
 
 def _check_known(values: Mapping[str, Any], model: Any) -> None:
@@ -304,7 +319,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     """
     from ..weights import MODELS
 
-    changes = renamed(changes, warn=True)
+    changes = renamed(_without_fresh(changes), FORMER, warn=True)
     before, model = config.flat(), changes.get("model", config.model.model)
     _check_known(changes, model)
     if isinstance(model, str) and model in MODELS:

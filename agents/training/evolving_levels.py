@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.files import UNREADABLE
-from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
+from maze_nca_gym.population.members import measure
 from maze_nca_gym.population.storage import ARRAYS
 from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.tasks import find_task
 
 from ..policy import PATH, Policy
 from ..rollouts import unroll
@@ -93,7 +95,7 @@ class EvolvingLevels:
         """
         with self._timed():
             share = replay.batch[workers.rank :: workers.size]
-            measured = _in_order(measure(path, share), workers)
+            measured = _in_order(measured_by(self.population.config, path, share), workers)
             n_replayed = len(replay.members)
             self.population.tick()
             self.population.update(replay.members, *measured[:n_replayed].T)
@@ -113,7 +115,8 @@ class EvolvingLevels:
         if update % config.breeding.evolve_every:
             return
         mean, self.regret = self.regret / config.breeding.evolve_every, 0.0
-        if mean >= config.breeding.evolve_below:
+        below = config.breeding.evolve_below
+        if below is not None and mean >= below:
             return
         with self._timed():
             rng = rng_for(config.seed, "offspring", update)
@@ -160,6 +163,8 @@ class EvolvingLevels:
             population = LevelPopulation.from_arrays(arrays, description["population"])
         except UNREADABLE as error:
             raise ValueError(f"its population: {error}") from error
+        if (population.config.score, config.population.score) == ("regret", "loss"):  # its name in earlier versions
+            population.config = replace(population.config, score="loss")
         side = config.levels.sizes[0] + 2
         if population.config != config.population or population.tiles.shape[1:] != (side, side):
             raise ValueError("its population is of another configuration")
@@ -187,16 +192,11 @@ def check_description(description: Any) -> None:
         raise ValueError(f"the rounds of its evolution must be a number, at least 0, got {description['n_rounds']!r}")
 
 
-def measure(path: Tensor, batch: Batch) -> Tensor:
-    """Return (B, 2) float32: the regret of (B, H, W) paths, and whether rounded they are the solutions, 0 or 1.
-
-    Regret is the loss, the mean squared error of the path, clipped to [0, 1]. Relative to that of an empty path, 1 -
-    accuracy, small errors would weigh more where paths are short, and levels evolve to be trivial.
-    """
-    clipped, target = path.detach().float().clamp(0, 1), torch.from_numpy(batch.target).to(path.device, torch.float32)
-    regret = ((clipped - target) ** 2).mean(dim=(1, 2))
-    complete = (clipped.round() == target).flatten(1).all(dim=1)
-    return torch.stack([regret, complete.float()], dim=1)
+def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
+    """Return what (B, H, W) paths lack and whether they are complete, (B, 2) float64, see `members.measure`."""
+    judge = find_task(config.task).judge
+    paths = path.detach().float().cpu().numpy()
+    return torch.from_numpy(np.stack(measure(config.measure, batch.tiles, paths, batch.target, judge), axis=1))
 
 
 @torch.no_grad()
@@ -208,7 +208,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
     places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)  # as many for each worker
     at_once = config.batch_size // workers.size
     parts = [levels[places[start : start + at_once]] for start in range(0, n_each, at_once)]
-    measured = [measure(_paths(model, part, config, workers), part) for part in parts]
+    measured = [measured_by(config.population, _paths(model, part, config, workers), part) for part in parts]
     return _in_order(torch.cat(measured), workers)[: len(levels)]
 
 
@@ -221,8 +221,8 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
     """Return the measurements of all workers in the order of levels, of which each took every `workers.size`-th."""
-    shares = workers.gather(share).view(workers.size, -1, 2)
-    measured: NDArray[np.float64] = shares.transpose(0, 1).flatten(0, 1).double().cpu().numpy()
+    shares = workers.gather(share.to(workers.device)).view(workers.size, -1, 2)
+    measured: NDArray[np.float64] = shares.transpose(0, 1).flatten(0, 1).cpu().numpy()
     return measured
 
 

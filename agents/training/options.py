@@ -42,8 +42,7 @@ class RunOptions:
     seed: int = 0
     """Seed of all randomness, at least 0: initial weights, levels and pool."""
     evolve: bool = False
-    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation").
-    Regret is the loss: the mean squared error of the path, clipped to [0, 1]."""
+    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation")."""
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,7 @@ class Configuration(RunOptions):  # type: ignore[misc]
         """Return the options with these values, one for each name."""
         groups: dict[str, Any] = {}
         for group, kind in _GROUPS.items():
-            names = {f.name: _RENAMED.get(f.name, f.name) for f in fields(kind)}
-            groups[group] = kind(**{name: values[option] for name, option in names.items() if option in values})
+            groups[group] = kind(**{f.name: values[f.name] for f in fields(kind) if f.name in values})
         own = {f.name: values[f.name] for f in fields(cls) if f.name not in _GROUPS}
         return cls(**own, **groups)
 
@@ -97,9 +96,8 @@ class Configuration(RunOptions):  # type: ignore[misc]
         """Return all values by the names of the options."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _GROUPS}
         for group in _GROUPS:
-            options = vars(getattr(self, group)).items()
-            given |= {_RENAMED.get(name, name): value for name, value in options if name != "options"}
-        return given | {"eviction": given["eviction"].replace("-", " ")}
+            given |= {name: value for name, value in vars(getattr(self, group)).items() if name != "options"}
+        return given
 
 
 _GROUPS: dict[str, Any] = {
@@ -111,8 +109,6 @@ _GROUPS: dict[str, Any] = {
     "population": PopulationOptions,
     "breeding": Breeding,
 }
-_RENAMED = {"capacity": "population_size"}
-"""Option of a population -> its name here."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ _DEFAULT = PopulationConfig()
 
 
 def _one_of(names: Any) -> Any:
-    """Describe, for the help, a choice of names, whose words are joined by hyphens."""
-    return arg(metavar="{" + ",".join(name.replace(" ", "-") for name in names) + "}")
+    """Describe, for the help, a choice of names."""
+    return arg(metavar="{" + ",".join(names) + "}")
 
 
 def _rate(option: str, of: str, metavar: str) -> Any:
@@ -37,7 +37,7 @@ def _rate(option: str, of: str, metavar: str) -> Any:
 
 @dataclass(frozen=True)
 class PopulationOptions:
-    """Selection and mutation of levels: by default as in the paper, with the rates of its code."""
+    """Selection and mutation of levels, with the rates of the paper's code by default."""
 
     capacity: Annotated[int | None, INTEGER, _CAPACITY] = None
     """Largest number of levels in the population."""
@@ -53,7 +53,8 @@ class PopulationOptions:
     eviction: Annotated[str, _one_of(EVICTIONS)] = _DEFAULT.eviction
     """Member that fitter offspring replace: the one of lowest score (fitness), or of lowest replay weight."""
     score: Annotated[str, _one_of(SCORES)] = _DEFAULT.score
-    """Score of a level: regret, or learnability, which is high where some of several policies complete it."""
+    """Score of a level: regret, the loss against the nearest optimum; loss, against the canonical solution; accuracy,
+    which is 1 - accuracy; or learnability, which is high where some of several policies complete it."""
     prioritisation: Annotated[str, _one_of(PRIORITISATIONS)] = _DEFAULT.prioritisation
     """How scores become replay weights."""
     temperature: Annotated[float, NUMBER] = _DEFAULT.temperature
@@ -68,7 +69,7 @@ class PopulationOptions:
 class Evolve(ImportOption):
     """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
 
-    Regret is the distance of a policy's path from the exact solution after the last iteration, averaged over all
+    Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
     policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command continues it, also
     with more --rounds. The folder receives population.npz, which the other commands and the environments accept as
     levels, statistics.jsonl, curves.png, hardest.gif and config.json.
@@ -86,8 +87,6 @@ class Evolve(ImportOption):
     """How parents are chosen: at random, by highest score (fittest), or in proportion to replay weight."""
     seed: Annotated[int, INTEGER] = 0
     """Seed of all randomness, at least 0; the same seed gives the same levels."""
-    regret: Annotated[str, arg(metavar="{loss,accuracy}")] = "loss"
-    """Regret of a policy: loss (as in the paper; long solutions count more), or accuracy (1 - accuracy)."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Number of iterations on a level."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -16,48 +17,64 @@ from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population.selection import PRIORITISATIONS
 from maze_nca_gym.tasks import find_task
 
-EVICTIONS = ("fitness", "replay weight")
-SCORES = ("regret", "learnability")
+EVICTIONS = ("fitness", "replay-weight")
+MEASURES = ("regret", "loss", "accuracy")
+"""Measures of a path that `members.measure` takes, each of which is a score too."""
+SCORES = (*MEASURES, "learnability")
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
+
+
+def score_of(regret: Any) -> Any:
+    """Return the score for an option `regret` of earlier versions: its "loss" was against the nearest optimum."""
+    return "regret" if regret == "loss" else regret
+
+
+def current_spelling(eviction: Any) -> Any:
+    """Return the name of an eviction, which earlier versions wrote with a space."""
+    return "replay-weight" if eviction == "replay weight" else eviction
 
 
 @dataclass(frozen=True)
 class PopulationConfig:
     """How a population chooses levels to replay, to mutate and to drop.
 
-    Attributes:
-        task: "shortest-path" or "diameter".
-        capacity: the largest number of levels, at least 1.
-        prioritisation: how scores become replay weights: "rank", "top-k", "proportional" or "uniform".
-        temperature: the temperature of "rank" and "proportional", > 0; the lower, the larger the weights of the highest
-            scores.
-        top_k: the number of levels that "top-k" replays, at least 1.
-        staleness_weight: the fraction of the replay weights that depends on how long ago levels were measured, in [0,
-            1].
-        eviction: the member that a fitter candidate replaces in a full population: the one of lowest score ("fitness"),
-            or of lowest replay weight ("replay weight").
-        score: "regret", or "learnability": p (1 - p) with the probability p that the agent completes the level.
-        mutation: a name in `mutation.MUTATIONS`.
-        mutation_options: the options of that mutation.
+    Training, the wrappers and `evolve` take these options under these names.
 
     Raises:
         ValueError: an unknown name or a value out of range.
     """
 
     task: str = "shortest-path"
+    """Task of the levels: "shortest-path", "diameter", or one of your own."""
     capacity: int = 4000
+    """Largest number of levels, at least 1."""
     prioritisation: str = "rank"
+    """How scores become replay weights: "rank", "top-k", "proportional" or "uniform"."""
     temperature: float = 0.3
+    """Temperature of "rank" and "proportional", > 0; the lower, the larger the weights of the highest scores."""
     top_k: int = 4
+    """Number of levels that "top-k" replays, at least 1."""
     staleness_weight: float = 0.3
+    """Fraction of the replay weights that depends on how long ago levels were measured, in [0, 1]."""
     eviction: str = "fitness"
+    """Member that a fitter candidate replaces in a full population: the one of lowest score ("fitness"), or of lowest
+    replay weight ("replay-weight")."""
     score: str = "regret"
+    """Score of a level, for replay and eviction. "regret" is the loss against the nearest optimum, as the environment
+    scores; "loss" that against the canonical solution. "accuracy" is 1 - accuracy: an error weighs most beside a short
+    path then, and levels may become trivial. "learnability" is p (1 - p) with the probability p that the agent
+    completes the level; regret is what is measured then."""
     mutation: str = "flip"
+    """Name in `mutation.MUTATIONS`."""
     mutation_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Options of that mutation."""
 
     def __post_init__(self) -> None:
         find_task(self.task)
+        if self.eviction != current_spelling(self.eviction):
+            warnings.warn("eviction 'replay weight' is called 'replay-weight'", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "eviction", current_spelling(self.eviction))
         for name, known in (("prioritisation", PRIORITISATIONS), ("eviction", EVICTIONS), ("score", SCORES)):
             check_name(name, getattr(self, name), known)
         for name in ("capacity", "top_k"):
@@ -78,9 +95,14 @@ class PopulationConfig:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 
+    @property
+    def measure(self) -> str:
+        """What the fitness of a level is, a name in `MEASURES`."""
+        return self.score if self.score in MEASURES else "regret"
+
     @classmethod
     def from_json(cls, values: Any) -> PopulationConfig:
-        """Return the configuration that `dataclasses.asdict` turned into JSON.
+        """Return the configuration that `dataclasses.asdict` turned into JSON, in this version or an earlier one.
 
         Raises:
             ValueError: no object, unknown or missing names, or bad values.
@@ -88,37 +110,42 @@ class PopulationConfig:
         names = {f.name for f in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
             raise ValueError(f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}")
-        return cls(**values)
+        return cls(**{**values, "eviction": current_spelling(values["eviction"])})
 
 
 @dataclass(frozen=True)
 class BreedingSchedule:
     """When offspring compete with the population, and how many.
 
+    Training, the wrappers and `evolve` take these options under these names; `evolve`, in which every round is due,
+    takes the last two.
+
     Raises:
         ValueError: a value out of range, or an unknown rule for parents.
     """
 
-    population_fresh: float = 0.0
-    """Fraction of every batch that is fresh levels, which may enter the population; the others are replayed from it."""
+    replay_probability: float = 0.8
+    """Probability that a level is replayed from the population, 0 to 1; in training, that fraction of every batch. The
+    others are fresh levels, which may enter the population; in the wrappers, offspring that wait come before these."""
     evolve_every: int = 200
-    """Number of updates between two chances of a round of offspring."""
-    evolve_below: float = 0.5
-    """Threshold of the regret since the last chance, relative to that of empty paths: a round takes place below it. The
-    paper gives no number; its code has 0.5, and 200 updates between two chances."""
+    """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
+    evolve_below: float | None = 0.5
+    """Threshold of the recent regret, relative to that of empty paths: a round takes place below it. None means always.
+    The paper gives no number; its code has 0.5, and 200 updates between two chances."""
     n_offspring: int = 64
     """Number of mutated levels in a round, which may replace members of lower score."""
     parents: str = "random"
-    """How parents are chosen: at random (as in the paper), fittest (highest score, as in its code) or replay (drawn as
-    for a batch)."""
+    """How parents are chosen: at random (as in the paper), fittest (highest score, as in its code) or replay (drawn in
+    proportion to replay weight)."""
 
     def __post_init__(self) -> None:
-        check_fraction("population_fresh", self.population_fresh)
-        check_count("evolve_every", self.evolve_every, 1)
+        check_fraction("replay_probability", self.replay_probability)
+        check_count("evolve_every", self.evolve_every, 0)
         check_count("n_offspring", self.n_offspring, 1)
         check_name("parents", self.parents, PARENTS)
-        if isinstance(self.evolve_below, bool) or not isinstance(self.evolve_below, Real) or not self.evolve_below >= 0:
-            raise ValueError(f"evolve_below must be a number >= 0, got {self.evolve_below!r}")
+        below = self.evolve_below
+        if below is not None and (isinstance(below, bool) or not isinstance(below, Real) or not below >= 0):
+            raise ValueError(f"evolve_below must be a number >= 0 or None, got {below!r}")
 
 
 def check_name(name: str, value: Any, known: Iterable[str]) -> None:
@@ -139,3 +166,16 @@ def check_count(name: str, value: Any, least: int) -> None:
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+
+
+PAPER_POPULATION = PopulationConfig(
+    capacity=10_000,
+    prioritisation="uniform",
+    top_k=64,
+    staleness_weight=0.0,
+    score="loss",
+    mutation_options={"tile_rate": 0.1, "source_rate": 0.05},
+)
+"""Population of the paper's training, with the rates of its code."""
+PAPER_BREEDING = BreedingSchedule(replay_probability=1.0)
+"""Schedule of the paper's training: fresh levels come at the start alone."""

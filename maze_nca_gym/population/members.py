@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.levels import Tile, Tiles, level_hashes
+from maze_nca_gym.names import unknown_name
+from maze_nca_gym.population.config import MEASURES
+from maze_nca_gym.scoring import IsOptimal, Scores, score
 
 MEMBER = np.dtype(
     [
@@ -137,12 +140,43 @@ class Measurements(NamedTuple):
     """Measurements of an agent on N levels.
 
     Attributes:
-        regret: (N,) float64, finite: the agent's loss against the exact solution.
+        regret: (N,) float64, finite: the agent's regret, or another of `config.MEASURES`.
         complete: (N,) float64 in [0, 1]: whether the agent completed them, or the fraction of times.
     """
 
     regret: NDArray[np.float64]
     complete: NDArray[np.float64]
+
+
+def measure(
+    name: str,
+    tiles: Tiles,
+    path: NDArray[np.float32],
+    target: NDArray[np.bool_],
+    is_optimal: IsOptimal | None = None,
+    scores: Scores | None = None,
+) -> Measurements:
+    """Return what paths lack of the exact solutions, and whether they are solutions.
+
+    With "regret" and "accuracy" any optimal path is a solution, the nearest one; with "loss" the canonical one alone.
+
+    Args:
+        name: "regret", the loss; "loss", against the canonical solution; or "accuracy", 1 - accuracy.
+        tiles: (N, H, W) uint8.
+        path: (N, H, W) float32, the predictions.
+        target: (N, H, W) bool, the canonical solutions.
+        is_optimal: `tasks.Task.judge` of the levels' task.
+        scores: `scoring.score` of all this, if it is known.
+
+    Raises:
+        ValueError: an unknown name, or the same errors as from `scoring.score`.
+    """
+    if name not in MEASURES:
+        raise ValueError(unknown_name("measure", name, MEASURES))
+    if scores is None or name == "loss":
+        scores = score(tiles, path, target, is_optimal, canonical=name == "loss")
+    lacking = 1.0 - scores.accuracy if name == "accuracy" else scores.loss
+    return Measurements(lacking, scores.optimal.astype(np.float64))
 
 
 def as_measurements(fitness: ArrayLike, complete: ArrayLike, n: int) -> Measurements:

@@ -84,8 +84,8 @@ class LevelPopulation:
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """Scores that replay and eviction use, (n,) float64: regret or `members.learnability`, as `config.score`
-        says."""
+        """Scores that replay and eviction use, (n,) float64: the fitness or `members.learnability`, as
+        `config.score` says."""
         measured = Measurements(self.members["fitness"], self.members["completed"])
         return self._score(measured, self.members["n_seen"])
 
@@ -322,7 +322,7 @@ class LevelPopulation:
         return self._task.solve_all(levels) if len(levels) else np.zeros(levels.shape, np.bool_)
 
     def _score(self, measured: Measurements, n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
-        return measured.regret if self.config.score == "regret" else learnability(measured.complete, n_seen)
+        return learnability(measured.complete, n_seen) if self.config.score == "learnability" else measured.regret
 
     def _choose_parents(self, rng: np.random.Generator, n: int, parents: str | ArrayLike) -> NDArray[np.int64]:
         if not isinstance(parents, str):
@@ -337,7 +337,7 @@ class LevelPopulation:
     def _compete(self, new: NDArray[np.int64], scores: NDArray[np.float64]) -> Replacement:
         room = self.config.capacity - len(self)
         n_challenged = min(len(new) - room, len(self))
-        by_weight = self.config.eviction == "replay weight" and n_challenged > 0
+        by_weight = self.config.eviction == "replay-weight" and n_challenged > 0
         keys = self.probabilities() if by_weight else self.scores
         return compete(new, scores, first_dropped(keys, self.members["id"], n_challenged), self.scores, room)
 

@@ -30,8 +30,7 @@ class AdversarialEvolution(
     fresh level of the environment. When the episode ends, its regret becomes the fitness of a member. Offspring and
     fresh levels enter the population if they are fitter than one that they replace.
 
-    Regret is the final loss. It is not 1 - final accuracy (`regret="accuracy"`), since that divides the loss by the
-    length of the solution: an error weighs most beside a short path then, and levels may become trivial ones.
+    Regret is the final loss against the nearest optimum; the option `score` has other measures.
 
     A time limit belongs inside, around the environment. An episode cut short by `reset` counts for nothing. Neither
     does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.
@@ -59,7 +58,8 @@ class AdversarialEvolution(
                 makes a new one.
             measure_unfinished: count an episode that `reset` ends after a step or more as if it had ended there. This
                 is for environments whose time limit lies outside this wrapper.
-            options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
+            options: fields of `BreedingSchedule` and, for a new population, of `PopulationConfig`; `n_initial` and
+                `window` of `evolution.Evolution`.
 
         Raises:
             ValueError: an environment without a maze, a missing population file, a population of another task or size,
@@ -122,7 +122,7 @@ class AdversarialEvolution(
         state = self._maze.state
         if not np.array_equal(state.tiles, self._level):  # edited in the window
             self._evolution.ignore(ROW)
-        return float(self._evolution.record(ROW, state.scores)[0])
+        return float(self._evolution.record(ROW, state)[0])
 
 
 def make(time_limit: int, **options: Any) -> AdversarialEvolution:

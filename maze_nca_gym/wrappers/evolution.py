@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from numbers import Real
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,66 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.level_source import Draw, LevelSource
-from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.names import did_you_mean
-from maze_nca_gym.population import Candidates, LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import PARENTS, check_count, check_name
+from maze_nca_gym.names import did_you_mean, renamed
+from maze_nca_gym.population import BreedingSchedule, Candidates, LevelPopulation, PopulationConfig
+from maze_nca_gym.population.config import check_count, score_of
+from maze_nca_gym.population.members import Measurements, measure
 from maze_nca_gym.scoring import Scores
+from maze_nca_gym.tasks import find_task
 
-REGRETS = ("loss", "accuracy")
 NOBODY = -1
 """The id of a level that is no member, and the generation of one that the user gave."""
 _STREAM = 0x65766F
 """Sets the generator apart from the environment's, which has the same seed."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """The choice of levels, and the times at which offspring are made.
-
-    A round of `batch_size` offspring is made when three conditions hold. The offspring of the last round have all been
-    played. 1 - the mean accuracy of the last `window` episodes is below `threshold`. `interval` episodes have ended
-    since that round.
-
-    Attributes:
-        replay_probability: the probability that an episode replays a member of the population, in [0, 1]. The others
-            are played on offspring that wait to be measured or, if none waits, on fresh levels of the environment.
-        n_initial: the number of fresh levels before anything is replayed, including those of a given population; None
-            means half the capacity.
-        batch_size: the number of offspring in a round, at most the population's capacity.
-        parents: how parents are chosen: "random" (as the paper says), "fittest" (as its code does) or "replay".
-        threshold: the agent must first be this good; None means at once (ACCEL). The paper gives no number, its code
-            has 0.5. It compares the accuracy, whatever `regret` is, so that it means the same for short paths and long
-            ones.
-        window: the number of recent episodes in that mean; those on offspring do not count.
-        interval: the least number of episodes between two rounds.
-        regret: "loss" is the final loss, the mean squared error over all tiles, as in the paper. "accuracy" is 1 -
-            final accuracy, 0 for an optimal path and 1 for none; with it levels may become trivial.
-
-    Raises:
-        ValueError: a value of another type or out of range.
-    """
-
-    replay_probability: float = 0.8
-    n_initial: int | None = None
-    batch_size: int = 64
-    parents: str = "random"
-    threshold: float | None = 0.5
-    window: int = 64
-    interval: int = 200
-    regret: str = "loss"
-
-    def __post_init__(self) -> None:
-        check_fraction("replay_probability", self.replay_probability)
-        check_name("parents", self.parents, PARENTS)
-        check_name("regret", self.regret, REGRETS)
-        for name, least in (("batch_size", 1), ("window", 1), ("interval", 0)):
-            check_count(name, getattr(self, name), least)
-        if self.n_initial is not None:
-            check_count("n_initial", self.n_initial, 1)
-        if self.threshold is not None and not (isinstance(self.threshold, Real) and self.threshold > 0):
-            raise ValueError(f"threshold must be a number > 0 or None, got {self.threshold!r}")
 
 
 class Evolution:
@@ -89,17 +40,49 @@ class Evolution:
         generations: (N,) int64 of the levels, 0 for fresh ones, -1 for those that the user gave.
     """
 
-    def __init__(self, population: LevelPopulation, schedule: Schedule, shape: tuple[int, ...], n_envs: int) -> None:
+    def __init__(
+        self,
+        population: LevelPopulation,
+        schedule: BreedingSchedule,
+        shape: tuple[int, ...],
+        n_envs: int,
+        n_initial: int | None = None,
+        window: int = 64,
+    ) -> None:
+        """Begin without episodes.
+
+        Args:
+            population: the levels to replay and breed.
+            schedule: which levels are served, and when offspring are made. Its `evolve_every` counts the episodes on
+                levels that the user did not give. Below its `evolve_below` must be 1 - the mean accuracy of the last
+                `window` episodes, so that it means the same for short paths and long ones.
+            shape: (H, W) of the levels.
+            n_envs: N.
+            n_initial: the number of fresh levels before anything is replayed, those of the population included; None
+                means half the capacity.
+            window: the number of recent episodes in that mean; those on offspring do not count.
+
+        Raises:
+            ValueError: a bad number, or one larger than the population's capacity.
+        """
+        check_count("window", window, 1)
+        capacity = population.config.capacity
+        if n_initial is None:
+            n_initial = max(1, capacity // 2)
+        check_count("n_initial", n_initial, 1)
+        for name, n in (("n_offspring", schedule.n_offspring), ("n_initial", n_initial)):
+            if n > capacity:
+                raise ValueError(f"{name}={n} exceeds the capacity of {capacity}")
         self.population = population
         self.ids = np.full(n_envs, NOBODY, np.int64)
         self.generations = np.full(n_envs, NOBODY, np.int64)
         self._entrants: list[Candidates | None] = [None] * n_envs  # levels played that are no members
         self._schedule = schedule
         self._shape = shape
-        n_initial = max(1, population.config.capacity // 2) if schedule.n_initial is None else schedule.n_initial
+        self._judge = find_task(population.config.task).judge
         self._n_missing = n_initial - len(population)
         self._waiting: deque[Candidates] = deque()
-        self._recent: deque[float] = deque(maxlen=schedule.window)
+        self._recent: deque[float] = deque(maxlen=window)
         self._n_since_round = 0
         self._rng = np.random.default_rng()
 
@@ -133,30 +116,38 @@ class Evolution:
         for row in rows.tolist():
             self._entrants[row] = None
 
-    def record(self, rows: NDArray[np.intp], scores: Scores) -> NDArray[np.float64]:
-        """Record that the episodes there have ended with these scores; return their (n,) float64 regrets."""
-        missing = 1.0 - scores.accuracy
-        regrets = missing if self._schedule.regret == "accuracy" else scores.loss
+    def record(self, rows: NDArray[np.intp], state: Any) -> NDArray[np.float64]:
+        """Record that the episodes of environments `rows`, (n,) int, have ended in these states; return their regrets.
+
+        Args:
+            rows: indices of the environments.
+            state: a `dynamics.State` or `dynamics_torch.TensorState` of all of them.
+        """
+        scores, path = Scores(state.scores.table[rows]), state.channels[rows, 0]
+        path = path.cpu().numpy() if hasattr(path, "cpu") else path  # NumPy does not read from a GPU
+        name = self.population.config.measure
+        measured = measure(name, state.tiles[rows], path, state.target[rows], self._judge, scores)
         own = self.generations[rows] != NOBODY
         self.population.tick(int(own.sum()))
         self._n_since_round += int(own.sum())
+        missing = 1.0 - scores.accuracy
         self._recent.extend(missing[(self.ids[rows] != NOBODY) | (self.generations[rows] == 0)].tolist())
-        self._update(rows, regrets, scores.optimal)
-        for row, regret, optimal in zip(rows.tolist(), regrets.tolist(), scores.optimal.tolist(), strict=True):
-            self._enter(row, regret, optimal)
+        self._update(rows, measured)
+        for row, regret, complete in zip(rows.tolist(), *(each.tolist() for each in measured), strict=True):
+            self._enter(row, regret, complete)
         self.ignore(rows)
-        return regrets
+        return measured.regret
 
     def _is_due(self) -> bool:
         """Return whether it is time for a round of offspring."""
-        if self._waiting or self._n_missing > 0 or self._n_since_round < self._schedule.interval:
+        if self._waiting or self._n_missing > 0 or self._n_since_round < self._schedule.evolve_every:
             return False
-        if self._schedule.threshold is None:
+        if self._schedule.evolve_below is None:
             return True
-        return len(self._recent) == self._schedule.window and bool(np.mean(self._recent) < self._schedule.threshold)
+        return len(self._recent) == self._recent.maxlen and bool(np.mean(self._recent) < self._schedule.evolve_below)
 
     def _breed(self) -> None:
-        candidates = self.population.offspring(self._rng, self._schedule.batch_size, self._schedule.parents)
+        candidates = self.population.offspring(self._rng, self._schedule.n_offspring, self._schedule.parents)
         self._waiting.extend(_one_by_one(candidates))
         self._n_since_round = 0
 
@@ -179,19 +170,19 @@ class Evolution:
             self.generations[row] = entrant.generations[0]
         return np.concatenate([entrant.tiles for entrant in new]) if new else np.empty((0, *self._shape), np.uint8)
 
-    def _update(self, rows: NDArray[np.intp], regrets: NDArray[np.float64], optimal: NDArray[np.bool_]) -> None:
+    def _update(self, rows: NDArray[np.intp], measured: Measurements) -> None:
         """Pass measurements to the population, for those of its members that it still has."""
         replayed = np.flatnonzero(self.ids[rows] != NOBODY)
         indices = self.population.indices_of(self.ids[rows[replayed]])
         alive = indices >= 0
-        self.population.update(indices[alive], regrets[replayed[alive]], optimal[replayed[alive]])
+        self.population.update(indices[alive], *(each[replayed[alive]] for each in measured))
 
-    def _enter(self, row: int, regret: float, optimal: bool) -> None:
+    def _enter(self, row: int, regret: float, complete: float) -> None:
         """Let the level of an episode enter if it is new."""
         entrant = self._entrants[row]
         if entrant is not None:
             self._n_missing -= 1  # as long as any is, there are no offspring
-            self.population.insert(entrant, [regret], [optimal])
+            self.population.insert(entrant, [regret], [complete])
 
 
 def start(
@@ -202,7 +193,8 @@ def start(
     Args:
         source: the environment's.
         population: to go on with, or the path of a saved one; None: a new one.
-        options: attributes of `Schedule` and, for a new population, of `PopulationConfig` but for the task.
+        options: `n_initial` and `window` of `Evolution`, fields of `BreedingSchedule` and, for a new population, those
+            of `PopulationConfig` but for the task.
         n_envs: N.
 
     Raises:
@@ -210,20 +202,25 @@ def start(
     """
     unknown = sorted(options.keys() - OPTIONS)
     if unknown:
-        known = ", ".join(sorted(OPTIONS))
+        known = ", ".join(sorted(OPTIONS - _RENAMED.keys()))
         raise ValueError(f"unknown options {', '.join(unknown)}; known: {known}{did_you_mean(unknown[0], OPTIONS)}")
-    schedule = Schedule(**{name: value for name, value in options.items() if name in _OF_SCHEDULE})
-    of_population = {name: value for name, value in options.items() if name in _OF_POPULATION}
-    levels = _find_population(source, population, of_population)
-    for name in ("batch_size", "n_initial"):
-        if (getattr(schedule, name) or 0) > levels.config.capacity:
-            raise ValueError(f"{name}={getattr(schedule, name)} exceeds the capacity of {levels.config.capacity}")
-    return Evolution(levels, schedule, source.shape, n_envs)
+    if "regret" in options:
+        options = {**options, "regret": score_of(options["regret"])}
+    options = renamed(options, _RENAMED, warn=True)
+    given = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
+    schedule = BreedingSchedule(**given["breeding"])
+    levels = _find_population(source, population, given["population"])
+    return Evolution(levels, schedule, source.shape, n_envs, **given["own"])
 
 
-_OF_SCHEDULE = {field.name for field in fields(Schedule)}
-_OF_POPULATION = {field.name for field in fields(PopulationConfig)} - {"task"}
-OPTIONS = _OF_SCHEDULE | _OF_POPULATION
+_PARTS = {
+    "breeding": {field.name for field in fields(BreedingSchedule)},
+    "population": {field.name for field in fields(PopulationConfig)} - {"task"},
+    "own": {"n_initial", "window"},
+}
+_RENAMED = {"batch_size": "n_offspring", "interval": "evolve_every", "threshold": "evolve_below", "regret": "score"}
+"""Names of options in earlier versions."""
+OPTIONS = {*_RENAMED, *(name for names in _PARTS.values() for name in names)}
 """Names of the options of `start`, and of the wrappers."""
 
 

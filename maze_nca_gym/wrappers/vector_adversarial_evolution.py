@@ -15,7 +15,6 @@ from maze_nca_gym.envs.level_source import Draw
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.scoring import Scores
 from maze_nca_gym.wrappers.evolution import OPTIONS, start
 
 
@@ -24,7 +23,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
 
     With one environment it is the same, bit for bit, in every autoreset mode. With more, episodes that end in the same
     step are measured together, and levels are chosen together. Short episodes are measured first, so that a population
-    fills with levels that are solved soon before those that are not. Regret is the loss here too.
+    fills with levels that are solved soon before those that are not.
 
     **Info** wherever episodes begin also has `level_id` and `generation`, (N,) int64; where they end, `regret`, (N,)
     float64, which in autoreset mode SAME_STEP is within `final_info`. All come with `_key` masks.
@@ -41,7 +40,8 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
         Args:
             env: a `MazeVectorEnv`, wrapped or not, of any autoreset mode, device and output.
             population: a population to continue, or the path of a saved one; None makes a new one.
-            options: attributes of `evolution.Schedule` and, for a new population, of `PopulationConfig`.
+            options: fields of `BreedingSchedule` and, for a new population, of `PopulationConfig`; `n_initial` and
+                `window` of `evolution.Evolution`.
 
         Raises:
             ValueError: an environment that is no batch of mazes, an unknown option or a bad value. A missing population
@@ -99,7 +99,7 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
         """Pass the episodes that have ended, and were still running, to the population."""
         rows = np.flatnonzero(self._running & self._mazes.ended)
         if len(rows):
-            self._regrets[rows] = self._evolution.record(rows, Scores(self._mazes.state.scores.table[rows]))
+            self._regrets[rows] = self._evolution.record(rows, self._mazes.state)
             self._running[rows], self._measured[rows] = False, True
 
     def _begin(self, infos: Infos) -> Infos:

@@ -37,7 +37,7 @@ from maze_nca_gym.wrappers import PathAction
 
 SHORTEST_PATH = "MazeShortestPath-v0"
 EVOLVING = "MazeShortestPathEvolving-v0"
-EVOLUTION: dict[str, Any] = {"capacity": 300, "n_initial": 300, "prioritisation": "uniform", "threshold": None}
+EVOLUTION: dict[str, Any] = {"capacity": 300, "n_initial": 300, "prioritisation": "uniform", "evolve_below": None}
 """Options of a population that evolves from its first 300 episodes on."""
 ids = pytest.mark.parametrize("id", [SHORTEST_PATH, "MazeDiameter-v0"])
 LEVEL = """

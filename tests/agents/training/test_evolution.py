@@ -27,11 +27,10 @@ from maze_nca_gym.agents.training import (
     train,
 )
 from maze_nca_gym.agents.training.data import Batch, LevelStream
-from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measure, score_levels
+from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
 from maze_nca_gym.agents.training.state import KIND
 from maze_nca_gym.levels import level_hashes, load_levels, one_hot
 from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.scoring import score
 from maze_nca_gym.solvers import shortest_path
 
 
@@ -54,7 +53,7 @@ class Lines(NullReport):
 
 
 def test_evolving_levels_get_longer_solutions_than_fixed_ones():
-    options = {**EVOLVING, "population_size": 100, "evolve_every": 4, "n_offspring": 16, "n_iterations": 12}
+    options = {**EVOLVING, "capacity": 100, "evolve_every": 4, "n_offspring": 16, "n_iterations": 12}
     options |= {"n_channels": 8, "n_updates": 200}
     evolving, fixed = started(**options), started(**{**options, "evolve_below": 0.0})
     first = mean_length(fixed)
@@ -89,23 +88,29 @@ def test_a_batch_is_drawn_from_the_population_and_the_stream():
     assert len(LevelStream(tiny(**EVOLVING)).batch(0)) == 0
 
 
-def test_regret_is_the_loss():
+def noisy(batch: Batch) -> torch.Tensor:
+    """Paths of which the first two, rounded, are the solutions."""
     rng = np.random.default_rng(0)
-    batch = LevelStream(tiny()).batch(0)
     path = (batch.target + rng.normal(0, 0.8, batch.target.shape)).astype(np.float32)
     path[:2] = np.where(batch.target, rng.uniform(0.6, 9, path.shape), rng.uniform(-9, 0.4, path.shape))[:2]
-    measured = measure(torch.from_numpy(path), batch).numpy()
-    expected = score(batch.tiles, path, batch.target)
-    canonical = ~(expected.optimal & ~expected.complete)
-    np.testing.assert_allclose(measured[canonical, 0], expected.loss[canonical], rtol=1e-5)
-    assert measured[:, 1].tolist() == expected.complete.astype(float).tolist()
+    return torch.from_numpy(path)
+
+
+def test_the_paper_measures_the_loss_against_the_canonical_solutions():
+    batch, config = LevelStream(tiny()).batch(0), tiny().population
+    assert config.score == "loss"
+    path = noisy(batch)
+    measured = measured_by(config, path, batch).numpy()
+    clipped = path.numpy().clip(0, 1)
+    np.testing.assert_allclose(measured[:, 0], ((clipped - batch.target) ** 2).mean(axis=(1, 2)), rtol=1e-5)
+    assert measured[:, 1].tolist() == (clipped.round() == batch.target).all(axis=(1, 2)).astype(float).tolist()
     assert 0 < measured[:, 1].sum() < 8
-    empty = measure(torch.zeros(path.shape), batch)[:, 0]
+    empty = measured_by(config, torch.zeros(path.shape), batch)[:, 0]
     np.testing.assert_allclose(empty, batch.target.mean(axis=(1, 2)), rtol=1e-6)
 
 
 def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
-    state = started(**{**ACCEL, "population_size": 40}, n_updates=2)
+    state = started(**{**ACCEL, "capacity": 40}, n_updates=2)
     before = rollout_paths(state, state.evolution.population.tiles)
     replay = state.evolution.replay(state.config, 0, LevelStream(state.config).batch(0))
     fresh = rollout_paths(state, replay.newcomers.tiles)
@@ -113,12 +118,14 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
     population = state.evolution.population
     seen = np.unique(replay.members)
     members = Batch(population.tiles[:16], population.targets[:16].copy())
-    regrets = measure(torch.from_numpy(before), members).numpy()[:, 0]
+    regrets = measured_by(population.config, torch.from_numpy(before), members).numpy()[:, 0]
     np.testing.assert_allclose(population.members["fitness"][seen], regrets[seen], rtol=1e-4)
     others = np.setdiff1d(np.arange(16), seen)
     assert (population.members["fitness"][others] == members.target.mean(axis=(1, 2))[others]).all()
     entered = population.members["fitness"][16:]
-    np.testing.assert_allclose(entered, measure(torch.from_numpy(fresh), replay.newcomers)[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(
+        entered, measured_by(population.config, torch.from_numpy(fresh), replay.newcomers)[:, 0], rtol=1e-4
+    )
     assert {one.tobytes() for one in population.tiles[16:]} == {one.tobytes() for one in replay.newcomers.tiles}
     assert population.clock == 1
 
@@ -133,7 +140,7 @@ def test_levels_are_scored_in_parts_as_at_once():
     levels = LevelStream(tiny(batch_size=21)).batch(0)
     paths = torch.from_numpy(rollout_paths(state, levels.tiles))
     measured = score_levels(state.model, levels, state.config, ALONE)
-    np.testing.assert_allclose(measured, measure(paths, levels), rtol=1e-4)
+    np.testing.assert_allclose(measured, measured_by(state.config.population, paths, levels), rtol=1e-4)
     assert score_levels(state.model, levels[:0], state.config, ALONE).shape == (0, 2)
 
 
@@ -170,7 +177,7 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
         return offspring[-1]
 
     monkeypatch.setattr("maze_nca_gym.population.population.offspring", noted)
-    options = {**EVOLVING, "task": task, "population_size": 40, "n_levels": 20, "n_updates": 3}
+    options = {**EVOLVING, "task": task, "capacity": 40, "n_levels": 20, "n_updates": 3}
     free = started(**options)
     make_updates(free, 3)
     (made,) = offspring
@@ -280,7 +287,7 @@ class TestCheckpoints:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"population_size": 25}, "its population is of another configuration"),
+            ({"capacity": 25}, "its population is of another configuration"),
             ({"score": "learnability"}, "its population is of another configuration"),
             ({"sizes": [7]}, "its population is of another configuration"),
             (tiny().to_json(), "its evolution does not go with a configuration of which evolve is False"),

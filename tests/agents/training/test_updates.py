@@ -515,8 +515,8 @@ EVOLUTION = {
     "sizes": st.just((9,)),
     "state_noise": st.just(0.0),
     "n_levels": st.sampled_from((None, 5)),
-    "population_size": st.sampled_from((5, 9)),
-    "population_fresh": st.sampled_from((0.0, 0.5, 1.0)),
+    "capacity": st.sampled_from((5, 9)),
+    "replay_probability": st.sampled_from((0.0, 0.5, 1.0)),
     "evolve_every": st.sampled_from((1, 3)),
     "evolve_below": st.sampled_from((0.0, 100.0)),
     "n_offspring": st.sampled_from((1, 7)),
@@ -525,8 +525,8 @@ EVOLUTION = {
     "prioritisation": st.sampled_from(("uniform", "rank", "proportional", "top-k")),
     "top_k": st.sampled_from((1, 99)),
     "staleness_weight": st.sampled_from((0.0, 1.0)),
-    "eviction": st.sampled_from(("fitness", "replay weight")),
-    "score": st.sampled_from(("regret", "learnability")),
+    "eviction": st.sampled_from(("fitness", "replay-weight")),
+    "score": st.sampled_from(("regret", "loss", "accuracy", "learnability")),
 }
 POOLED = {"pool_size": st.sampled_from((8, 9)), "model": st.just("NCA"), "n_levels": st.none()}
 OPTIONS_OF = {

@@ -21,18 +21,18 @@ POOL = {
     "pool_edited": 0.25,
 }
 """Makes a configuration one with pools."""
-EVOLVING = {"evolve": True, "population_size": 24, "evolve_every": 3, "evolve_below": 100.0, "n_offspring": 9}
+EVOLVING = {"evolve": True, "capacity": 24, "evolve_every": 3, "evolve_below": 100.0, "n_offspring": 9}
 """Makes a configuration one with levels that evolve, whatever the model makes of them."""
 ACCEL = {
     **EVOLVING,
-    "population_fresh": 0.25,
+    "replay_probability": 0.75,
     "n_levels": 16,
     "parents": "replay",
     "mutation": "edits",
     "n_edits": 3,
     "prioritisation": "rank",
     "staleness_weight": 0.3,
-    "eviction": "replay weight",
+    "eviction": "replay-weight",
     "score": "learnability",
 }
 """The same, with another value of every option."""

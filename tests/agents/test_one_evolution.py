@@ -1,0 +1,220 @@
+"""Levels evolve by one set of options and one measure, in training, in the environments and against policies."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents import evolve, load
+from maze_nca_gym.agents.evolution.measure import Player, Regret
+from maze_nca_gym.agents.evolution.records import Records
+from maze_nca_gym.agents.training import TrainingConfig, changed
+from maze_nca_gym.agents.training.data import Batch
+from maze_nca_gym.agents.training.evolving_levels import measured_by
+from maze_nca_gym.cli.configured import parse_train
+from maze_nca_gym.cli.evolve import PopulationOptions
+from maze_nca_gym.envs.maze import MazeEnv
+from maze_nca_gym.envs.vector import MazeVectorEnv
+from maze_nca_gym.levels import parse
+from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
+from maze_nca_gym.population.config import MEASURES
+from maze_nca_gym.scoring import score
+from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.wrappers import AdversarialEvolution, VectorAdversarialEvolution
+
+FORK = parse("#####\n#S..#\n#.#.#\n#..T#\n#####")
+"""A level with two shortest paths, one of which is canonical."""
+OPTIONS: dict[str, Any] = {
+    "capacity": 12,
+    "prioritisation": "top-k",
+    "temperature": 0.5,
+    "top_k": 3,
+    "staleness_weight": 0.2,
+    "eviction": "replay-weight",
+    "score": "accuracy",
+    "mutation": "edits",
+    "replay_probability": 0.5,
+    "evolve_every": 4,
+    "evolve_below": 0.75,
+    "n_offspring": 5,
+    "parents": "fittest",
+}
+"""An option of every name, none of which is the default anywhere."""
+OF_POPULATIONS = {f.name for f in fields(PopulationConfig)} - {"task", "mutation_options"}
+SMALL: dict[str, Any] = {"n": 12, "rounds": 1, "size": 5, "steps": 3, "picture_every": 10}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Records, "draw", lambda *_: None)
+
+
+def bare(**options: Any) -> MazeEnv:
+    return MazeEnv(**{"size": 3, "n_channels": 1, **options})
+
+
+def other_optimum() -> np.ndarray:
+    """The shortest path of the fork that is not the canonical one, (1, H, W) float32, drawn at nine tenths."""
+    canonical = shortest_path(FORK[None])
+    path = (FORK != 1)[None] & ~canonical | (FORK[None] > 1)
+    return (0.9 * path).astype(np.float32)
+
+
+class TestNames:
+    def test_every_option_is_among_those_of_this_test(self):
+        assert OPTIONS.keys() == OF_POPULATIONS | {f.name for f in fields(BreedingSchedule)}
+
+    def test_training(self):
+        config = changed(TrainingConfig(), evolve=True, **OPTIONS)
+        assert OPTIONS.items() <= {**asdict(config.population), **asdict(config.breeding)}.items()
+        assert OPTIONS.items() <= TrainingConfig.from_json(config.to_json()).flat().items()
+
+    def test_the_command_to_train(self):
+        words = [word for name, value in OPTIONS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        assert OPTIONS.items() <= parse_train(words).configuration.values().items()
+
+    def test_wrappers(self):
+        for env in (
+            AdversarialEvolution(bare(), **OPTIONS),
+            VectorAdversarialEvolution(MazeVectorEnv(2, size=3), **OPTIONS),
+        ):
+            given = {name: value for name, value in OPTIONS.items() if name in OF_POPULATIONS}
+            assert given.items() <= asdict(env.population.config).items()
+            assert asdict(env._evolution._schedule).items() == (OPTIONS.items() - given.items())
+
+    def test_evolve_takes_those_that_mean_something_in_rounds(self):
+        given = {name: OPTIONS[name] for name in (*OF_POPULATIONS, "n_offspring", "parents")}
+        population = evolve("shortest-path-bfs", **SMALL, **given)
+        assert {name: OPTIONS[name] for name in OF_POPULATIONS}.items() <= asdict(population.config).items()
+        configuration = json.loads(Path("runs/evolve/config.json").read_text())["configuration"]
+        assert (configuration["n_offspring"], configuration["parents"]) == (5, "fittest")
+        for name in ("replay_probability", "evolve_every", "evolve_below"):
+            with pytest.raises(ValueError, match=f"unknown option '{name}'"):
+                evolve("shortest-path-bfs", **SMALL, **{name: OPTIONS[name]})
+
+    def test_the_command_to_evolve(self):
+        names = {f.name for f in fields(PopulationOptions)}
+        assert names == OF_POPULATIONS | {"tile_rate", "source_rate", "n_edits"}
+        usual = {f.name: f.default for f in fields(PopulationConfig)} | {"capacity": None}
+        for field in fields(PopulationOptions):
+            assert field.default == usual.get(field.name)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+class TestRegret:
+    """One path, measured in all places."""
+
+    def everywhere(self, monkeypatch, measure: str, path: np.ndarray) -> list[tuple[float, float]]:
+        target = shortest_path(FORK[None])
+        monkeypatch.setattr(Regret, "paths", lambda *_: path)
+        regret = Regret([Player(load("shortest-path-bfs"), 1)], measure, None, lambda: None)
+        against_policies = regret(FORK[None], target)
+        in_training = measured_by(PopulationConfig(score=measure), torch.from_numpy(path), Batch(FORK[None], target))
+        found = [
+            (float(against_policies.regret[0]), float(against_policies.complete[0])),
+            tuple(in_training[0].tolist()),
+        ]
+        options = {"capacity": 1, "n_initial": 1, "n_offspring": 1, "score": measure}
+        env = AdversarialEvolution(bare(levels=FORK), measure_unfinished=True, **options)
+        env.reset(seed=0)
+        *_, ended, _, info = env.step(path)
+        if not ended:
+            env.reset()
+        assert info.get("regret", env.population.members["fitness"][0]) == env.population.members["fitness"][0]
+        envs = VectorAdversarialEvolution(MazeVectorEnv(1, n_channels=1, levels=FORK, max_episode_steps=1), **options)
+        envs.reset(seed=0)
+        envs.step(path[None])
+        members = (env.population, envs.population)
+        return found + [(float(one.members["fitness"][0]), float(one.complete_rate[0])) for one in members]
+
+    def test_all_places_agree_about_another_optimum(self, monkeypatch, measure):
+        path = other_optimum()
+        canonical = ((path - shortest_path(FORK[None])) ** 2).mean()
+        nearest = score(FORK[None], path, shortest_path(FORK[None])).loss[0]
+        assert canonical > 10 * nearest > 0
+        expected = {"regret": nearest, "loss": canonical, "accuracy": nearest / shortest_path(FORK[None]).mean()}
+        for fitness, complete in self.everywhere(monkeypatch, measure, path):
+            assert fitness == pytest.approx(expected[measure])
+            assert complete == (measure != "loss")
+
+    def test_all_places_agree_to_the_bit_about_a_path_that_is_wrong(self, monkeypatch, measure):
+        path = np.random.default_rng(0).random((1, 5, 5), np.float32)
+        found = self.everywhere(monkeypatch, measure, path)
+        assert len(found) == 4
+        assert len(set(found)) == 1
+        assert found[0][1] == 0
+
+
+class TestEarlierVersions:
+    def test_names_of_the_wrappers(self):
+        with pytest.warns(DeprecationWarning, match="is called") as caught:
+            env = AdversarialEvolution(bare(), capacity=9, batch_size=4, interval=2, threshold=None, regret="accuracy")
+        assert {str(warning.message) for warning in caught} == {
+            "batch_size is called n_offspring",
+            "interval is called evolve_every",
+            "threshold is called evolve_below",
+            "regret is called score",
+        }
+        schedule = env._evolution._schedule
+        assert (schedule.n_offspring, schedule.evolve_every, schedule.evolve_below) == (4, 2, None)
+        assert env.population.config.score == "accuracy"
+        with pytest.warns(DeprecationWarning, match="regret is called score"):
+            assert AdversarialEvolution(bare(), regret="loss").population.config.score == "regret"
+
+    def test_names_of_training(self):
+        with pytest.warns(DeprecationWarning, match="is called") as caught:
+            config = changed(TrainingConfig(), evolve=True, population_size=50, population_fresh=0.1)
+        assert len(caught) == 2
+        assert (config.population.capacity, config.breeding.replay_probability) == (50, 0.9)
+        with pytest.raises(ValueError, match="population_size is called capacity: leave population_size out"):
+            changed(TrainingConfig(), evolve=True, population_size=50, capacity=50)
+
+    @pytest.mark.parametrize("batch_size", range(10, 60, 5))
+    @pytest.mark.parametrize("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
+    def test_as_many_levels_are_fresh(self, fresh, batch_size):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            config = changed(TrainingConfig(), evolve=True, batch_size=batch_size, population_fresh=fresh)
+        assert config.n_fresh == round(fresh * batch_size)
+
+    def test_options_of_evolve_and_spellings(self):
+        with pytest.warns(DeprecationWarning, match="regret is called score"):
+            assert evolve("shortest-path-bfs", **SMALL, regret="accuracy").config.score == "accuracy"
+        with pytest.warns(DeprecationWarning, match="'replay weight' is called 'replay-weight'"):
+            assert PopulationConfig(eviction="replay weight").eviction == "replay-weight"
+
+    def test_configurations_in_files(self):
+        config = changed(TrainingConfig(), evolve=True, eviction="replay-weight", capacity=50, replay_probability=0.75)
+        values = config.to_json()
+        del values["capacity"], values["replay_probability"]
+        earlier = {"population_size": 50, "population_fresh": 0.25, "eviction": "replay weight", "score": "regret"}
+        assert TrainingConfig.from_json({**values, **earlier}) == config
+        assert config.population.score == "loss"
+
+    def test_populations(self, tmp_path):
+        population = LevelPopulation(PopulationConfig(eviction="replay-weight"))
+        population.insert(population.fresh(FORK[None]), [0.5], [0.0])
+        arrays, state = population.to_arrays()
+        state["config"]["eviction"] = "replay weight"
+        assert LevelPopulation.from_arrays(arrays, state).config == population.config
+
+    @pytest.mark.parametrize(("regret", "measure"), [("loss", "regret"), ("accuracy", "accuracy")])
+    def test_folders_of_evolve(self, regret, measure):
+        options = {**SMALL, "score": measure, "eviction": "replay-weight"}
+        evolve("shortest-path-bfs", **options)
+        path = Path("runs/evolve/config.json")
+        description = json.loads(path.read_text())
+        description["configuration"]["regret"] = regret
+        description["configuration"]["population"] |= {"score": "regret", "eviction": "replay weight"}
+        path.write_text(json.dumps(description))
+        population = evolve("shortest-path-bfs", **{**options, "rounds": 2})
+        assert population.clock == 2
+        assert population.config.score == measure
