@@ -410,7 +410,7 @@ WRONG = {
     "missing.safetensors": "there is no model file missing.safetensors",
     "shortest-path-bfs diameter": "all policies must be of one task",
     "model.safetensors --n 0": "--n must be at least 1, got 0",
-    "model.safetensors --n-offspring 0": "--n-offspring must be at least 1, got 0",
+    "model.safetensors --n-offspring 0": "n_offspring must be an integer >= 1, got 0",
     "model.safetensors --rounds -1": "--rounds must be at least 0, got -1",
     "model.safetensors --seed -1": "--seed must be at least 0, got -1",
     "model.safetensors --steps 0": "--steps must be at least 1, got 0",

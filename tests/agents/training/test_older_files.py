@@ -11,6 +11,7 @@ import torch
 from training_runs import ALONE, CPU
 
 from maze_nca_gym.agents.training import CHECKPOINT, MODEL, Intervals, NullReport, TrainingConfig, TrainingState, train
+from maze_nca_gym.agents.training.config import FORMER
 from maze_nca_gym.agents.weights import load_model
 from maze_nca_gym.names import renamed
 
@@ -30,7 +31,8 @@ class Lines(NullReport):
 def test_descriptions_are_read_and_written_as_before(name):
     values = json.loads((DATA / name / "config.json").read_text())["configuration"]
     config = TrainingConfig.from_json(values)
-    written, values = config.to_json(), renamed(values)
+    written, values = config.to_json(), renamed(values, FORMER)
+    values |= {"replay_probability": 1 - values["replay_probability"], "score": "loss"}  # which was called regret
     assert {name: written[name] for name in values} == values
     newer = set(written) - set(values)
     assert {name: written[name] for name in newer} == {name: TrainingConfig().to_json()[name] for name in newer}
