@@ -97,7 +97,7 @@ def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
     if config.evolve:
         fewer_levels = scale.n_levels / config.population.capacity
         every = config.breeding.evolve_every * fewer_updates / fewer_levels
-        values |= {"population_size": scale.n_levels, "evolve_every": max(1, math.ceil(every))}
+        values |= {"capacity": scale.n_levels, "evolve_every": max(1, math.ceil(every))}
     return changed(config, **values)
 
 

@@ -53,8 +53,8 @@ class PopulationOptions:
     eviction: Annotated[str, _one_of(EVICTIONS)] = _DEFAULT.eviction
     """Member that fitter offspring replace: the one of lowest score (fitness), or of lowest replay weight."""
     score: Annotated[str, _one_of(SCORES)] = _DEFAULT.score
-    """Score of a level: regret, the loss against the nearest optimum; loss, against the canonical solution; accuracy,
-    which is 1 - accuracy; or learnability, which is high where some of several policies complete it."""
+    """Score of a level. regret is the loss against the nearest optimum, loss that against the canonical solution, and
+    accuracy is 1 - accuracy. learnability is high where some of several policies complete the level."""
     prioritisation: Annotated[str, _one_of(PRIORITISATIONS)] = _DEFAULT.prioritisation
     """How scores become replay weights."""
     temperature: Annotated[float, NUMBER] = _DEFAULT.temperature

@@ -54,13 +54,13 @@ class Evolution:
         Args:
             population: the levels to replay and breed.
             schedule: which levels are served, and when offspring are made. Its `evolve_every` counts the episodes on
-                levels that the user did not give. Below its `evolve_below` must be 1 - the mean accuracy of the last
-                `window` episodes, so that it means the same for short paths and long ones.
+                levels that the user did not give. Its `evolve_below` is compared with 1 - the mean accuracy of recent
+                episodes, which means the same for short paths and long ones.
             shape: (H, W) of the levels.
             n_envs: N.
             n_initial: the number of fresh levels before anything is replayed, those of the population included; None
                 means half the capacity.
-            window: the number of recent episodes in that mean; those on offspring do not count.
+            window: the number of episodes in that mean; those on offspring do not count.
 
         Raises:
             ValueError: a bad number, or one larger than the population's capacity.
