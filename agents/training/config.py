@@ -57,6 +57,12 @@ class TrainingConfig(RunOptions):
     """Its task is always that of the run."""
     breeding: BreedingSchedule = PAPER_BREEDING
 
+    def __new__(cls, *_: Any, **options: Any) -> TrainingConfig:
+        """Refuse the options of parts, and say how to give them."""
+        flat = [f"{name}={value!r}" for name, value in options.items() if name not in cls.__dataclass_fields__]
+        check(not flat, f"options of its parts are given by changed(TrainingConfig(), {', '.join(flat)})")
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         check_types(self)
         check_choice(self, "task", TASKS)

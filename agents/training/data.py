@@ -59,7 +59,7 @@ class Batch:
 
 
 def concatenate(batches: list[Batch]) -> Batch:
-    """Return one batch of many of one size."""
+    """Return one batch of many, each (N, H, W) of any N; it has all their levels, one after the other."""
     tiles, targets = [batch.tiles for batch in batches], [batch.target for batch in batches]
     return Batch(np.concatenate(tiles), np.concatenate(targets))
 
@@ -77,14 +77,16 @@ class LevelStream:
         return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:
-        """Return the levels that an update needs: `batch_size`, or with a pool or a population only its newcomers."""
+        """Return the (n_fresh, H, W) levels of an update: its batch, or the newcomers of a pool or population."""
         config = self.config
         if config.levels.n_levels is None or config.evolve:
             return self.draw(rng_for(config.seed, "levels", update), config.n_fresh, self.size(update))
         return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return fresh levels: the families in turn, a `long_fraction` of each long, shuffled, none held out.
+        """Return n fresh levels, (n, size + 2, size + 2): the families in turn, shuffled, none held out.
+
+        A `long_fraction` of each family is long.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -141,7 +143,7 @@ class LevelStream:
 
     @cached_property
     def fixed(self) -> Batch:
-        """The `n_levels` of a fixed training set, and what a population begins with.
+        """The levels of a fixed training set, (n_levels, H, W), and what a population begins with.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -200,7 +202,7 @@ def _held_out(size: int, task: str) -> NDArray[np.uint64]:
 
 
 def validation_batch(config: TrainingConfig) -> Batch:
-    """Return the first 1,024 levels, or fewer, of the validation set of the paper's mazes, at the run's first size."""
+    """Return up to 1,024 levels, (N, H, W), of the validation set of the paper's mazes, at the run's first size."""
     size = config.levels.sizes[0]
     tiles = validation_levels("random", size, config.task, min(1024, most_levels(size, "validation"))).tiles
     return Batch(tiles, solutions(tiles, config.task))

@@ -78,7 +78,7 @@ class EvolvingLevels:
         return cls(population)
 
     def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> Replay:
-        """Return the levels of an update: members drawn from the population, then the newcomers."""
+        """Return the (B, H, W) levels of an update: members drawn from the population, then the newcomers."""
         with self._timed():
             rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))

@@ -185,7 +185,12 @@ class _Run:
 
 
 def validate(policy: Policy, batch: Batch) -> dict[str, float]:
-    """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations."""
+    """Return the means of `valid_loss`, `accuracy`, `complete` and `optimal` after `default_steps` iterations.
+
+    Args:
+        policy: a policy of the task of the levels.
+        batch: (N, H, W) levels of any N.
+    """
     path = find_paths(policy, batch.tiles, default_steps(policy, batch.target))
     table = score(batch.tiles, path, batch.target, find_task(policy.task).judge).table
     return dict(zip(COLUMNS, table.mean(axis=0).tolist(), strict=True))

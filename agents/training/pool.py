@@ -67,7 +67,7 @@ class StatePool:
 
     @classmethod
     def fresh(cls, batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
-        """Return levels with empty states."""
+        """Return (P, H, W) levels with empty states, (P, n_channels, H, W) float32 zeros."""
         n, height, width = batch.tiles.shape
         states = torch.zeros(n, n_channels, height, width)
         return cls(batch.tiles.copy(), batch.target.copy(), states, np.zeros(n, np.int64), patience)
@@ -130,7 +130,7 @@ class StatePool:
         self.ages[places[anew]] = 0
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the tensors by name, for a checkpoint; `from_tensors` reads them back."""
+        """Return the attributes (P, ...) as tensors by name, for a checkpoint; `from_tensors` reads them back."""
         return {
             "tiles": torch.from_numpy(self.tiles),
             "target": torch.from_numpy(self.target),
@@ -140,7 +140,7 @@ class StatePool:
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, update: int) -> StatePool:
-        """Return the pool of what `tensors` gave after an update of a run.
+        """Return the pool of the (P, ...) tensors that `tensors` returned after an update of a run.
 
         Raises:
             ValueError: a value that no pool has then.

@@ -30,7 +30,7 @@ class Workers:
         self.device = device
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor by its mean over the workers."""
+        """Replace each tensor, (...) float32, by its mean over the workers, in place."""
 
     def gather(self, share: Tensor) -> Tensor:
         """Return the (n, ...) shares of all workers, one after the other, (size n, ...)."""
@@ -60,7 +60,7 @@ class FabricWorkers(Workers):
         super().__init__(self._fabric.device)
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor by its mean over the workers: one message for all of them."""
+        """Replace each tensor, (...) float32, by its mean over the workers, in place; one message for all of them."""
         tensors = list(tensors)
         flat = self._fabric.all_reduce(torch.cat([tensor.flatten() for tensor in tensors]), reduce_op="mean")
         for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):

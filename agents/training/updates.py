@@ -37,7 +37,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
 
     Args:
         state: the state of the run, which is changed.
-        batch: the levels of this update; with a pool or a population, its newcomers.
+        batch: the (n_fresh, H, W) levels of this update; with a pool or a population, its newcomers.
         stream: fills new pools.
         workers: the workers that share the batch.
 
@@ -159,7 +159,7 @@ def _of_guidance(
 
 @torch.no_grad()
 def normalise(gradients: Iterable[Tensor]) -> None:
-    """Divide the gradient of each parameter by its norm, as the paper's code does; its text does not mention it."""
+    """Divide gradients, each (...) float32, by their norms in place, as the paper's code does, but not its text."""
     for gradient in gradients:
         gradient /= gradient.norm() + TINY
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import copy
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 import pytest
 import torch
@@ -310,6 +311,14 @@ def test_reads_json_of_versions_with_fewer_options():
     assert TrainingConfig.from_json({**values, "relative_losses": False}) == config
     with pytest.raises(ValueError, match="a configuration has no field relative_losses"):
         TrainingConfig.from_json({**values, "relative_losses": True})
+
+
+def test_flat_options_are_refused_with_the_call_that_takes_them():
+    message = r"given by changed\(TrainingConfig\(\), n_channels=6, sizes=\(8,\)\)"
+    with pytest.raises(ValueError, match=message):
+        TrainingConfig(seed=3, n_channels=6, sizes=(8,))
+    config = changed(TrainingConfig(seed=3), n_channels=6, sizes=(8,))
+    assert copy.deepcopy(config) == replace(config) == config
 
 
 def test_the_older_names_warn():
