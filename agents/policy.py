@@ -121,7 +121,7 @@ class Policy(nn.Module):
         self.n_channels = len(self.channel_names)
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the next state of (B, n_tiles, H, W) mazes and (B, n_channels, H, W) states, which are checked."""
+        """Return the next state of (B, n_tiles, H, W) and (B, n_channels, H, W) floats, which are checked."""
         raise NotImplementedError
 
     @property
@@ -130,11 +130,11 @@ class Policy(nn.Module):
         return True
 
     def share(self, maze: Tensor, step: int = 0) -> Any:
-        """Return what `advance` needs of the (B, T, H, W) maze, computed once a rollout; by default the maze itself."""
+        """Return what `advance` needs of the (B, T, H, W) float maze, once a rollout; by default the maze itself."""
         return maze
 
     def advance(self, share: Any, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, from the maze's `share` and the (B, C, H, W) state."""
+        """Return the next state, from the maze's `share` and the (B, C, H, W) float state."""
         return self.update(share, state, step)
 
     def convolution(self) -> Convolution | None:

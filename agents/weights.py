@@ -57,7 +57,7 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
     """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
 
     Training makes it with the keyword arguments `n_tiles`, `n_channels`, `n_iterations` and `generator`, of which it
-    may ignore what it has no use for; loading makes it with those that its attribute `arguments` gives.
+    may ignore what it has no use for. Loading makes it with those that its attribute `arguments` gives.
 
     Raises:
         ValueError: no `Policy`, or the name of a model of this package.

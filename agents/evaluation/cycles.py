@@ -49,11 +49,11 @@ class Habit:
 def find_periods(
     policy: Policy, maze: Tensor, state: Tensor, start_step: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the periods of the state and of its rounded path, (B,) each: 1 at rest, 0 where there is none.
+    """Return the periods of the state and of its rounded path, (B,) int64 each: 1 at rest, 0 where there is none.
 
-    A state's period, of at most `WINDOW` iterations, is proven: an iteration is the same function of the state at
+    A state's period, of at most `WINDOW` iterations, is proven. For an iteration is the same function of the state at
     every step, so what is back to the bit comes back forever. A path's, of at most half of `WINDOW`, is what all of
-    the window showed; it exists too where the state approaches a cycle, or counts on while the path is steady.
+    the window showed. It exists too where the state approaches a cycle, or counts on while the path is steady.
 
     Args:
         policy: it iterates alike from `start_step` on.

@@ -169,7 +169,7 @@ def evaluate(
 ) -> Evaluation:
     """Run a policy on levels and score it on the way.
 
-    The states are those of a plain rollout: a model whose last layer has no ReLU leaves it out at that step only,
+    The states are those of a plain rollout. A model whose last layer has no ReLU leaves it out at that step only,
     whenever the rollout ends.
 
     Args:

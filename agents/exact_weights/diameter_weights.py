@@ -14,7 +14,7 @@ they must be.
   launched (MARK is TOKEN and BETTER). The last time is when the longest wave reaches its last tiles.
 - **Path.** A second flood spreads from FAR, and NEAR, ENTER and PATH lead from END against it, as in `shortest_path`.
   All of it is wiped wherever BETTER is 1. So channel 0 shows the best path found so far, or its beginning.
-- **Order.** While a wave moves, SCOUT runs ahead to the next free tile: over walls to the right; at the end of a row it
+- **Order.** While a wave moves, SCOUT runs ahead to the next free tile: over walls to the right. At the end of a row it
   becomes TURN, which goes BACK to the first column and down. SEED starts it in the first row, before BOOT is 1. The
   tile that it finds is NEXT, and becomes LAUNCH once nothing moves.
 

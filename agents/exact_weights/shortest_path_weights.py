@@ -12,12 +12,13 @@ L, D, R; f is the `Clipped` pair WET and EXCESS.
 - PATH <- relu(f(C) + source(C) + sum_k ENTER_k(C) - 1): the source once it is wet, and what has been entered.
 
 The delays are those of the automaton itself. After t iterations f holds within t - 1 moves of the target. NEAR_k comes
-together with f, which is all the path waits for: at the source after L + 1 iterations; the next tile is entered one
+together with f, which is all the path waits for: at the source after L + 1 iterations. The next tile is entered one
 iteration later, the target after 2 L + 1, and PATH copies it after 2 L + 2. An unreachable source never gets wet.
 
-All values are multiples of 1/2 from 0 to 11.5, and no partial sum of a convolution exceeds 128: exact in float32, TF32
-and bfloat16, on mazes of any size. A convolution that rounds is harmless as long as its errors, times the number of
-iterations, stay small: the flood wipes them out, NEAR adds them up, ENTER passes them on, and nothing amplifies them.
+All values are multiples of 1/2 from 0 to 11.5, and no partial sum of a convolution exceeds 128. So they are exact in
+float32, TF32 and bfloat16, on mazes of any size. A convolution that rounds is harmless as long as its errors, times the
+number of iterations, stay small: the flood wipes them out, NEAR adds them up, ENTER passes them on, and nothing
+amplifies them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class GraphNCA(nn.Module):
         self._steady = [channel for channel in channels if channel not in counters]
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """Return the next state after one iteration, (n, C) -> (n, C)."""
+        """Return the next state after one iteration, (n, C) floats -> (n, C)."""
         raise NotImplementedError
 
     def largest_count(self, graphs: Graphs) -> int:
@@ -130,7 +130,7 @@ class Neighbours(Rule):
 class Extend(Rule):
     """How many neighbours the path comes from: those on the path that are younger by one.
 
-    Neighbours may be of one age on a graph with odd cycles, and no path passes between those: the paper's
+    Neighbours may be of one age on a graph with odd cycles, and no path passes between those. The paper's
     sawtooth, which is 0 there, needs no change.
     """
 

@@ -68,7 +68,7 @@ class DepthFirstGraphNCA(GraphNCA):
         return int(_unstacked(graphs).max())
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """Move the pebble and stack what it passes by; if it is stuck, pop the node of least rank; (n, C) -> (n, C)."""
+        """Move the pebble and stack what it passes by; if it is stuck, pop the node of least rank; (n, C) floats."""
         before = state[:, Channel.PATH]
         route = self._route(graphs, state)
         stack, place, rank = self._stack(graphs, state)

@@ -28,7 +28,7 @@ class Graphs:
     Attributes:
         source: (n,) bool, the node where a path or a search starts, one in every graph that has nodes.
         target: (n,) bool, the node where a path ends; `check_one_each` checks that every graph has one.
-        edge_index: (2, E) int64. Every edge appears here once in each direction, without self-loops; messages go from
+        edge_index: (2, E) int64. Every edge appears here once in each direction, without self-loops. Messages go from
             the nodes of row 0, the senders, to those of row 1, the receivers.
         sender_preference: (E,) int64, how much the sender prefers the receiver: its degree for its first neighbour, one
             less for each that follows, 1 for the last.
@@ -104,11 +104,11 @@ class Graphs:
             raise ValueError(f"every graph needs exactly one {name}, but graph {graph} has {int(counts[graph])}")
 
     def max(self, x: Tensor) -> Tensor:
-        """Return the maximum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
+        """Return the maximum over each graph's nodes, (n,) floats -> (B,); 0 for a graph without nodes."""
         return global_max_pool(x, self.batch, len(self.sizes))
 
     def min(self, x: Tensor) -> Tensor:
-        """Return the minimum over each graph's nodes, (n,) -> (B,); 0 for a graph without nodes."""
+        """Return the minimum over each graph's nodes, (n,) floats -> (B,); 0 for a graph without nodes."""
         return -self.max(-x)
 
 

@@ -4,7 +4,7 @@ A flood spreads from one end, and every node counts the steps since the flood ca
 one, also on graphs with odd cycles. So the older of two neighbours is nearer to the flood's origin by one. The path
 goes from the other end to older and older nodes. Every rule is local: a node reads its own state and its neighbours'.
 
-The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle both floods
+The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles. On a triangle both floods
 reach all three nodes in the same step, and the path would contain the third.
 """
 
@@ -94,7 +94,7 @@ class AllPathsGraphNCA(_PathGraphNCA):
         self.extend = Extend()
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """Advance the flood from the source and, once it is there, the path from the target; (n, C) -> (n, C)."""
+        """Advance the flood from the source and, once it is there, the path from the target; (n, C) floats."""
         path, flood, age = state.unbind(dim=1)
         enters = self.extend(graphs, path, age)
         return torch.stack(
@@ -133,8 +133,7 @@ class CanonicalPathGraphNCA(_PathGraphNCA):
         self.follow = Follow()
 
     def update(self, graphs: Graphs, state: Tensor) -> Tensor:
-        """Advance the flood from the target, the pointers and, once it is there, the path from the source; (n, C) ->
-        (n, C)."""
+        """Advance the flood from the target, the pointers and, once it is there, the path; (n, C) floats."""
         path, flood, age, point = state.unbind(dim=1)
         enters = self.follow(graphs, path, point)
         return torch.stack(

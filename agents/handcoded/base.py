@@ -25,22 +25,22 @@ from .weight_table import Row, WeightTable, convolve, taps
 
 
 def step(x: Tensor) -> Tensor:
-    """Return relu(x) - relu(x - 1) of (...) x in one pass: 0 up to 0, 1 from 1 on, linear between."""
+    """Return relu(x) - relu(x - 1) of (...) floats in one pass: 0 up to 0, 1 from 1 on, linear between."""
     return x.clamp(0, 1)
 
 
 def sawtooth(x: Tensor, peak: float) -> Tensor:
-    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) x: 1 at the peak, 0 from a distance of 1 on."""
+    """Return relu(1 - relu(x - peak) - relu(peak - x)) of (...) floats: 1 at the peak, 0 from a distance of 1 on."""
     return torch.relu(1 - (x - peak).abs())
 
 
 def global_max(x: Tensor) -> Tensor:
-    """Return the maximum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
+    """Return the maximum over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
     return x.amax(dim=(2, 3), keepdim=True)
 
 
 def global_min(x: Tensor) -> Tensor:
-    """Return the minimum over each maze, (B, C, H, W) -> (B, C, 1, 1)."""
+    """Return the minimum over each maze, (B, C, H, W) floats -> (B, C, 1, 1)."""
     return x.amin(dim=(2, 3), keepdim=True)
 
 
@@ -51,8 +51,8 @@ class HandcodedNCA(Policy):
     Mazes without a source, target or free tile are legal, as is every size on which the channels still count
     exactly.
 
-    The convolution never leaves exact integers: with gradients or on a GPU it runs in float64, which neither
-    TF32, autocast nor the inexact transforms of fast convolutions touch; without gradients on a CPU, and
+    The convolution never leaves exact integers. With gradients or on a GPU it runs in float64, which neither
+    TF32, autocast nor the inexact transforms of fast convolutions touch. Without gradients on a CPU, and
     while the weights are those of the table, it visits only those (`weight_table`). Both give the same bits.
 
     Attributes:
@@ -80,11 +80,11 @@ class HandcodedNCA(Policy):
         self._taps = taps(weight, bias)
 
     def static(self, maze: Tensor) -> Tensor:
-        """Return the channels that never change, (B, S, H, W), from the (B, T, H, W) maze: here the maze itself."""
+        """Return the channels that never change, (B, S, H, W) floats, from the (B, T, H, W) maze: here itself."""
         return maze
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W) like the convolution's output and the previous state."""
+        """Return the next state, (B, C, H, W) floats like the convolution's output and the previous state."""
         raise NotImplementedError
 
     def largest_count(self, height: int, width: int) -> int:

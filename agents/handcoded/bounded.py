@@ -87,7 +87,7 @@ TABLE = WeightTable(
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Activate (B, C, H, W) like `canonical`, but a tile points where the code's difference is 1 or -2."""
+    """Activate (B, C, H, W) floats like `canonical`, but a tile points where the code's difference is 1 or -2."""
     path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
     path, enter = follow(path, enter)
     nearer = sawtooth(point, 1) + sawtooth(point, -2)

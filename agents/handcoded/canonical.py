@@ -1,8 +1,8 @@
 """The canonical shortest path: one flood from the target, then a walk from the source.
 
 The paper's extraction finds all shortest paths at once. To break ties it suggests "a similar directional queuing
-mechanism" to its depth-first search's (section "Shortest path extraction"). This is that mechanism: every tile points
-to the first of its neighbours up, left, down, right that the flood reached earlier, and the path follows the pointers.
+mechanism" to its depth-first search's (section "Shortest path extraction"). This is that mechanism. Every tile points
+to the first of its neighbours up, left, down, right that the flood reached earlier. The path follows the pointers.
 Every rule is local, so nothing is pooled.
 """
 
@@ -82,7 +82,7 @@ TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGE
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Apply steps and ReLUs to (B, C, H, W); a pointer gives way to those before it in the order up, left, down,
+    """Apply steps and ReLUs to (B, C, H, W) floats; a pointer gives way to those before it in the order up, left, down,
     right."""
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
     path, enter = follow(path, enter)
@@ -96,12 +96,12 @@ def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def first(flags: Tensor) -> Tensor:
-    """Keep the first of the (B, K, H, W) flags at each tile: relu(x_k - sum of x_j over j < k)."""
+    """Keep the first of the (B, K, H, W) float flags at each tile: relu(x_k - sum of x_j over j < k)."""
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 
 
 def fused(maze: Tensor, state: Tensor) -> Tensor:
-    """Return the next state of (B, 4, H, W) mazes and (B, 11, H, W) states in one pass of machine code."""
+    """Return the next state of (B, 4, H, W) mazes and (B, 11, H, W) float32 states in one pass of machine code."""
     from . import compiled  # here, because importing numba takes a third of a second
 
     out = torch.empty(state.shape)

@@ -106,7 +106,7 @@ class Search(NamedTuple):
 
     @classmethod
     def split(cls, channels: Tensor) -> Search:
-        """Read (B, 9, H, W) channels in the order of `Channel`."""
+        """Read (B, 9, H, W) float channels in the order of `Channel`."""
         return cls(*torch.split(channels, [1, 4, 1, 1, 1, 1], dim=1))
 
     def unstack(self, popped: Tensor) -> Search:
@@ -132,7 +132,7 @@ def explore(convolved: Search, before: Search) -> Search:
 
 
 def is_stuck(search: Search) -> Tensor:
-    """Return 1 where there is no pebble, (B, 1, 1, 1)."""
+    """Return 1 where there is no pebble, (B, 1, 1, 1) floats."""
     return 1 - step(global_max(search.pebble))
 
 
@@ -152,7 +152,7 @@ class DepthFirstNCA(HandcodedNCA):
         super().__init__("shortest-path", len(Tile), WeightTable(Tile, Channel, weights), StepBound(per_tile=2))
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Explore, (B, C, H, W) -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""
+        """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""
         search = explore(Search.split(convolved), Search.split(state))
         rank = search.rank + search.direction
         rank = rank + sawtooth(rank, 0) * UNSTACKED * state.shape[2] * state.shape[3]

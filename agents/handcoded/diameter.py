@@ -5,7 +5,7 @@ farthest wave that has reached it: its eccentricity. Then a wave from the first 
 finds the tiles at that distance, and the canonical shortest path leads there.
 
 Alg. 1's waiting times let waves collide (or take quadratic time). Here the pebble launches once the latest
-wave has passed its own tile. Then each wave reaches every tile later than all waves before it: the next
+wave has passed its own tile. Then each wave reaches every tile later than all waves before it. The next
 pebble at distance d launches at least d + 1 steps after the last, so its wave lies strictly inside.
 Components cannot disturb each other, and the search restarts in each, at the first free tile in row-major
 order that has not been visited.
@@ -41,7 +41,7 @@ class Channel(IntEnum):
     """The state channels.
 
     `ROUTE` to `STACK_RANK` are the search of `depth_first`, which starts from the tiles of `SEED`. `LAUNCHED`
-    tiles have sent their wave; `CLOCK` counts steps; `WAVE` is the launch time of the latest wave that has
+    tiles have sent their wave. `CLOCK` counts steps. `WAVE` is the launch time of the latest wave that has
     been here, `WAVE_*` that of the neighbour; `ECCENTRICITY` is the paper's path_max. `END` and `FAR` are the
     first and last tile of the longest shortest path, and the rest extracts it as in `canonical`.
     """
@@ -114,7 +114,7 @@ class Fields(NamedTuple):
 
     @classmethod
     def split(cls, channels: Tensor) -> Fields:
-        """Read (B, 31, H, W) channels."""
+        """Read (B, 31, H, W) float channels."""
         return cls(*torch.split(channels, [1, 10, 1, 1, 1, 4, 1, 1, 1, 1, 1, 4, 4], dim=1))
 
 
@@ -132,14 +132,15 @@ class DiameterNCA(HandcodedNCA):
         super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))
 
     def static(self, maze: Tensor) -> Tensor:
-        """Return free, wall and position, (B, 3, H, W), from the (B, T, H, W) one-hot maze."""
+        """Return free, wall and position, (B, 3, H, W) floats, from the (B, T, H, W) one-hot maze."""
         height, width = maze.shape[2:]
         wall = maze[:, 1:2]
         position = torch.arange(height * width, 0, -1, dtype=maze.dtype, device=maze.device)
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Run Alg. 1 on (B, C, H, W): search, launch waves, register them, draw the path between the first farthest
+        """Run Alg. 1 on (B, C, H, W) floats: search, launch waves, register them, draw the path between the first
+        farthest
         pair."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)

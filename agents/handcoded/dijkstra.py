@@ -127,7 +127,7 @@ EQUAL_AGE: Final = 1
 
 
 def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
-    """Return the path and its (B, 4, H, W) directions; the printed formula omits the path's own weights."""
+    """Return the path and its (B, 4, H, W) float directions; the printed formula omits the path's own weights."""
     directional = sawtooth(directional, peak)
     path = step(step(path) + directional.sum(dim=1, keepdim=True))
     return torch.cat([path, directional], dim=1)

@@ -27,7 +27,7 @@ class ShortestPathNCA(HandcodedNCA):
     """Finds the shortest path of every maze exactly, in a number of steps known beforehand.
 
     A path of L edges is complete after exactly 2 L + 2 steps (L + 2 in the form "bidirectional"), and then
-    stays; while the target is unreachable the path stays empty.
+    stays. While the target is unreachable the path stays empty.
 
     Args:
         ties: "canonical" for one path, ties broken in the order up, left, down, right from the source; "all"
@@ -54,7 +54,7 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W), in one pass, if the form has a fused step."""
+        """Return the next state, (B, C, H, W) floats, in one pass, if the form has a fused step."""
         if self.form.fused is None:
             return super().step_by_table(static, state)
         return self.form.fused(static, state)

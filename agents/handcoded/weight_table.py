@@ -128,7 +128,7 @@ class Taps(NamedTuple):
 
 
 def taps(weight: Tensor, bias: Tensor) -> Taps:
-    """Return the non-zero weights of a (C, inputs, k, k) convolution with padding k // 2."""
+    """Return the non-zero weights of a (C, inputs, k, k) float convolution with padding k // 2."""
     places = weight.nonzero()
     reach = weight.shape[-1] // 2
     centred = places - torch.tensor([0, 0, reach, reach])

@@ -1,7 +1,7 @@
 """An automaton: booleans at every tile, and a rule for each that reads a tile and its four neighbours.
 
 A rule is written with `&`, `|` and `~` only, on the signals around it. So the same lines run on maps, on patches of
-five tiles, and on 64 maps at a time, one in each bit of an integer. The inputs of a rule need not be declared: a view
+five tiles, or on 64 maps at a time, one a bit. The inputs of a rule need not be declared: a view
 can record them.
 """
 

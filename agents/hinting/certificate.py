@@ -4,8 +4,8 @@ A certificate proves only that, and only for float32 arithmetic: sums in any ord
 TF32, bfloat16 or fast convolutions (`learned.convolving`). It takes two things for granted, which the automaton's
 module argues and the tests check, without a proof:
 
-- The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path: 287,852 with a source
-  and a target, 9,418 of the diameter.
+- The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path. They are 287,852 with
+  a source and a target, 9,418 of the diameter.
 - A tile can hold nothing but what `worlds` declares. On the same mazes nothing else occurs at any iteration. For the
   shortest path, all 75 states of a tile occur on mazes of up to 3 x 5 tiles.
 
@@ -16,7 +16,7 @@ Suppose that the following holds at some iteration:
 - Every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and |e| <= `tolerance`.
 - Every channel of a signal that is off is 0.
 - The path is off by less than 1/2 where it is on.
-- If a signal is pooled and on, its channel is off 1 by at most 1/20 at every tile; if it is off, its channel is 0.
+- If a signal is pooled and on, its channel is off 1 by at most 1/20 at every tile. If it is off, its channel is 0.
 - The maximum over all channels is anything that this allows.
 
 At first all signals are off, so it holds. The certificate shows that it then holds one iteration later, whatever five

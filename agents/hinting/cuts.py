@@ -1,6 +1,6 @@
 """The last errors: each that the certificate finds becomes an inequality that the weights have to satisfy.
 
-Once most weights are 0, those of a signal form a small problem with linear constraints: on the worst possible inputs, a
+Once most weights are 0, those of a signal form a small problem with linear constraints. On the worst possible inputs, a
 sum has to stay below a bound. There are too many such inputs to list, but few that matter. So each round adds those on
 which the present weights are wrong (cutting planes). Newton's method on the squares of the violations then moves the
 weights until all constraints so far hold.

@@ -1,6 +1,6 @@
 """An automaton of the canonical longest shortest path: 38 booleans a tile, one of them pooled over the map.
 
-The free tiles launch waves one after another, row by row, as in `exact_weights`. But nothing is counted: a wave A
+The free tiles launch waves one after another, row by row, as in `exact_weights`. But nothing is counted. A wave A
 races a replay B of the longest wave so far, and the one that moves longer has gone further.
 
 - **Race.** A starts at TOKEN; B starts at END, the origin of the longest wave so far. A wave is NEW at a tile, then

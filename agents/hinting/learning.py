@@ -102,8 +102,8 @@ def learn(config: HintConfig, log: Log) -> NCA:
 
     Args:
         config: the options of the run.
-        log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals; and
-            before each round of `Cuts`, `update`, `seconds`, `round` and the certificate.
+        log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals. Before
+            each round of `Cuts`, `update`, `seconds`, `round` and the certificate.
     """
     automaton = AUTOMATA[config.task, config.heals]
     model = NCA(
@@ -250,9 +250,9 @@ def inputs(
     generator: torch.Generator,
     extremes: bool = False,
 ) -> Tensor:
-    """Return possible inputs of a network, (P, F): kinds and channels at 5 taps, and a 1 for the bias.
+    """Return possible inputs of a network, (P, F) floats: kinds and channels at 5 taps, and a 1 for the bias.
 
-    Where a signal is on, its second channel is anything from 0 to `largest`, and the first larger by 1 +- jitter; the
+    Where a signal is on, its second channel is anything from 0 to `largest`, and the first larger by 1 +- jitter. The
     path is anything from 1/2 to 3/2. Where it is off, they are 0. The pooled channel is 1 +- jitter, and the maximum
     over all channels anything that it can be. With `extremes`, second channels are 0 in a quarter of all cases, and
     `largest` in another quarter.
@@ -273,7 +273,7 @@ def inputs(
 
 
 def losses(automaton: Automaton, sums: Tensor, labels: Tensor, margin: float, largest: float) -> Tensor:
-    """Return the losses (P,) of (P, C) sums before the ReLU, for (P, S) signals.
+    """Return the losses, (P,) floats, of (P, C) sums before the ReLU, for (P, S) signals.
 
     A loss adds these squared errors:
 

@@ -38,7 +38,7 @@ def is_low(dtype: torch.dtype) -> bool:
 
 
 def may_round_more(values: Tensor) -> bool:
-    """Return whether a convolution of float32 values may round more than float32 sums do.
+    """Return whether a convolution of (...) float32 values may round more than float32 sums do.
 
     On a GPU it may, by TF32, which is on by default, or by a fast convolution. On a CPU only a setting makes it so.
     """
@@ -85,7 +85,7 @@ class SparseNCA(Policy):
         self._taps, self._bounded, self._check_precision = taps(kernel, bias), bounded, check_precision
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W).
+        """Return the state after one iteration, (B, C, H, W) floats.
 
         Raises:
             ValueError: the same errors as from `NCA.update`.
@@ -95,5 +95,5 @@ class SparseNCA(Policy):
 
 
 def has_few_weights(weight: Tensor) -> bool:
-    """Return whether enough of the weights are zero that a `SparseNCA` is faster."""
+    """Return whether enough of the (...) float weights are zero that a `SparseNCA` is faster."""
     return bool(torch.count_nonzero(weight) <= FEW * weight.numel())

@@ -22,9 +22,9 @@ class GAT(GraphPolicy):
         x_{t+1}(p) = relu(b + sum_{q in N(p)} a(p, q) y_t(q)),    x_0 = 0,
         a(p, q) = softmax over q in N(p) of leaky_relu(s y_t(q) + r y_t(p) + e V (q - p)),
 
-    where leaky_relu has slope 0.2 below 0, and the last term is there with edge features only: q - p is the place of q
-    as seen from p, (rows down, columns to the right), (0, 0) for p itself. Without it a turned or mirrored maze gives
-    the turned or mirrored state; with it the layer distinguishes its neighbours.
+    where leaky_relu has slope 0.2 below 0, and the last term is there with edge features only. Here q - p is the place
+    of q as seen from p, (rows down, columns to the right), (0, 0) for p itself. Without it a turned or mirrored maze
+    gives the turned or mirrored state; with it the layer distinguishes its neighbours.
 
     For all n nodes of a batch, with M, (n, T), and X, (n, C), their tiles and states,
 
@@ -90,5 +90,5 @@ class GAT(GraphPolicy):
         return {**super().arguments, "edge_features": self.edge_features}
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
-        """Read the neighbours, weighted by attention: (n, T + C) features -> (n, C)."""
+        """Read the neighbours, weighted by attention: (n, T + C) floats -> (n, C)."""
         return layer(x, graphs.edge_index, graphs.positions.to(x.dtype) if self.edge_features else None)

@@ -89,5 +89,5 @@ class GCN(GraphPolicy):
         return {**super().arguments, "traversable_edges_only": self.traversable_edges_only}
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
-        """Read the neighbours, all with the same weights: (n, T + C) features -> (n, C)."""
+        """Read the neighbours, all with the same weights: (n, T + C) floats -> (n, C)."""
         return layer(x, graphs.edge_index)

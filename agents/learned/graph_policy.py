@@ -57,7 +57,7 @@ class TileGraphs(NamedTuple):
         )
 
     def gather(self, grid: Tensor) -> Tensor:
-        """Return the values of a (B, C, H, W) grid at the nodes, (n, C)."""
+        """Return the values of a (B, C, H, W) grid of floats at the nodes, (n, C)."""
         return _rows(grid).index_select(0, self.nodes)
 
     def scatter(self, rows: Tensor, like: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ class GraphPolicy(Policy):
         self._draw(generator or torch.Generator().manual_seed(0))
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
-        """Return the layer's output, (n, C), for (n, T + C) features of the nodes."""
+        """Return the layer's output, (n, C), for (n, T + C) float features of the nodes."""
         raise NotImplementedError
 
     @torch.no_grad()
@@ -173,7 +173,7 @@ class GraphPolicy(Policy):
         return self.layers[step]
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W).
+        """Return the state after one iteration, (B, C, H, W) floats.
 
         Raises:
             ValueError: weights are not shared, and there are none for this step.
@@ -181,14 +181,14 @@ class GraphPolicy(Policy):
         return self.advance(self.share(maze), state, step)
 
     def share(self, maze: Tensor, step: int = 0) -> TileGraphs:
-        """Return the graphs of (B, T, H, W) mazes, the same at every step.
+        """Return the graphs of (B, T, H, W) float mazes, the same at every step.
 
         Build them once per rollout and call `advance`, and the states are the same to the bit.
         """
         return TileGraphs.of(maze, self.traversable_edges_only)
 
     def advance(self, share: TileGraphs, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, (B, C, H, W), from the mazes' graphs and the (B, C, H, W) state."""
+        """Return the next state, (B, C, H, W), from the mazes' graphs and the (B, C, H, W) float state."""
         layer = self._layer(step)
         x = torch.cat([share.features, share.gather(state.clamp(min=0))], dim=1)
         convolved = self.convolve(layer, share, x.to(next(layer.parameters()).dtype))

@@ -109,7 +109,7 @@ class MLP(Policy):
         }
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W).
+        """Return the state after one iteration, (B, C, H, W) floats.
 
         Raises:
             ValueError: mazes of another size than the network is built for.
@@ -117,7 +117,7 @@ class MLP(Policy):
         return self.advance(self.share(maze), state, step)
 
     def share(self, maze: Tensor, step: int = 0) -> Tensor:
-        """Return what the maze and the bias add to the encoder, (B, K), the same at every step.
+        """Return what the maze and the bias add to the encoder, (B, K) floats, the same at every step.
 
         Compute it once per rollout and call `advance`, and the states are the same to the bit.
 
@@ -134,7 +134,7 @@ class MLP(Policy):
         return F.linear(maze.flatten(1), kernel.to(maze.dtype), self.encoder_bias.to(maze.dtype))
 
     def advance(self, share: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, (B, C, H, W), from the maze's `share` and the (B, C, H, W) state."""
+        """Return the next state, (B, C, H, W), from the maze's `share` and the (B, C, H, W) float state."""
         kernel = self.encoder[:, self.n_tiles * state.shape[2] * state.shape[3] :].to(state.dtype)
         hidden = (share + F.linear(state.clamp(min=0).flatten(1), kernel)).relu().to(state.dtype)
         decoded = F.linear(hidden, self.decoder.to(state.dtype), self.decoder_bias.to(state.dtype))

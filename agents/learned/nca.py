@@ -43,7 +43,7 @@ class NCA(Policy):
 
     where everything outside the map is 0. The last iteration of an episode, that of `step` n_iterations - 1, has no
     ReLU: the loss sees by how much a path tile falls short. An episode that runs on takes the negative values which
-    that leaves for zeros, so it goes on as if the ReLU had been there; one that ends earlier ends with a ReLU. With a
+    that leaves for zeros, so it goes on as if the ReLU had been there. One that ends earlier ends with a ReLU. With a
     `ceiling` c every iteration's result is cut off there: min(..., c), so that nothing can grow forever.
 
     An `exact` network refuses dtypes in which it would not be exact, autocast to them included. Where float32 sums are
@@ -169,7 +169,7 @@ class NCA(Policy):
         }
 
     def kernel(self, step: int = 0) -> Tensor:
-        """Return the (C, T + C, k, k) kernel of an iteration, zero at the corners that are cut.
+        """Return the (C, T + C, k, k) float kernel of an iteration, zero at the corners that are cut.
 
         Raises:
             ValueError: weights are not shared, and there are none for this step.
@@ -180,7 +180,7 @@ class NCA(Policy):
 
     @torch.no_grad()
     def set_kernel(self, kernel: Tensor, bias: Tensor, step: int = 0) -> None:
-        """Write the (C, T + C, k, k) kernel and the (C,) bias of an iteration.
+        """Write the (C, T + C, k, k) float kernel and the (C,) bias of an iteration.
 
         Raises:
             ValueError: another shape, or a weight on a corner that is cut.
@@ -209,10 +209,10 @@ class NCA(Policy):
         return parameters[step]
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W).
+        """Return the state after one iteration, (B, C, H, W) floats.
 
         Raises:
-            ValueError: weights are not shared, and there are none for this step; or the network is exact, but not in
+            ValueError: weights are not shared, and there are none for this step. Or the network is exact, but not in
                 the dtype of the state or of autocast.
         """
         return self.advance(self.share(maze, step), state, step)
@@ -266,7 +266,7 @@ class NCA(Policy):
         return self._convolve(maze, kernel, bias)
 
     def advance(self, share: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, (B, C, H, W), from the maze's `share` and the (B, C, H, W) state."""
+        """Return the next state, (B, C, H, W), from the maze's `share` and the (B, C, H, W) float state."""
         self.check_precision(state)
         kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
         convolved = self._convolve(state.clamp(min=0), kernel)

@@ -52,7 +52,7 @@ class NCAFeatures(BaseFeaturesExtractor):
         self.spread = nn.Conv2d(n_channels, n_channels, 3, padding=1, bias=False)
 
     def forward(self, observation: dict[str, Tensor]) -> Tensor:
-        """Return the features of `maze`, (B, T, H, W), and `state`, (B, 1, H, W)."""
+        """Return the features of `maze`, (B, T, H, W), and `state`, (B, 1, H, W), as floats."""
         maze, path = observation["maze"], observation["state"]
         seen = torch.cat([maze, 2 * path - 1], dim=1)
         read = self.read(seen.contiguous(memory_format=torch.channels_last))  # faster on the CPU
@@ -66,15 +66,15 @@ class Undivided(nn.Module):
     """The place of Stable-Baselines3's separate networks: actor and critic read the same features."""
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features, (B, C + 1, H, W), for the actor and for the critic, both unchanged."""
+        """Return the features, (B, C + 1, H, W) floats, for the actor and for the critic, both unchanged."""
         return features, features
 
     def forward_actor(self, features: Tensor) -> Tensor:
-        """Return the features for the actor, (B, C + 1, H, W), unchanged."""
+        """Return the features for the actor, (B, C + 1, H, W) floats, unchanged."""
         return features
 
     def forward_critic(self, features: Tensor) -> Tensor:
-        """Return the features for the critic, (B, C + 1, H, W), unchanged."""
+        """Return the features for the critic, (B, C + 1, H, W) floats, unchanged."""
         return features
 
 
@@ -93,7 +93,7 @@ class Actor(nn.Module):
         nn.init.constant_(self.linear.bias, FIRST_BIAS)  # type: ignore[arg-type] # there is one
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the means row by row, (B, H W)."""
+        """Return the means row by row, (B, H W) floats."""
         mean, wall = LARGEST_MEAN * torch.tanh(self.linear(features[:, :-1])), features[:, -1:]
         return mean.masked_fill(wall > 0.5, -LARGEST_MEAN).flatten(1)
 
@@ -106,7 +106,7 @@ class Critic(nn.Module):
         self.value = nn.Sequential(nn.Linear(2 * n_features, N_HIDDEN), nn.ReLU(), nn.Linear(N_HIDDEN, 1))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the values, (B, 1)."""
+        """Return the values, (B, 1) floats."""
         return self.value(torch.cat([features.mean(dim=(2, 3)), features.amax(dim=(2, 3))], dim=1))
 
 

@@ -21,7 +21,7 @@ BATCH, BATCH_TILES = 256, 1 << 17
 
 
 def task_of(policy: Policy, tiles: Tiles) -> Task:
-    """Return the policy's task, if these are levels of it.
+    """Return the policy's task, if these (N, H, W) levels are of it.
 
     Raises:
         ValueError: they are not.
@@ -86,7 +86,7 @@ def _score_drawing(path: NDArray[np.float32], wanted: NDArray[np.bool_]) -> NDAr
 
 
 def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the scores of the state's path, as `score_paths`."""
+    """Return the scores of the path of a (B, C, H, W) float state, (B, 6) float64, as `score_paths`."""
     return score_paths(policy, tiles, path_of(state), wanted)
 
 

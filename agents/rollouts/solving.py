@@ -68,8 +68,8 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
 
     A policy with a bound gets as many as the longest solution may need, so that it always finishes. One with weights
     for each iteration gets as many as it has weights for. Any other gets its own number (`Policy.usual_iterations`), in
-    proportion to the size or to the longest solution, whichever grew more, but never less: 64 at size 16 is 64 on the
-    paper's mazes and 150 on perfect ones.
+    proportion to the size or to the longest solution, whichever grew more, but never less. So 64 at size 16 is 64 on
+    the paper's mazes and 150 on perfect ones.
 
     Args:
         policy: what is to run.

@@ -117,7 +117,7 @@ def unroll(
 
 
 def supported(model: Policy, maze: Tensor) -> bool:
-    """Return whether `unroll` runs a model on these mazes in machine code.
+    """Return whether `unroll` runs a model on (B, T, H, W) mazes in machine code.
 
     It does so for a `Policy.convolution` in float32 on the CPU, outside of autocast, where the compiler works. The
     first call compiles, which takes some seconds once per installation.

@@ -105,7 +105,7 @@ def run_to_end(
     every: int = 32,
     pause: Callable[[], Any] = lambda: None,
 ) -> Tensor:
-    """Return the last state of a rollout, (B, C, H, W); arguments as of `visit`, and:
+    """Return the last state of a rollout, (B, C, H, W) floats; arguments as of `visit`, and:
 
     Args:
         n_steps: iterations, at least 1.
