@@ -1,4 +1,4 @@
-"""Levels: tiles, their one-hot encoding, their text, level-set files, the named hold-out mazes and the packs.
+"""Levels: tiles, their one-hot encoding, their text, level-set files, and the named hold-out mazes.
 
 A level's tiles are an (H, W) uint8 array of `Tile` values, row 0 at the top. Many levels of one size
 are an (N, H, W) array.
@@ -7,12 +7,12 @@ are an (N, H, W) array.
 from __future__ import annotations
 
 import json
-import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
-from maze_nca_gym.names import did_you_mean, unknown_name
-from maze_nca_gym.packs import list_packs, pack_file
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.random_streams import GAMMA, scramble
 
 Tiles: TypeAlias = NDArray[np.uint8]
@@ -281,34 +280,9 @@ def prefab(name: str) -> Tiles:
     return _prefabs()[name].copy()
 
 
-def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
-    """Return a level set from what users pass as `levels=`.
-
-    Args:
-        levels: a set, the path of a file, the name of a prefab or a pack, (H, W) or (N, H, W) tiles, or drawings.
-            Drawings are one text or a list. Text of one line is a name or a path; text of several lines is a drawing.
-
-    Raises:
-        ValueError: neither a file nor a known name, not a level set, or a bad drawing.
-    """
-    if isinstance(levels, LevelSet):
-        return levels
-    if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
-        return _find_levels(levels)
-    tiles = read_tiles(levels).copy()  # what becomes of the user's array must not change the levels
-    return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
-
-
-def _find_levels(name: str | Path) -> LevelSet:
-    """Return the levels of a prefab, of a pack or in a file."""
-    if name in _prefabs():
-        return LevelSet(prefab(str(name))[None], {"prefab": name})
-    if name in list_packs():
-        with pack_file(str(name)) as path:
-            return LevelSet.load(path)
-    if os.path.isfile(name):  # unlike Path.is_file, no error where text is too long for a name
-        return LevelSet.load(name)
-    known = list_prefabs() + list_packs()
-    raise ValueError(
-        f"levels={str(name)!r} is neither a file nor a known name; known: {', '.join(known)}{did_you_mean(name, known)}"
-    )
+def __getattr__(name: str) -> Any:
+    if name != "load_levels":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "maze_nca_gym.loading"
+    warnings.warn(f"load_levels has moved to {module}", DeprecationWarning, stacklevel=2)
+    return getattr(import_module(module), name)

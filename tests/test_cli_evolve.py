@@ -30,7 +30,8 @@ from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
-from maze_nca_gym.levels import LevelSet, level_hashes, load_levels, one_hot
+from maze_nca_gym.levels import LevelSet, level_hashes, one_hot
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import apply_edits
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 

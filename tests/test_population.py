@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from oracles import canonical_diameter, canonical_shortest_path
 
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, clear_endpoints, load_levels, parse
+from maze_nca_gym.levels import Tile, clear_endpoints, parse
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import offspring
 from maze_nca_gym.population import Candidates, LevelPopulation, PopulationConfig
 

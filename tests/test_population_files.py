@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from test_population import TASKS, evolved, rng, state_of
 
-from maze_nca_gym.levels import LevelSet, load_levels
+from maze_nca_gym.levels import LevelSet
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 
 Arrays = dict[str, Any]

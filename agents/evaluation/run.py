@@ -13,7 +13,8 @@ import torch
 
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import most_levels, test_levels
-from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels
+from maze_nca_gym.levels import LevelSet, Tiles, has_border
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning

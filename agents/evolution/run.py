@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.families import held_out_sets, reserved_hashes
+from maze_nca_gym.families import reserved_hashes
 from maze_nca_gym.files import reading
 from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
 from maze_nca_gym.levels import Tiles
@@ -210,7 +211,7 @@ def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any])
 @cache
 def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
     """Return the hashes of the levels of the test and validation sets, which are square."""
-    return reserved_hashes(held_out_sets(sizes, task))
+    return reserved_hashes(held_out_levels(sizes, task))
 
 
 @torch.no_grad()

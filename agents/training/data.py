@@ -14,9 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.families import (
     FAMILIES,
-    held_out_sets,
     is_reserved,
     most_levels,
     reserved_hashes,
@@ -198,7 +198,7 @@ def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 @cache
 def _held_out(size: int, task: str) -> NDArray[np.uint64]:
     """Return hashes of the levels of a size that no training may see."""
-    return reserved_hashes(held_out_sets([size], task))
+    return reserved_hashes(held_out_levels([size], task))
 
 
 def validation_batch(config: TrainingConfig) -> Batch:

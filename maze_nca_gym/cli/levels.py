@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import flag
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli.options import INTEGER, GeneratorOptions
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
-from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, load_levels, prefab, to_text
+from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
@@ -66,10 +68,10 @@ class Generate:
 
 @dataclass(frozen=True)
 class ListLevels:
-    """List the named mazes, packs of evolved levels and generators; with files or names, their contents."""
+    """List the named mazes, packs, benchmark sets and generators; with files or names, their contents."""
 
     files: Annotated[Positional[tuple[str, ...]], arg(metavar="[FILE|NAME …]", help_behavior_hint="(optional)")] = ()
-    """Files written by `generate` or `evolve`, or names of packs and mazes."""
+    """Files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes."""
 
     def run(self) -> int:
         """Print the tables and return the exit code.
@@ -82,6 +84,7 @@ class ListLevels:
         if not self.files:
             _print_prefabs()
             _print_packs()
+            _print_benchmark_sets()
             _print_generators()
         return 0
 
@@ -191,6 +194,15 @@ def _print_packs() -> None:
         )
     numbers = ("levels", "tiles", *_FIGURES)
     print_table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers=numbers)
+
+
+def _print_benchmark_sets() -> None:
+    rows = []
+    for name, each in BENCHMARK_SETS.items():
+        count = f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}"
+        rows.append((name, count, f"{each.side} x {each.side}", each.stands_for))
+    columns = ("benchmark set", "levels", "tiles", "what they are")
+    print_table(columns, rows, numbers=("levels", "tiles"), unbroken=columns[:3])
 
 
 def _print_generators() -> None:

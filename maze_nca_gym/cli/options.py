@@ -23,7 +23,8 @@ from maze_nca_gym import __version__
 from maze_nca_gym.agents.registry import is_module
 from maze_nca_gym.agents.runs import check_at_least, flag
 from maze_nca_gym.generation import GENERATORS, find_generator, generate, options_of
-from maze_nca_gym.levels import LevelSet, load_levels
+from maze_nca_gym.levels import LevelSet
+from maze_nca_gym.loading import load_levels
 
 
 def read_options(kind: Any, arguments: Sequence[str], prog: str, description: str, **default: Any) -> Any:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.generation import Size, check_size, find_generator
-from maze_nca_gym.levels import LevelSet, Tiles, has_border, load_levels, read_tiles
+from maze_nca_gym.levels import LevelSet, Tiles, has_border, read_tiles
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.tasks import Task
 

@@ -29,7 +29,8 @@ from maze_nca_gym.agents.training import (
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
 from maze_nca_gym.agents.training.state import KIND
-from maze_nca_gym.levels import level_hashes, load_levels, one_hot
+from maze_nca_gym.levels import level_hashes, one_hot
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import shortest_path
 

@@ -1,0 +1,67 @@
+"""Edit streams: a maze, and then 128 edits of one wall each, in a row.
+
+A policy solves the maze, and goes on from its state after each edit. Whether it is still right after the last one shows
+whether it gives up what is no longer true.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maze_nca_gym.families import named_seed
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.solvers import shortest_path
+
+EDITS = 128
+"""Edits of a stream; it has one level more."""
+STREAM = EDITS + 1
+"""Levels of a stream."""
+WALLS = 0.4
+"""Probability that an inner tile of the first maze is a wall, close to where mazes fall apart: paths wind most."""
+
+
+def stream_levels(name: str, size: int, n: int) -> Tiles:
+    """Return the first `n` levels of streams one after the other, (n, size + 2, size + 2) uint8.
+
+    Args:
+        name: the name of the set, which seeds it; a stream has a seed of its own.
+        size: inner size; the levels have a border.
+        n: a multiple of `STREAM`.
+    """
+    streams = [_draw(np.random.default_rng(named_seed(f"benchmark {name}", i)), size) for i in range(n // STREAM)]
+    return np.concatenate(streams)
+
+
+def _draw(rng: np.random.Generator, size: int) -> Tiles:
+    """Return one stream, (STREAM, H, W): walls are laid and taken away in turn, so their number stays."""
+    levels = [generate(rng, 1, size, "random", wall_probability=WALLS)[0]]
+    for i in range(EDITS):
+        levels.append(_open(rng, levels[-1]) if i % 2 else _close(rng, levels[-1]))
+    return np.stack(levels)
+
+
+def _close(rng: np.random.Generator, level: Tiles) -> Tiles:
+    """Return the level with a wall on its shortest path, or elsewhere if no other way would be left.
+
+    An inner wall is taken away where every tile is on the only path.
+    """
+    path = shortest_path(level)
+    for candidates in (path & (level == Tile.EMPTY), level == Tile.EMPTY):
+        for place in rng.permutation(np.argwhere(candidates)):
+            edited = _with(level, place, Tile.WALL)
+            if shortest_path(edited[None]).any():
+                return edited
+    return _open(rng, level)
+
+
+def _open(rng: np.random.Generator, level: Tiles) -> Tiles:
+    """Return the level without one of its inner walls."""
+    walls = np.argwhere(level[1:-1, 1:-1] == Tile.WALL) + 1
+    return _with(level, rng.choice(walls), Tile.EMPTY)
+
+
+def _with(level: Tiles, place: np.ndarray, tile: Tile) -> Tiles:
+    edited = level.copy()
+    edited[tuple(place)] = tile
+    return edited

@@ -1,0 +1,54 @@
+"""Levels from what users write: names of mazes, packs and benchmark sets, files, drawings and tiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.levels import LevelSet, list_prefabs, prefab, read_tiles
+from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
+from maze_nca_gym.names import did_you_mean
+from maze_nca_gym.packs import list_packs, pack_file
+
+_READERS: dict[str, Callable[[str | Path], LevelSet]] = {MAP: load_map, SCENARIOS: load_scenarios}
+"""Suffix of a file -> what reads it; any other is a level-set file."""
+
+
+def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
+    """Return a level set from what users pass as `levels=`.
+
+    Args:
+        levels: a set, the path of a file, the name of a prefab, a pack or a benchmark set, tiles, or drawings.
+            Files are level sets, or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings
+            are one text or a list. Text of one line is a name or a path; text of several lines is a drawing.
+
+    Raises:
+        ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
+    """
+    if isinstance(levels, LevelSet):
+        return levels
+    if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
+        return _find_levels(levels)
+    tiles = read_tiles(levels).copy()  # what becomes of the user's array must not change the levels
+    return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
+
+
+def _find_levels(name: str | Path) -> LevelSet:
+    """Return the levels of a prefab, of a pack, of a benchmark set or in a file."""
+    if name in list_prefabs():
+        return LevelSet(prefab(str(name))[None], {"prefab": name})
+    if name in list_packs():
+        with pack_file(str(name)) as path:
+            return LevelSet.load(path)
+    if name in BENCHMARK_SETS:
+        return BENCHMARK_SETS[str(name)].levels()
+    if os.path.isfile(name):  # unlike Path.is_file, no error where text is too long for a name
+        return _READERS.get(Path(name).suffix, LevelSet.load)(name)
+    known = list_prefabs() + list_packs() + list(BENCHMARK_SETS)
+    raise ValueError(
+        f"levels={str(name)!r} is neither a file nor a known name; known: {', '.join(known)}{did_you_mean(name, known)}"
+    )
