@@ -41,6 +41,7 @@ class Convolution(NamedTuple):
         unbounded: the step after which there is no ReLU; None if there is no such step.
         sees_maze: whether every iteration reads the maze, and not only the first.
         max_pool: whether the last two channels become maxima, as in `learned.NCA`.
+        pool_adds: whether maxima are added to them before the ReLU instead.
     """
 
     weight: Tensor
@@ -50,6 +51,7 @@ class Convolution(NamedTuple):
     unbounded: int | None
     sees_maze: bool
     max_pool: bool
+    pool_adds: bool = False
 
 
 class Program(NamedTuple):

@@ -45,6 +45,21 @@ def takes_former_names(init: Callable[P, None]) -> Callable[P, None]:
     return __init__
 
 
+def unbounded_step(n_iterations: int | None, last_relu: bool) -> int | None:
+    """Return the step of a model after which there is no ReLU, that of its last iteration; None if there is none.
+
+    Raises:
+        ValueError: `last_relu` is not True or False.
+    """
+    check_flags(last_relu=last_relu)
+    return None if n_iterations is None or last_relu else n_iterations - 1
+
+
+def relu_argument(last_relu: bool) -> dict[str, bool]:
+    """Return a model's argument `last_relu` as files hold it: left out where it is as by default."""
+    return {"last_relu": True} if last_relu else {}
+
+
 def task_name(task: str | None, n_tiles: int) -> str:
     """Return the name of a model's task, by default the package's own with that number of kinds of tile.
 

@@ -18,7 +18,7 @@ from maze_nca_gym.levels import Tile
 from .. import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric, and silences its import
 from ..handcoded.weight_table import offsets
 from ..policy import Policy
-from .arguments import check_shape, names_of_channels, task_argument, task_name
+from .arguments import check_shape, names_of_channels, relu_argument, task_argument, task_name, unbounded_step
 
 NEIGHBOURHOOD = (*offsets("C"), *offsets("N4"))
 """(rows down, columns to the right) from a tile to those that it reads: itself, up, left, down, right."""
@@ -94,6 +94,7 @@ class GraphPolicy(Policy):
         n_channels: C, hidden channels; the first is the predicted path.
         shared_weights: the same weights at every iteration; otherwise each has its own, chosen by `step`.
         n_iterations: iterations of an episode. None, with shared weights only, for episodes without a last iteration.
+        last_relu: the last iteration ends with a ReLU too.
         traversable_edges_only: nodes are the tiles that are no walls, not all tiles.
         make_layer: (T + C, C) -> a layer from as many to as many features of a node. It adds no self-loops: the graph
             has them.
@@ -104,6 +105,7 @@ class GraphPolicy(Policy):
 
     Attributes:
         layers: one or n_iterations modules.
+        unbounded: the step after which there is no ReLU; None if there is no such step.
 
     Raises:
         ValueError: an argument of the wrong type or out of range.
@@ -116,6 +118,7 @@ class GraphPolicy(Policy):
         shared_weights: bool,
         n_iterations: int | None,
         *,
+        last_relu: bool,
         traversable_edges_only: bool,
         make_layer: Callable[[int, int], nn.Module],
         task: str | None,
@@ -127,7 +130,9 @@ class GraphPolicy(Policy):
         self.shared_weights = shared_weights
         self.n_iterations = n_iterations
         self.traversable_edges_only = traversable_edges_only
-        self.uses_step = n_iterations is not None
+        self.last_relu = last_relu
+        self.unbounded = unbounded_step(n_iterations, last_relu)
+        self.uses_step = self.unbounded is not None or not shared_weights
         n_kernels = 1 if n_iterations is None or shared_weights else n_iterations
         self.layers = nn.ModuleList(_undrawn(make_layer, n_tiles + n_channels, n_channels) for _ in range(n_kernels))
         self._draw(generator or torch.Generator().manual_seed(0))
@@ -153,6 +158,7 @@ class GraphPolicy(Policy):
             "n_channels": self.n_channels,
             "shared_weights": self.shared_weights,
             "n_iterations": self.n_iterations,
+            **relu_argument(self.last_relu),
             "channel_names": list(self.channel_names),
             **task_argument(self.task, self.n_tiles),
         }
@@ -192,7 +198,7 @@ class GraphPolicy(Policy):
         layer = self._layer(step)
         x = torch.cat([share.features, share.gather(state.clamp(min=0))], dim=1)
         convolved = self.convolve(layer, share, x.to(next(layer.parameters()).dtype))
-        if self.n_iterations is None or step != self.n_iterations - 1:
+        if step != self.unbounded:
             convolved = convolved.relu()
         return share.scatter(convolved, state)
 

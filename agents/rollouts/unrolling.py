@@ -165,7 +165,8 @@ def _fused(
     unbounded = -1 if convolution.unbounded is None else convolution.unbounded - start_step
     n_seen = keep[-1] if convolution.sees_maze else int(start_step == 0)
     n_kept = n_returned or len(weight)
-    plan = Plan(form, tuple(keep), n_kept, n_seen, unbounded, convolution.max_pool, ceiling, growth)
+    pools = convolution.max_pool, convolution.pool_adds
+    plan = Plan(form, tuple(keep), n_kept, n_seen, unbounded, *pools, ceiling, growth)
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
         weight, bias = weight.detach(), bias.detach()
     return list(Unroll.apply(plan, maze, state, weight, bias))

@@ -42,6 +42,11 @@ KERNELS: list[dict[str, Any]] = [
     {"max_pool": True, "kernel_size": 5, "n_iterations": 9, "skip_connections": False},
     {"ceiling": 0.75},
     {"ceiling": 0.75, "n_iterations": 6, "max_pool": True},
+    {"last_relu": True, "n_iterations": 6},
+    {"symmetric": True, "cut_corners": True},
+    {"max_pool": True, "pool_adds": True, "n_iterations": None},
+    {"max_pool": True, "pool_adds": True, "n_iterations": 6, "kernel_size": 5},
+    {"max_pool": True, "pool_adds": True, "symmetric": True, "cut_corners": True, "last_relu": True, "ceiling": 3.0},
 ]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
 CHANNELS = [1, 5, 8, 17, 24]

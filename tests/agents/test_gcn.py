@@ -30,14 +30,17 @@ def dense_iteration(gcn: GCN, tiles: np.ndarray, state: np.ndarray, step: int) -
     adjacency = np.array(linked, float)
     scale = np.diag(adjacency.sum(axis=1) ** -0.5)
     x = np.array([[*np.eye(gcn.n_tiles)[tiles[t]], *np.maximum(state[:, t[0], t[1]], 0)] for t in nodes])
-    y = scale @ adjacency @ scale @ x @ weight.T + bias
+    mixed = scale @ adjacency @ scale if gcn.normalise_edges else adjacency
+    y = mixed @ x @ weight.T + bias
     out = np.zeros(state.shape)
     for (row, col), values in zip(nodes, y, strict=True):
         out[:, row, col] = values if step == gcn.n_iterations - 1 else np.maximum(values, 0)
     return out
 
 
-@pytest.mark.parametrize("arguments", [{}, {"traversable_edges_only": False}, {"shared_weights": False}])
+@pytest.mark.parametrize(
+    "arguments", [{}, {"traversable_edges_only": False}, {"shared_weights": False}, {"normalise_edges": False}]
+)
 def test_iterations_are_those_of_dense_matrices(arguments):
     gcn = GCN(4, 5, n_iterations=4, **arguments, generator=torch.Generator().manual_seed(3))
     with torch.no_grad():

@@ -27,6 +27,7 @@ LEVEL = parse("""
 GRAPH_MODELS: dict[str, Callable[..., Policy]] = {
     "GCN": GCN,
     "GCN, all tiles": partial(GCN, traversable_edges_only=False),
+    "GCN, sums": partial(GCN, normalise_edges=False),
     "GCN, unshared": partial(GCN, shared_weights=False),
     "GAT": GAT,
     "GAT, edges": partial(GAT, edge_features=True),
@@ -130,6 +131,17 @@ def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
         for step, (one, other) in enumerate(zip(trace(last, maze, 6), trace(none, maze, 6), strict=True)):
             assert (one < 0).any() == (step == 3)
             assert torch.equal(one.clamp(min=0), other)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_a_last_relu_makes_all_iterations_alike(name):
+    kinds = ({"n_iterations": 3, "last_relu": True}, {"n_iterations": None})
+    last, none = (MODELS[name](4, 6, **kind, generator=torch.Generator().manual_seed(1)) for kind in kinds)
+    maze, _ = random_batch(3, 6)
+    for one, other in zip(trace(last, maze, 6), trace(none, maze, 6), strict=True):
+        assert torch.equal(one, other)
+    assert not last.uses_step
+    assert last.arguments == {**none.arguments, "n_iterations": 3, "last_relu": True}
 
 
 @pytest.mark.parametrize("model", [GCN, GAT])

@@ -38,13 +38,17 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
             total = bias.copy()
             for tap, (down, right) in enumerate(taps):
                 if 0 <= row + down < height and 0 <= col + right < width:
-                    total += weight[:, :, tap] @ inputs[:, row + down, col + right]
+                    index = int((down, right) != (0, 0)) if nca.symmetric else tap
+                    total += weight[:, :, index] @ inputs[:, row + down, col + right]
             out[:, row, col] = total
-    if nca.n_iterations is None or step != nca.n_iterations - 1:
+    if nca.pool_adds:
+        out[-2] += out[-2].max()
+        out[-1] += out.max(axis=0)
+    if nca.n_iterations is None or nca.last_relu or step != nca.n_iterations - 1:
         out = np.maximum(out, 0)
     if nca.ceiling is not None:
         out = np.minimum(out, nca.ceiling)
-    if nca.max_pool:
+    if nca.max_pool and not nca.pool_adds:
         over_channels = out.max(axis=0)
         out[-2] = out[-2].max()
         out[-1] = over_channels
@@ -90,6 +94,11 @@ def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
         {"n_iterations": None, "kernel_size": 5},
         {"ceiling": 0.6},
         {"n_tiles": 2, "max_pool": True, "ceiling": 0.6},
+        {"last_relu": True},
+        {"last_relu": True, "shared_weights": False, "skip_connections": False},
+        {"n_tiles": 2, "max_pool": True, "pool_adds": True},
+        {"max_pool": True, "pool_adds": True, "last_relu": True, "shared_weights": False, "ceiling": 0.6},
+        {"cut_corners": True, "symmetric": True},
     ],
 )
 def test_iterations_are_those_of_the_equation(arguments):
@@ -101,7 +110,44 @@ def test_iterations_are_those_of_the_equation(arguments):
         expected = np.stack([plain_iteration(nca, *pair, step) for pair in zip(maze.numpy(), expected, strict=True)])
         state = nca(maze, state, step)
         torch.testing.assert_close(state, torch.from_numpy(expected).float())
-    assert nca.uses_step == (arguments["n_iterations"] is not None)
+    is_alike = arguments["n_iterations"] is None or (nca.last_relu and nca.shared_weights and nca.skip_connections)
+    assert nca.uses_step != is_alike
+
+
+def test_a_last_relu_makes_all_iterations_alike():
+    one, other = (NCA(4, 6, **kwargs) for kwargs in ({"n_iterations": 3, "last_relu": True}, {"n_iterations": None}))
+    maze, _ = random_batch(4, 6)
+    for left, right in zip(trace(one, maze, 6), trace(other, maze, 6), strict=True):
+        assert torch.equal(left, right)
+    assert one.same_from == other.same_from == 0
+    assert NCA(4, 6, last_relu=True, skip_connections=False).same_from == 1
+
+
+def test_a_path_that_is_nowhere_has_no_gradient_behind_a_last_relu():
+    maze, _ = random_batch(4, 6)
+    for last_relu in (False, True):
+        nca = NCA(4, 6, n_iterations=3, last_relu=last_relu)
+        with torch.no_grad():
+            nca.biases[0][0] = -9
+        path = rollout(nca, maze, 3)[:, 0]
+        assert (path <= 0).all()
+        (path - 1).square().sum().backward()
+        assert bool(nca.biases[0].grad.any()) != last_relu
+
+
+def test_symmetric_kernels_do_not_distinguish_neighbours():
+    nca = NCA(4, 3, cut_corners=True, symmetric=True, n_iterations=None)
+    assert nca.n_weights == 3 * 7 * 2
+    kernel = nca.kernel()
+    assert torch.equal(kernel, kernel.rot90(dims=(2, 3)))
+    assert not torch.equal(kernel[:, :, 1, 1], kernel[:, :, 0, 1])
+    kernel = kernel.detach() + 1
+    kernel[:, :, [0, 0, 2, 2], [0, 2, 0, 2]] = 0
+    nca.set_kernel(kernel, torch.zeros(3))
+    assert torch.equal(nca.kernel(), kernel)
+    kernel[0, 0, 1, 2] += 1
+    with pytest.raises(ValueError, match="different weights for neighbours"):
+        nca.set_kernel(kernel, torch.zeros(3))
 
 
 def test_a_shared_network_goes_on_after_its_last_iteration_as_if_that_had_a_relu():
@@ -214,6 +260,10 @@ def test_channels_have_names():
         ({"n_iterations": None, "shared_weights": False}, "n_iterations must be a number if weights are not shared"),
         ({"cut_corners": 1}, "cut_corners must be True or False, got 1"),
         ({"max_pool": None}, "max_pool must be True or False, got None"),
+        ({"last_relu": 1}, "last_relu must be True or False, got 1"),
+        ({"pool_adds": True}, "pool_adds needs max_pool"),
+        ({"symmetric": True}, "symmetric needs cut_corners and a kernel_size of 3, got cut_corners False and 3"),
+        ({"symmetric": True, "cut_corners": True, "kernel_size": 5}, "got cut_corners True and 5"),
         ({"ceiling": 0.5}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.5"),
         ({"ceiling": float("nan")}, "ceiling must be a number above 0.5"),
         ({"ceiling": 2e7}, "ceiling must be a number above 0.5"),

@@ -33,6 +33,7 @@ class Plan:
         n_seen: the number of iterations, the first ones, that read the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
         max_pool: whether the last two channels become maxima, see `NCA`.
+        pool_adds: whether maxima are added to them instead, see `NCA`.
         ceiling: the largest number that an iteration leaves.
         growth: the largest growth of a gradient from a state to the one before, see `unroll`.
     """
@@ -43,17 +44,18 @@ class Plan:
     n_seen: int
     unbounded: int
     max_pool: bool
+    pool_adds: bool
     ceiling: float
     growth: float
 
     @property
-    def steps(self) -> tuple[int, int, Integers, int, np.float32]:
-        """Arguments for the kernels: iterations that read the maze, the unbounded one, places of kept states, pools, a
-        bound."""
+    def steps(self) -> tuple[int, int, Integers, int, bool, np.float32]:
+        """Arguments for the kernels: iterations that read the maze, the unbounded one, places of kept states, pools,
+        whether these add, a bound."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
-        return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.ceiling)
+        return self.n_seen, self.unbounded, kept, n_pooled, self.pool_adds, np.float32(self.ceiling)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
         """Return memory for what the channels of maxima are before these are taken, of n rollouts."""

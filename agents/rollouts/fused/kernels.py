@@ -34,7 +34,7 @@ SPARSE_CHUNK = 160
 """The same for sparse states, with more of the gradients and less of the states."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
-STEPS = "i8, i8, i8[::1], i8, f4"
+STEPS = "i8, i8, i8[::1], i8, b1, f4"
 WEIGHTS = "f4[::1], f4[::1], i8"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
 SUMS = "f4, f4[:,::1], f4[:,::1]"
@@ -190,6 +190,40 @@ def pool_back(x, places, n_pooled, before, gradient):
         gradient[last] = part if other else ZERO
 
 
+def pool_add(x, places, n_pooled, chosen):
+    """Add to the last but one of some channels its maximum over all tiles, then to the last the maximum of all.
+
+    Where the maxima are goes to `chosen`, (n_tiles, 2): 1 at the first tile of the one, the first channel of the other.
+    """
+    top, over_map = 0, -INFINITY
+    for tile in range(len(chosen)):
+        chosen[tile, 0] = ZERO
+        number = x[places[tile] + n_pooled - 2]
+        if number > over_map or number != number:
+            top, over_map = tile, number
+    chosen[top, 0] = ONE
+    for tile in range(len(chosen)):
+        x[places[tile] + n_pooled - 2] += over_map
+        channel, highest = 0, -INFINITY
+        for index in range(n_pooled):
+            number = x[places[tile] + index]
+            if number > highest or number != number:
+                channel, highest = index, number
+        chosen[tile, 1] = channel
+        x[places[tile] + n_pooled - 1] += highest
+
+
+def pool_add_back(places, n_pooled, chosen, gradient):
+    """Turn the gradient of what `pool_add` has written into that of what it was before."""
+    of_map, top = ZERO, 0
+    for tile in range(len(chosen)):
+        gradient[places[tile] + np.int64(chosen[tile, 1])] += gradient[places[tile] + n_pooled - 1]
+        of_map += gradient[places[tile] + n_pooled - 2]
+        if chosen[tile, 0] != ZERO:
+            top = tile
+    gradient[places[top] + n_pooled - 2] += of_map
+
+
 def compress(x, channels, most_active, entries, starts):
     """List the entries of a map, tile by tile, and where those of each tile start; gives whether there are no more."""
     n_entries = 0
@@ -274,6 +308,7 @@ def forward(
     unbounded,
     kept,
     n_pooled,
+    adds,
     most,
     outs,
 ):
@@ -283,7 +318,8 @@ def forward(
         maze: its place in the batch.
         slot: its place in the history.
         history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two.
-        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), the last two of `n_pooled` channels before `pool`.
+        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), the last two of `n_pooled` channels before `pool`, or where
+            `pool_add` found its maxima.
         mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), the first state, without negative numbers, or an empty array for zeros.
         input_weights: the weights of what is fed in, as `layout.pack` writes them.
@@ -295,6 +331,7 @@ def forward(
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
         kept: (n_steps + 1,), the place in `outs` of the state after each number of steps, or -1.
         n_pooled: the number of channels that take part in maxima, those of the network, or 0 where there are none.
+        adds: whether maxima are added before a step is cut off, instead of replacing two channels after that.
         most: the largest number that a step leaves.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
@@ -317,14 +354,18 @@ def forward(
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
             x = positive
-        least = LOWEST if index == unbounded else ZERO
+        lowest = LOWEST if index == unbounded else ZERO
+        least, highest = (-INFINITY, INFINITY) if adds else (lowest, most)
         if index == 0 and not len(state):
-            bound(share, least, most, out)
+            bound(share, least, highest, out)
         elif compress(x, channels, most_active, entries, starts):
-            step_sparse(share, x, entries, starts, rows_of_weights, form, least, most, out)
+            step_sparse(share, x, entries, starts, rows_of_weights, form, least, highest, out)
         else:
-            step(share, x, weights, form, channels, least, most, out)
-        if n_pooled:
+            step(share, x, weights, form, channels, least, highest, out)
+        if adds:
+            pool_add(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
+            bound(out, lowest, most, out)
+        elif n_pooled:
             pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
         if kept[index + 1] >= 0:
             take(out, places, outs[kept[index + 1], maze])
@@ -332,7 +373,7 @@ def forward(
 
 def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen,
-    unbounded, kept, n_pooled, most, growth, input_sums, sums
+    unbounded, kept, n_pooled, adds, most, growth, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -348,7 +389,7 @@ def backward(
         rows_of_weights: the same as `layout.pack_rows` writes them.
         most_active: the same as in `forward`, of states and of gradients.
         form: the form of the maps, with taps turned round.
-        n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
+        n_seen, unbounded, kept, n_pooled, adds, most: the same as in `forward`.
         growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. Losses of
             a state itself are added after that.
         input_sums: (input_rows, channels); the gradient of the weights of what is fed in is added to it.
@@ -374,7 +415,9 @@ def backward(
             least = LOWEST if index == unbounded else ZERO
             add_inside(gradients[kept[index + 1], maze], least, most, out, places, here)
             length = norm(here)
-        if n_pooled:
+        if adds:
+            pool_add_back(places, n_pooled, unpooled[slot, index + 1], here)
+        elif n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
@@ -393,7 +436,7 @@ def backward(
 
 HELPERS = (
     address, place, put, take, feed, step, bound, step_back, add_inside, norm, shrink, add, weigh, pool, pool_back,
-    compress, step_sparse, step_back_sparse, weigh_sparse,
+    pool_add, pool_add_back, compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))
