@@ -150,6 +150,13 @@ class GraphPolicy(Policy):
                 bound = math.sqrt(6 / (parameter.shape[-2] + parameter.shape[-1]))
                 parameter.uniform_(-bound, bound, generator=generator)
 
+    @torch.no_grad()
+    def draw_as_published(self, generator: torch.Generator) -> None:
+        """Draw weights again as the paper's code does: normal with a deviation of 0.01, biases too, attention apart."""
+        for layer in self.layers:
+            for parameter in (layer.lin.weight, layer.bias):
+                parameter.normal_(0, 0.01, generator=generator)
+
     @property
     def arguments(self) -> dict[str, Any]:
         """The constructor's arguments that make a network of this shape: JSON-serialisable."""

@@ -108,6 +108,10 @@ class MLP(Policy):
             weight.uniform_(-bound, bound, generator=generator)
             bias.uniform_(-bound, bound, generator=generator)
 
+    def draw_as_published(self, generator: torch.Generator) -> None:
+        """Draw all weights and biases again; the paper's code draws them as the constructor does."""
+        self._draw(generator)
+
     @property
     def arguments(self) -> dict[str, Any]:
         """The constructor's arguments that make a network of this shape: JSON-serialisable."""

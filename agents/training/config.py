@@ -339,17 +339,35 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     return TrainingConfig._of(before | changes)
 
 
-_PAPER: dict[str, Any] = {
-    "n_channels": 128,
-    "n_iterations": 64,
-    "cut_corners": True,
-    "n_levels": 10_000,
-    "n_updates": 50_000,
-    "loss_at": (1.0,),
-    "learning_rate": 1e-3,
-    "schedule": "constant",
+_PUBLISHED: dict[str, dict[str, Any]] = {
+    "NCA": {"learning_rate": 5e-5, "pool_adds": True},
+    "GCN": {"learning_rate": 1e-4, "normalise_edges": False},
 }
+"""Class of a model -> its options that are peculiar to the paper's code."""
 
+
+def published_recipe(model: str) -> dict[str, Any]:
+    """Return the options by which the paper's code trains a class of model; docs/reproduction.md has the sources.
+
+    What a row of the paper's tables names is left out: channels, iterations, taps, sharing, max-pooling, evolution.
+    """
+    return {
+        "last_relu": True,
+        "initialisation": "paper",
+        "n_levels": 10_000,
+        "n_updates": 50_000,
+        "batch_size": 64,
+        "loss": "mse",
+        "loss_at": (1.0,),
+        "optimiser": "adam",
+        "learning_rate": 1e-4,
+        "schedule": "constant",
+        "normalise_gradients": True,
+        **_PUBLISHED.get(model, {}),
+    }
+
+
+_PAPER: dict[str, Any] = {**published_recipe("NCA"), "n_channels": 128, "n_iterations": 64, "cut_corners": True}
 _PAPER_DIAMETER: dict[str, Any] = dict(_PAPER, task="diameter", cut_corners=False, max_pool=True)
 
 _FAST: dict[str, Any] = {
@@ -466,7 +484,8 @@ PRESETS = _Presets()
 
 `paper-...-evolved` are the paper's networks with shared weights that are best on 16x16 test mazes after training on
 levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
-others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). `fast` and `fast-diameter` are
+others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). All four follow the recipe of
+the paper and its code (`published_recipe`). `fast` and `fast-diameter` are
 our own for one size. `extrapolate`, `extrapolate-diameter`, `guided` and `healing` are our own for several sizes and
 families.
 """

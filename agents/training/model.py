@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, cast
 
 import torch
+from torch import nn
 
 from maze_nca_gym.random_streams import torch_rng_for
 
@@ -17,10 +18,17 @@ from .losses import STEPS
 from .options import ModelConfig, check
 
 FIRST_BIAS = 0.3
-"""Initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
+"""Usual initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.
 
 A path of zeros everywhere would have no gradient.
 """
+
+
+class Published(Protocol):
+    """A model of the paper's, which can draw its weights as the paper's code does."""
+
+    def draw_as_published(self, generator: torch.Generator) -> None:
+        """Draw all weights and biases again."""
 
 
 def make_model(
@@ -41,13 +49,15 @@ def make_model(
     generator = torch_rng_for(seed, "weights")
     model = construct(model_class(config.model), {**arguments, "generator": generator})
     model.promises = Promises(needs_border=needs_border)
+    if config.initialisation == "paper":
+        cast(Published, model).draw_as_published(generator)
     if n_shown > PATH + 1:
         model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
     if config.start_from is not None:
         begin_with(model, config.start_from)
         return model
     convolution = model.convolution()
-    if convolution is not None and convolution.unbounded is None:
+    if convolution is not None and convolution.unbounded is None and config.initialisation == "usual":
         with torch.no_grad():
             convolution.bias[:n_shown] = FIRST_BIAS
     return model
@@ -83,7 +93,10 @@ def begin_with(model: Policy, name: str) -> None:
     cut_corners = len(theirs.taps) < theirs.kernel_size**2
     has = f"{name} has a kernel_size of {theirs.kernel_size} and cut_corners {cut_corners}"
     check(same_taps, f"{has}: so must the model")
-    check(theirs.max_pool == ours.max_pool, f"{name} has max_pool {theirs.max_pool}: so must the model")
+    for option in ("max_pool", "pool_adds"):
+        value = getattr(theirs, option)
+        check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")
+    check(isinstance(ours.weight, nn.Parameter), f"to start from {name} every tap needs its own weights: not symmetric")
     n = start.n_channels
     check(n <= model.n_channels, f"{name} has {n} channels, the model only {model.n_channels}")
     check(n == model.n_channels or not ours.max_pool, f"{name} has max_pool and {n} channels: so must the model")

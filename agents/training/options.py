@@ -20,6 +20,7 @@ from .editing import EDITS
 
 LEAST_SIZE = 4
 """Smaller levels of some families do not exist, hence no sets that are held out."""
+INITIALISATIONS = ("usual", "paper")
 GIVEN = ("n_tiles", "task", "n_channels", "n_iterations", "size", "generator")
 """Arguments of a model's constructor that a run gives, which are no options."""
 
@@ -58,8 +59,8 @@ class ModelConfig:
     n_channels: int = 32
     """Number of channels of the state; the first is the predicted path."""
     n_iterations: int | None = 32
-    """Iterations of an episode, 1 to 4,096; the last has no ReLU. None, for NCAs with a pool only: every iteration has
-    one."""
+    """Iterations of an episode, 1 to 4,096; the last has no ReLU, unless last_relu. None, for NCAs with a pool only:
+    every iteration has one."""
     kernel_size: int | None = None
     """NCA: side of the kernel, odd. None means 3."""
     cut_corners: bool | None = None
@@ -73,6 +74,19 @@ class ModelConfig:
     """NCA: feed the maze in at every iteration instead of only at the first. None means True."""
     ceiling: float | None = None
     """NCA: upper bound of the values of a state, so that none grows forever. None means no bound."""
+    last_relu: bool | None = None
+    """End the last iteration with a ReLU too, as the paper and its code of 2022 do. Paths that start at zero everywhere
+    then stay there for good. None means False."""
+    pool_adds: bool | None = None
+    """NCA: let max_pool add its maxima before the ReLU, as the paper's code does, instead of replacing two channels
+    after it. None means False."""
+    symmetric: bool | None = None
+    """NCA with cut_corners and a kernel of side 3: give the four neighbours of a tile the same weights, an option of
+    the paper's code that none of its tables uses. None means False."""
+    normalise_edges: bool | None = None
+    """GCN: weigh neighbours by the numbers of theirs. The paper's code does not. None means True."""
+    initialisation: str = "usual"
+    """Distribution of the initial weights: usual, or paper, that of the paper's code."""
     traversable_edges_only: bool | None = None
     """GCN: send messages between free tiles only instead of over the full grid. None means True."""
     edge_features: bool | None = None
@@ -87,13 +101,18 @@ class ModelConfig:
     """Further keyword arguments of the model's constructor, for a model of your own."""
 
     def __post_init__(self) -> None:
-        from ..weights import MODELS
+        from ..weights import MODELS, model_class
 
         check_types(self)
         check_choice(self, "model", MODELS)
+        check_choice(self, "initialisation", INITIALISATIONS)
         check_range(self, "n_channels", 1, 2**16)
         number = self.n_iterations
         check(number is None or 1 <= number <= 4096, f"n_iterations must be from 1 to 4,096, got {number}")
+        check(
+            self.initialisation == "usual" or hasattr(model_class(self.model), "draw_as_published"),
+            f"a model of class {self.model} has no initialisation {self.initialisation}: the paper has no such model",
+        )
         known = constructor_options(self.model)
         for name in self.given_options:
             allowed = ", ".join(known) or "none"
@@ -121,7 +140,9 @@ class ModelConfig:
         return self.given_options | given | ({"size": size} if takes_size else {})
 
 
-MODEL_OPTIONS = tuple(f.name for f in fields(ModelConfig) if f.name not in (*GIVEN, "model", "start_from", "options"))
+MODEL_OPTIONS = tuple(
+    f.name for f in fields(ModelConfig) if f.name not in (*GIVEN, "model", "initialisation", "start_from", "options")
+)
 """Fields that are passed to the model's constructor unless they are None."""
 
 

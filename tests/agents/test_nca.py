@@ -41,7 +41,7 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
                     index = int((down, right) != (0, 0)) if nca.symmetric else tap
                     total += weight[:, :, index] @ inputs[:, row + down, col + right]
             out[:, row, col] = total
-    if nca.pool_adds:
+    if nca.max_pool and nca.pool_adds:
         out[-2] += out[-2].max()
         out[-1] += out.max(axis=0)
     if nca.n_iterations is None or nca.last_relu or step != nca.n_iterations - 1:
@@ -99,6 +99,7 @@ def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
         {"n_tiles": 2, "max_pool": True, "pool_adds": True},
         {"max_pool": True, "pool_adds": True, "last_relu": True, "shared_weights": False, "ceiling": 0.6},
         {"cut_corners": True, "symmetric": True},
+        {"pool_adds": True},
     ],
 )
 def test_iterations_are_those_of_the_equation(arguments):
@@ -261,7 +262,7 @@ def test_channels_have_names():
         ({"cut_corners": 1}, "cut_corners must be True or False, got 1"),
         ({"max_pool": None}, "max_pool must be True or False, got None"),
         ({"last_relu": 1}, "last_relu must be True or False, got 1"),
-        ({"pool_adds": True}, "pool_adds needs max_pool"),
+        ({"pool_adds": 1}, "pool_adds must be True or False, got 1"),
         ({"symmetric": True}, "symmetric needs cut_corners and a kernel_size of 3, got cut_corners False and 3"),
         ({"symmetric": True, "cut_corners": True, "kernel_size": 5}, "got cut_corners True and 5"),
         ({"ceiling": 0.5}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.5"),

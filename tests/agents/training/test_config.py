@@ -18,7 +18,7 @@ from maze_nca_gym.agents.training import (
     changed,
     preset,
 )
-from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, PARTS, REQUIRED
+from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, PARTS, REQUIRED, published_recipe
 
 POOL = {"pool_size": 64, "n_iterations": None}
 VARIED = changed(
@@ -241,6 +241,54 @@ def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
     for name in ("paper-shortest-path", "paper-diameter"):
         assert changed(preset(f"{name}-evolved"), evolve=False) == preset(name)
     assert changed(preset("fast"), evolve=True).population.prioritisation == "uniform"
+
+
+@pytest.mark.parametrize("model", ["NCA", "GCN", "GAT", "MLP"])
+def test_every_model_of_the_paper_has_its_recipe(model):
+    config = changed(preset("paper-shortest-path"), model=model, n_channels=8, **published_recipe(model))
+    assert config.optimiser.learning_rate == (5e-5 if model == "NCA" else 1e-4)
+    trained = config.make_model()
+    assert trained.last_relu
+    assert not getattr(trained, "normalise_edges", False)
+    assert type(trained)(**trained.arguments).arguments == trained.arguments
+
+
+def initial_weights(model, **options):
+    config = changed(TrainingConfig(), model=model, n_channels=60, n_iterations=4, **options)
+    return {name: weight.detach() for name, weight in config.make_model().named_parameters()}
+
+
+def test_initial_weights_of_an_nca_are_those_of_the_papers_code():
+    """PyTorch's own for a 3x3 convolution: corners are cut afterwards."""
+    torch.manual_seed(0)
+    bound = torch.nn.Conv2d(64, 60, 3).weight.abs().max().item()
+    for name, weight in initial_weights("NCA", cut_corners=True, initialisation="paper").items():
+        assert weight.abs().max() <= 1 / 24
+        assert weight.abs().max().item() == pytest.approx(bound, rel=0.01 if "weights" in name else 0.1)
+    usual = initial_weights("NCA", cut_corners=True)["weights.0"].abs().max().item()
+    assert usual == pytest.approx(1 / 320**0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["GCN", "GAT"])
+def test_initial_weights_of_graph_networks_are_those_of_the_papers_code(model):
+    usual, paper = (initial_weights(model, initialisation=name) for name in ("usual", "paper"))
+    drawn = {name for name in usual if not torch.equal(usual[name], paper[name])}
+    assert drawn == {"layers.0.lin.weight", "layers.0.bias"}
+    for name in drawn:
+        assert paper[name].std().item() == pytest.approx(0.01, rel=0.3)
+        assert paper[name].mean().abs() < 0.005
+
+
+def test_initial_weights_of_an_mlp_are_from_the_same_range_either_way():
+    usual, paper = (initial_weights("MLP", initialisation=name, sizes=(4,)) for name in ("usual", "paper"))
+    for name in usual:
+        assert not torch.equal(usual[name], paper[name])
+        assert usual[name].abs().max().item() == pytest.approx(paper[name].abs().max().item(), rel=0.1)
+
+
+def test_initialisations_are_checked():
+    with pytest.raises(ValueError, match="unknown initialisation 'papers'; known: usual, paper"):
+        changed(TrainingConfig(), initialisation="papers")
 
 
 NUMBERS = (
