@@ -127,12 +127,14 @@ def _rows_of(word: str) -> Sequence[Row]:
 def configurations(row: Row) -> list[TrainingConfig]:
     """Return what a row trains at full scale, with seed 0: one configuration, or one for each pooled value.
 
-    It is the preset `paper-shortest-path` or `paper-diameter`, or that with `-evolved`, with the options of the row.
+    It is the preset `paper-shortest-path` or `paper-diameter`, or that with `-evolved`, with the paper's recipe for the
+    model of the row and with the row's options.
     """
-    from ..training.config import changed, preset
+    from ..training.config import changed, preset, published_recipe
 
     base = preset(f"paper-{row.options['task']}{'-evolved' if row.options['evolve'] else ''}")
-    return [changed(base, **options) for options in _unpooled(row.options)]
+    recipe = published_recipe(row.options["model"])
+    return [changed(base, **recipe, **options) for options in _unpooled(row.options)]
 
 
 def _unpooled(options: Mapping[str, Any]) -> list[dict[str, Any]]:
