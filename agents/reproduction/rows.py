@@ -127,8 +127,8 @@ def _rows_of(word: str) -> Sequence[Row]:
 def configurations(row: Row) -> list[TrainingConfig]:
     """Return what a row trains at full scale, with seed 0: one configuration, or one for each pooled value.
 
-    It is the preset `paper-shortest-path` or `paper-diameter`, or that with `-evolved`, with the paper's recipe for the
-    model of the row and with the row's options.
+    It is the preset `paper-shortest-path` or `paper-diameter`, or that with `-evolved`. It follows the paper's recipe
+    for the model of the row, and has the row's options.
     """
     from ..training.config import changed, preset, published_recipe
 

@@ -81,8 +81,8 @@ class ModelConfig:
     """NCA: let max_pool add its maxima before the ReLU, as the paper's code does, instead of replacing two channels
     after it. None means False."""
     symmetric: bool | None = None
-    """NCA with cut_corners and a kernel of side 3: give the four neighbours of a tile the same weights, an option of
-    the paper's code that none of its tables uses. None means False."""
+    """NCA with cut_corners and a kernel of side 3: give the four neighbours of a tile the same weights. It is an option
+    of the paper's code that none of its tables uses. None means False."""
     normalise_edges: bool | None = None
     """GCN: weigh neighbours by the numbers of theirs. The paper's code does not. None means True."""
     initialisation: str = "usual"
