@@ -1,0 +1,325 @@
+"use strict";
+// A policy on a level: one iteration after another, edits in between, and the way back.
+//
+// A cell holds its static channels and then its state, one cell after the other. `reach` rows of zeros lie above and
+// below the map, and `reach` columns between its rows, so that every neighbour is one shift away, as in the kernels in
+// Python. An iteration computes only the tiles that read something which has changed: all others would come out the same.
+
+(() => {
+  const { WALL } = globalThis.MazePlay.levels;
+  const KIND = "maze_nca_gym automaton 1";
+  const FEW = 0.2; // largest fraction of weights that are not zero with which each is visited alone
+  const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
+
+  /** Check a policy's file, as `maze-nca-gym export` writes it. */
+  function checkPolicy(policy) {
+    if (!policy || policy.format !== KIND) {
+      throw new Error(`this page reads policies of the format “${KIND}”, and got “${policy && policy.format}”; export it again`);
+    }
+    if (policy.rule !== "relu" && !Object.hasOwn(globalThis.MazePlay.rules, policy.rule)) {
+      throw new Error(`this page does not know the activations “${policy.rule}”`);
+    }
+    const nInputs = policy.inputs.length, C = policy.channels.length;
+    const fits = policy.weights.length === C && policy.bias.length === C && policy.weights.every(
+      (rows) => rows.length === nInputs + C && rows.every((taps) => taps.length === policy.taps.length));
+    if (!fits) throw new Error(`the weights of ${policy.name} do not fit its channels`);
+    return policy;
+  }
+
+  /** Return the static channels of a tile by their names. */
+  const STATIC = {
+    empty: (tile) => tile === 0,
+    wall: (tile) => tile === WALL,
+    source: (tile) => tile === 2,
+    target: (tile) => tile === 3,
+    free: (tile) => tile !== WALL,
+    position: (tile, place, nTiles) => nTiles - place,
+  };
+
+  /** Return tiles as a task sees them: the diameter has no ends. */
+  const seen = (policy, tile) => (policy.task === "diameter" && tile !== WALL ? 0 : tile);
+
+  class Automaton {
+    /** Put a policy, as of a file, on a level {height, width, tiles}, with a state of zeros. */
+    constructor(policy, level) {
+      this.policy = checkPolicy(policy);
+      this.C = policy.channels.length;
+      this.nStatic = policy.inputs.length;
+      this.size = this.nStatic + this.C; // numbers in a cell
+      this.level = { ...level, tiles: level.tiles.slice() };
+      this.layOut();
+      this.compile();
+      this.restart();
+    }
+
+    layOut() {
+      const { height, width } = this.level;
+      this.reach = Math.max(1, ...this.policy.taps.flat().map(Math.abs));
+      this.stride = width + this.reach;
+      this.cellOf = new Int32Array(height * width);
+      const nCells = (height + 2 * this.reach) * this.stride + 2 * this.reach;
+      this.tileOf = new Int32Array(nCells).fill(-1);
+      for (let tile = 0; tile < height * width; tile++) {
+        const row = Math.floor(tile / width), col = tile % width;
+        this.cellOf[tile] = (row + this.reach) * this.stride + this.reach + col;
+        this.tileOf[this.cellOf[tile]] = tile;
+      }
+      this.cells = new Float32Array(nCells * this.size);
+      this.next = new Float32Array(height * width * this.C);
+      this.waiting = new Uint8Array(height * width); // tiles that the next iteration computes
+      this.active = new Int32Array(height * width);
+      this.sums = new Float64Array(this.C);
+      this.changedAt = new Int32Array(height * width); // the iteration in which the front last came or went, for pictures
+    }
+
+    compile() {
+      const { taps, weights, bias, rule, ceiling } = this.policy;
+      this.bias = Float64Array.from(bias, Math.fround);
+      this.ceiling = ceiling === null ? Infinity : Math.fround(ceiling);
+      this.everywhere = rule !== "relu"; // the other rules take maxima over the map, and cost little
+      this.readers = Int32Array.from(taps, ([down, right]) => -(down * this.stride + right));
+      const found = [];
+      weights.forEach((rows, out) => rows.forEach((row, source) => row.forEach((weight, tap) => {
+        const [down, right] = taps[tap];
+        if (weight !== 0) found.push({ out, at: (down * this.stride + right) * this.size + source, weight: Math.fround(weight) });
+      })));
+      this.dense = found.length > FEW * this.C * this.size * taps.length;
+      if (this.dense) this.compileDense(found);
+      else this.compileSparse(found);
+    }
+
+    compileSparse(found) {
+      this.begins = new Int32Array(this.C + 1);
+      found.forEach(({ out }) => this.begins[out + 1]++);
+      for (let out = 0; out < this.C; out++) this.begins[out + 1] += this.begins[out];
+      this.places = Int32Array.from(found, ({ at }) => at); // `found` is in the order of `out`
+      this.weights = Float64Array.from(found, ({ weight }) => weight);
+    }
+
+    compileDense(found) {
+      this.places = Int32Array.from(new Set(found.map(({ at }) => at))).sort();
+      const index = new Map(Array.from(this.places, (at, i) => [at, i]));
+      this.weights = new Float64Array(this.places.length * this.C);
+      found.forEach(({ out, at, weight }) => (this.weights[index.get(at) * this.C + out] = weight));
+    }
+
+    /** Begin again with a state of zeros. */
+    restart() {
+      this.iteration = 0;
+      this.history = [];
+      this.historyBytes = 0;
+      this.cells.fill(0);
+      this.changedAt.fill(-1000);
+      for (let tile = 0; tile < this.cellOf.length; tile++) this.writeStatic(tile);
+      this.pooled = this.policy.max_pool ? new Float32Array(this.cellOf.length) : null; // before the maximum over the map
+      this.waiting.fill(1);
+    }
+
+    writeStatic(tile) {
+      const begin = this.cellOf[tile] * this.size, kind = seen(this.policy, this.level.tiles[tile]);
+      this.policy.inputs.forEach((name, i) => (this.cells[begin + i] = Number(STATIC[name](kind, tile, this.cellOf.length))));
+    }
+
+    /** Return the value of a channel at a tile. */
+    value(channel, tile) {
+      return this.cells[this.cellOf[tile] * this.size + this.nStatic + channel];
+    }
+
+    /** Compute one iteration. Return the number of tiles that changed. */
+    step() {
+      const nActive = this.listActive();
+      if (this.dense) this.convolveDense(nActive);
+      else this.convolveSparse(nActive);
+      if (this.everywhere) this.applyRule();
+      else this.applyRelu(nActive);
+      if (this.pooled) this.pool(nActive);
+      return this.commit(this.pooled ? this.listAll() : nActive);
+    }
+
+    listActive() {
+      if (this.everywhere) return this.listAll();
+      let n = 0;
+      for (let tile = 0; tile < this.waiting.length; tile++) if (this.waiting[tile]) this.active[n++] = tile;
+      return n;
+    }
+
+    listAll() {
+      for (let tile = 0; tile < this.active.length; tile++) this.active[tile] = tile;
+      return this.active.length;
+    }
+
+    convolveSparse(nActive) {
+      const { active, cellOf, cells, next, places, weights, begins, bias, size, C } = this;
+      for (let i = 0; i < nActive; i++) {
+        const tile = active[i], begin = cellOf[tile] * size;
+        for (let out = 0; out < C; out++) {
+          let sum = bias[out];
+          for (let w = begins[out]; w < begins[out + 1]; w++) sum += weights[w] * cells[begin + places[w]];
+          next[tile * C + out] = sum;
+        }
+      }
+    }
+
+    convolveDense(nActive) {
+      const { active, cellOf, cells, next, places, weights, bias, size, C, sums } = this;
+      for (let i = 0; i < nActive; i++) {
+        const tile = active[i], begin = cellOf[tile] * size;
+        sums.set(bias);
+        for (let p = 0; p < places.length; p++) {
+          const value = cells[begin + places[p]];
+          if (value === 0) continue; // most are, after a ReLU
+          const row = p * C;
+          for (let out = 0; out < C; out++) sums[out] += value * weights[row + out];
+        }
+        next.set(sums, tile * C);
+      }
+    }
+
+    applyRelu(nActive) {
+      const { active, next, C, ceiling } = this;
+      for (let i = 0; i < nActive; i++) {
+        for (let at = active[i] * C; at < (active[i] + 1) * C; at++) {
+          next[at] = next[at] > 0 ? (next[at] < ceiling ? next[at] : ceiling) : 0;
+        }
+      }
+    }
+
+    applyRule() {
+      const n = this.cellOf.length, { C, nStatic } = this;
+      const state = this.copyState(), statics = new Float32Array(n * nStatic);
+      for (let tile = 0; tile < n; tile++) {
+        const begin = this.cellOf[tile] * this.size;
+        statics.set(this.cells.subarray(begin, begin + nStatic), tile * nStatic);
+      }
+      globalThis.MazePlay.rules[this.policy.rule]({ n, C, conv: this.next, state, statics, nStatic });
+    }
+
+    /** Replace the last two channels: by a maximum over the map, and by the maximum over all channels at the tile. */
+    pool(nActive) {
+      const { active, next, C, pooled } = this;
+      for (let i = 0; i < nActive; i++) {
+        const begin = active[i] * C;
+        let most = 0;
+        for (let k = 0; k < C; k++) if (next[begin + k] > most) most = next[begin + k];
+        pooled[active[i]] = next[begin + C - 2];
+        next[begin + C - 1] = most;
+      }
+      let overMap = 0;
+      for (let tile = 0; tile < pooled.length; tile++) if (pooled[tile] > overMap) overMap = pooled[tile];
+      for (let tile = 0; tile < pooled.length; tile++) next[tile * C + C - 2] = overMap;
+    }
+
+    /** Take over the new states of listed tiles, and remember the old ones. Return the number of changed tiles. */
+    commit(nActive) {
+      const { active, cellOf, cells, next, C, nStatic, size } = this;
+      const front = this.front();
+      const changed = [];
+      this.waiting.fill(0);
+      this.iteration++;
+      for (let i = 0; i < nActive; i++) {
+        const tile = active[i], begin = cellOf[tile] * size + nStatic, from = tile * C;
+        let k = 0;
+        while (k < C && cells[begin + k] === next[from + k]) k++;
+        if (k < C) changed.push(tile);
+      }
+      const before = new Float32Array(changed.length * C);
+      changed.forEach((tile, i) => {
+        const begin = cellOf[tile] * size + nStatic;
+        if ((cells[begin + front] > 0) !== (next[tile * C + front] > 0)) this.changedAt[tile] = this.iteration;
+        before.set(cells.subarray(begin, begin + C), i * C);
+        cells.set(next.subarray(tile * C, (tile + 1) * C), begin);
+        this.wake(tile);
+      });
+      this.remember({ iteration: this.iteration - 1, changed: Int32Array.from(changed), before, tiles: [] });
+      return changed.length;
+    }
+
+    /** Return the number of the channel that the policy names as its front. */
+    front() {
+      return Math.max(0, this.policy.channels.indexOf(this.policy.front));
+    }
+
+    /** Let the next iteration compute all tiles that read a tile. */
+    wake(tile) {
+      const cell = this.cellOf[tile];
+      for (const shift of this.readers) {
+        const reader = this.tileOf[cell + shift];
+        if (reader >= 0) this.waiting[reader] = 1;
+      }
+      this.waiting[tile] = 1;
+    }
+
+    remember(entry) {
+      entry.bytes = 4 * (entry.before.length + entry.changed.length) + 64;
+      this.history.push(entry);
+      this.historyBytes += entry.bytes;
+      while (this.historyBytes > LARGEST_HISTORY && this.history.length > 1) this.historyBytes -= this.history.shift().bytes;
+    }
+
+    /** Return to the state before the last iteration, edits since then undone too. Return whether there was one. */
+    back() {
+      while (this.history.length) {
+        const { iteration, changed, before, tiles, bytes } = this.history.pop();
+        this.historyBytes -= bytes;
+        changed.forEach((tile, i) => {
+          const begin = this.cellOf[tile] * this.size + this.nStatic;
+          this.cells.set(before.subarray(i * this.C, (i + 1) * this.C), begin);
+        });
+        tiles.forEach(([tile, kind]) => {
+          this.level.tiles[tile] = kind;
+          this.writeStatic(tile);
+        });
+        this.waiting.fill(1); // what was computed last belongs to another state
+        const wasIteration = iteration < this.iteration;
+        this.iteration = iteration;
+        if (wasIteration) return true;
+      }
+      return false;
+    }
+
+    /** Change tiles, [[tile, kind], ...]; the state stays. */
+    edit(changes) {
+      const before = changes.map(([tile]) => [tile, this.level.tiles[tile]]);
+      changes.forEach(([tile, kind]) => {
+        this.level.tiles[tile] = kind;
+        this.writeStatic(tile);
+        this.wake(tile);
+      });
+      this.remember({
+        iteration: this.iteration, changed: new Int32Array(0), before: new Float32Array(0), tiles: before.reverse(),
+      });
+    }
+
+    /** Give tiles the states of other tiles, so that values are such as occur, in the wrong places. */
+    damage(tiles, random) {
+      const { C, size, nStatic } = this, before = new Float32Array(tiles.length * C), state = this.copyState();
+      tiles.forEach((tile, i) => {
+        const begin = this.cellOf[tile] * size + nStatic;
+        before.set(this.cells.subarray(begin, begin + C), i * C);
+        const donor = Math.floor(random() * this.cellOf.length);
+        this.cells.set(state.subarray(donor * C, (donor + 1) * C), begin);
+        this.changedAt[tile] = this.iteration;
+        this.wake(tile);
+      });
+      this.remember({ iteration: this.iteration, changed: Int32Array.from(tiles), before, tiles: [] });
+    }
+
+    /** Return the state, C numbers a tile, as a copy. */
+    copyState() {
+      const { C, size, nStatic, cellOf } = this, state = new Float32Array(cellOf.length * C);
+      for (let tile = 0; tile < cellOf.length; tile++) {
+        const begin = cellOf[tile] * size + nStatic;
+        state.set(this.cells.subarray(begin, begin + C), tile * C);
+      }
+      return state;
+    }
+
+    /** Return the path, 1 where channel 0 is above 1/2. */
+    path() {
+      return Uint8Array.from(this.cellOf, (cell) => Number(this.cells[cell * this.size + this.nStatic] > 0.5));
+    }
+  }
+
+  globalThis.MazePlay.Automaton = Automaton;
+  globalThis.MazePlay.checkPolicy = checkPolicy;
+})();

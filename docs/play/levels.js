@@ -1,0 +1,310 @@
+"use strict";
+// Levels, {height, width, tiles}: tiles are a Uint8Array in row-major order, values as of maze_nca_gym.levels.Tile.
+
+(() => {
+  const EMPTY = 0, WALL = 1, SOURCE = 2, TARGET = 3;
+  const GLYPHS = ".#ST";
+  const LARGEST_SIDE = 130; // 128 and a border of walls
+
+  /** Return a level of one kind of tile. */
+  function filled(height, width, tile) {
+    return { height, width, tiles: new Uint8Array(height * width).fill(tile) };
+  }
+
+  /** Return whether a tile is on the map and no wall. */
+  function isFree(level, row, col) {
+    const { height, width, tiles } = level;
+    return row >= 0 && col >= 0 && row < height && col < width && tiles[row * width + col] !== WALL;
+  }
+
+  /** Return the free neighbours of a tile in the order up, left, down, right, which breaks ties everywhere. */
+  function neighbours(level, tile) {
+    const { width } = level, row = Math.floor(tile / width), col = tile % width, found = [];
+    if (isFree(level, row - 1, col)) found.push(tile - width);
+    if (isFree(level, row, col - 1)) found.push(tile - 1);
+    if (isFree(level, row + 1, col)) found.push(tile + width);
+    if (isFree(level, row, col + 1)) found.push(tile + 1);
+    return found;
+  }
+
+  /** Return moves from a tile to every tile, -1 where there is no way: breadth first. */
+  function distances(level, start) {
+    const found = new Int32Array(level.tiles.length).fill(-1), queue = new Int32Array(level.tiles.length);
+    found[start] = 0;
+    queue[0] = start;
+    for (let begin = 0, end = 1; begin < end; begin++) {
+      for (const next of neighbours(level, queue[begin])) {
+        if (found[next] < 0) {
+          found[next] = found[queue[begin]] + 1;
+          queue[end++] = next;
+        }
+      }
+    }
+    return found;
+  }
+
+  /** Return the tiles of the largest connected component. */
+  function largestComponent(level) {
+    const seen = new Uint8Array(level.tiles.length);
+    let largest = [];
+    for (let tile = 0; tile < seen.length; tile++) {
+      if (seen[tile] || level.tiles[tile] === WALL) continue;
+      const component = [];
+      distances(level, tile).forEach((moves, other) => moves >= 0 && component.push(other));
+      component.forEach((other) => (seen[other] = 1));
+      if (component.length > largest.length) largest = component;
+    }
+    return largest;
+  }
+
+  /** Return a source of numbers in [0, 1) that a seed determines (mulberry32). */
+  function randomNumbers(seed) {
+    let state = seed >>> 0;
+    return () => {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+    };
+  }
+
+  const pick = (random, n) => Math.floor(random() * n);
+
+  /** Return noise: each tile is a wall with a probability. */
+  function noise(random, height, width, wallProbability) {
+    const level = filled(height, width, EMPTY);
+    level.tiles.forEach((_, tile) => (level.tiles[tile] = random() < wallProbability ? WALL : EMPTY));
+    return level;
+  }
+
+  /** Return a perfect maze by a depth-first walk over the cells, which are on even rows and columns. */
+  function perfect(random, height, width) {
+    const level = filled(height, width, WALL), rows = (height + 1) >> 1, cols = (width + 1) >> 1;
+    const isNew = (row, col) =>
+      row >= 0 && col >= 0 && row < rows && col < cols && level.tiles[2 * row * width + 2 * col] === WALL;
+    const walk = [[pick(random, rows), pick(random, cols)]];
+    level.tiles[2 * walk[0][0] * width + 2 * walk[0][1]] = EMPTY;
+    while (walk.length) {
+      const [row, col] = walk[walk.length - 1];
+      const choices = [[row - 1, col], [row, col - 1], [row + 1, col], [row, col + 1]].filter((at) => isNew(...at));
+      if (!choices.length) {
+        walk.pop();
+        continue;
+      }
+      const next = choices[pick(random, choices.length)];
+      level.tiles[(row + next[0]) * width + col + next[1]] = EMPTY; // the wall between two cells
+      level.tiles[2 * next[0] * width + 2 * next[1]] = EMPTY;
+      walk.push(next);
+    }
+    return level;
+  }
+
+  /** Return a perfect maze by Kruskal's algorithm: walls are opened in random order, where they divide. */
+  function kruskal(random, height, width) {
+    const level = filled(height, width, WALL), rows = (height + 1) >> 1, cols = (width + 1) >> 1, walls = [];
+    const parents = Array.from({ length: rows * cols }, (_, cell) => cell);
+    const rootOf = (cell) => {
+      while (parents[cell] !== cell) cell = parents[cell] = parents[parents[cell]];
+      return cell;
+    };
+    for (let cell = 0; cell < rows * cols; cell++) {
+      level.tiles[2 * Math.floor(cell / cols) * width + 2 * (cell % cols)] = EMPTY;
+      if (cell % cols + 1 < cols) walls.push([cell, cell + 1]);
+      if (cell + cols < rows * cols) walls.push([cell, cell + cols]);
+    }
+    for (let last = walls.length - 1; last > 0; last--) {
+      const other = pick(random, last + 1);
+      [walls[last], walls[other]] = [walls[other], walls[last]];
+    }
+    for (const [a, b] of walls) {
+      if (rootOf(a) === rootOf(b)) continue;
+      parents[rootOf(a)] = rootOf(b);
+      level.tiles[(Math.floor(a / cols) + Math.floor(b / cols)) * width + (a % cols) + (b % cols)] = EMPTY;
+    }
+    return level;
+  }
+
+  /** Return a perfect maze without a tenth of the walls between cells. */
+  function loops(random, height, width) {
+    const level = perfect(random, height, width);
+    const lastRow = 2 * ((height - 1) >> 1), lastCol = 2 * ((width - 1) >> 1);
+    for (let row = 0; row <= lastRow; row++) {
+      for (let col = 0; col <= lastCol; col++) {
+        if ((row + col) % 2 === 1 && random() < 0.1) level.tiles[row * width + col] = EMPTY;
+      }
+    }
+    return level;
+  }
+
+  /** Return rooms of at most 5 x 5 tiles, divided recursively by walls with one door each. */
+  function rooms(random, height, width) {
+    const level = filled(height, width, EMPTY), stack = [[0, 0, height, width]], largest = 5;
+    while (stack.length) {
+      const [top, left, bottom, right] = stack.pop();
+      const high = bottom - top > largest ? (bottom - top - 1) >> 1 : 0;
+      const wide = right - left > largest ? (right - left - 1) >> 1 : 0;
+      if (high + wide === 0) continue;
+      if (random() * (high + wide) < high) {
+        const wall = top + 1 + 2 * pick(random, high);
+        level.tiles.fill(WALL, wall * width + left, wall * width + right);
+        level.tiles[wall * width + left + 2 * pick(random, (right - left + 1) >> 1)] = EMPTY;
+        stack.push([top, left, wall, right], [wall + 1, left, bottom, right]);
+      } else {
+        const wall = left + 1 + 2 * pick(random, wide);
+        for (let row = top; row < bottom; row++) level.tiles[row * width + wall] = WALL;
+        level.tiles[(top + 2 * pick(random, (bottom - top + 1) >> 1)) * width + wall] = EMPTY;
+        stack.push([top, left, bottom, wall], [top, wall + 1, bottom, right]);
+      }
+    }
+    return level;
+  }
+
+  /** Return caves: noise, smoothed four times by majority. */
+  function caves(random, height, width) {
+    let level = noise(random, height, width, 0.45);
+    for (let round = 0; round < 4; round++) {
+      const smooth = filled(height, width, EMPTY);
+      for (let tile = 0; tile < smooth.tiles.length; tile++) {
+        const row = Math.floor(tile / width), col = tile % width;
+        let walls = 0;
+        for (let near = 0; near < 9; near++) walls += !isFree(level, row + Math.floor(near / 3) - 1, col + (near % 3) - 1);
+        smooth.tiles[tile] = walls >= 5 ? WALL : EMPTY;
+      }
+      level = smooth;
+    }
+    return level;
+  }
+
+  const GENERATORS = {
+    loops,
+    random: (random, height, width) => noise(random, height, width, 0.37),
+    caves,
+    rooms,
+    perfect,
+    kruskal,
+  };
+
+  /** Return a level with a wall of one tile around it. */
+  function bordered(level) {
+    const around = filled(level.height + 2, level.width + 2, WALL);
+    for (let row = 0; row < level.height; row++) {
+      const inner = level.tiles.subarray(row * level.width, (row + 1) * level.width);
+      around.tiles.set(inner, (row + 1) * around.width + 1);
+    }
+    return around;
+  }
+
+  /** Put source and target on two tiles of the largest component that are far from each other. */
+  function placeEnds(random, level) {
+    const component = largestComponent(level);
+    if (component.length < 2) throw new Error("this map has no two connected free tiles for source and target");
+    const source = component[pick(random, component.length)];
+    const moves = distances(level, source);
+    const farthest = component.reduce((most, tile) => Math.max(most, moves[tile]), 0);
+    const far = component.filter((tile) => moves[tile] >= Math.max(1, 0.7 * farthest));
+    level.tiles[source] = SOURCE;
+    level.tiles[far[pick(random, far.length)]] = TARGET;
+    return level;
+  }
+
+  /** Return a fresh level of inner size `size` x `size`, with a border, source and target. */
+  function generate(family, size, seed) {
+    if (!Object.hasOwn(GENERATORS, family)) throw new Error(`there is no family of levels called “${family}”`);
+    for (let attempt = 0; attempt < 50; attempt++) {
+      const random = randomNumbers(seed + 7919 * attempt);
+      const level = bordered(GENERATORS[family](random, size, size));
+      if (largestComponent(level).length > size) return placeEnds(random, level);
+    }
+    throw new Error(`no ${family} level of size ${size} has enough free tiles`);
+  }
+
+  /** Check the size of a map. */
+  function checkSize(height, width) {
+    if (height < 1 || width < 1 || height * width < 2) throw new Error("a map needs at least two tiles");
+    if (height > LARGEST_SIDE || width > LARGEST_SIDE) {
+      throw new Error(`the map is too large: ${height} × ${width} tiles, and this page takes up to ${LARGEST_SIDE} × ${LARGEST_SIDE}`);
+    }
+  }
+
+  /** Return the level that a text draws: `#.ST`, or an octile map of grid benchmarks, where `.` and `G` are free. */
+  function parse(text, seed) {
+    const isOctile = /^\s*type\s+octile/.test(text);
+    const lines = text.replace(/\r/g, "").split("\n");
+    const begin = isOctile ? lines.findIndex((line) => line.trim() === "map") + 1 : 0;
+    if (isOctile && begin === 0) throw new Error("the map has no line “map” before its rows");
+    const rows = lines.slice(begin).filter((line) => line.trim() !== "");
+    if (!rows.length) throw new Error("the map has no rows");
+    const width = rows[0].length;
+    checkSize(rows.length, width);
+    const kinds = isOctile ? { ".": EMPTY, G: EMPTY, "@": WALL, O: WALL, T: WALL, S: WALL, W: WALL }
+      : { ".": EMPTY, " ": EMPTY, "*": EMPTY, "#": WALL, "@": WALL, S: SOURCE, T: TARGET };
+    const level = filled(rows.length, width, EMPTY);
+    rows.forEach((line, row) => {
+      if (line.length !== width) throw new Error(`row ${row + 1} of the map has ${line.length} tiles, the first has ${width}`);
+      [...line].forEach((glyph, col) => {
+        if (!Object.hasOwn(kinds, glyph)) throw new Error(`row ${row + 1} of the map has “${glyph}”; known are ${Object.keys(kinds).join(" ")}`);
+        level.tiles[row * width + col] = kinds[glyph];
+      });
+    });
+    return checkEnds(level, seed);
+  }
+
+  /** Return a level with exactly one source and one target, which are placed if both are missing. */
+  function checkEnds(level, seed) {
+    const count = (kind) => level.tiles.reduce((sum, tile) => sum + (tile === kind), 0);
+    const sources = count(SOURCE), targets = count(TARGET);
+    if (sources + targets === 0) return placeEnds(randomNumbers(seed), level);
+    if (sources !== 1 || targets !== 1) {
+      throw new Error(`a map needs one source S and one target T, or neither; this one has ${sources} and ${targets}`);
+    }
+    return level;
+  }
+
+  /** Return a level as text that `parse` reads. */
+  function toText(level) {
+    const rows = [];
+    for (let row = 0; row < level.height; row++) {
+      rows.push(Array.from(level.tiles.subarray(row * level.width, (row + 1) * level.width), (tile) => GLYPHS[tile]).join(""));
+    }
+    return rows.join("\n");
+  }
+
+  /** Return a level for a link: its size, then four tiles a byte in URL-safe base 64. */
+  function encode(level) {
+    let bytes = "";
+    for (let begin = 0; begin < level.tiles.length; begin += 4) {
+      let byte = 0;
+      for (let i = 0; i < 4; i++) byte |= (level.tiles[begin + i] || 0) << (2 * i);
+      bytes += String.fromCharCode(byte);
+    }
+    return `${level.height}x${level.width}.${btoa(bytes).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
+  }
+
+  /** Return the level of a link. */
+  function decode(text) {
+    const parts = /^(\d{1,4})x(\d{1,4})\.([A-Za-z0-9_-]+)$/.exec(text);
+    if (!parts) throw new Error("the link to this level is damaged");
+    const height = Number(parts[1]), width = Number(parts[2]);
+    checkSize(height, width);
+    const packed = parts[3].replace(/-/g, "+").replace(/_/g, "/");
+    const level = filled(height, width, EMPTY), nBytes = Math.ceil(level.tiles.length / 4);
+    if (packed.length !== Math.ceil((nBytes * 4) / 3)) throw new Error("the link to this level is damaged: part of it is missing");
+    const bytes = atob(packed);
+    level.tiles.forEach((_, tile) => (level.tiles[tile] = (bytes.charCodeAt(tile >> 2) >> (2 * (tile & 3))) & 3));
+    return checkEnds(level, 0);
+  }
+
+  /** Return the largest number of moves on a shortest path between two tiles; -1 on maps too large to try all pairs. */
+  function diameter(level) {
+    const free = [];
+    level.tiles.forEach((tile, i) => tile !== WALL && free.push(i));
+    if (free.length > 1500) return -1;
+    return free.reduce((most, tile) => Math.max(most, distances(level, tile).reduce((a, b) => Math.max(a, b), 0)), 0);
+  }
+
+  globalThis.MazePlay = globalThis.MazePlay || {};
+  globalThis.MazePlay.levels = {
+    EMPTY, WALL, SOURCE, TARGET, LARGEST_SIDE, GENERATORS,
+    filled, neighbours, distances, generate, parse, toText, encode, decode, diameter, randomNumbers,
+  };
+})();

@@ -1,0 +1,32 @@
+"use strict";
+// Runs the page's automata on given levels, in node and in a browser alike.
+
+/** Return, for every level, its state after each of `checkpoints` iterations, one Float32Array after another. */
+function runLevels({ policy, height, width, levels, checkpoints }) {
+  const { Automaton } = globalThis.MazePlay;
+  const size = height * width, each = policy.channels.length * size;
+  const states = new Float32Array((levels.length / size) * checkpoints.length * each);
+  for (let level = 0, at = 0; level * size < levels.length; level++) {
+    const tiles = Uint8Array.from(levels.slice(level * size, (level + 1) * size));
+    const automaton = new Automaton(policy, { height, width, tiles });
+    for (const checkpoint of checkpoints) {
+      while (automaton.iteration < checkpoint) automaton.step();
+      states.set(automaton.copyState(), at);
+      at += each;
+    }
+  }
+  return states;
+}
+
+if (typeof require === "function") {
+  // node run_levels.js PAGE CASE OUT: the folder of the page, a JSON file and the file of states to write
+  const fs = require("fs"), path = require("path");
+  const [page, given, out] = process.argv.slice(2);
+  const policies = {};
+  globalThis.MazePlay = { addPolicy: (policy) => (policies[policy.name] = policy) };
+  const run = (name) => (0, eval)(fs.readFileSync(path.join(page, name), "utf8"));
+  ["levels.js", "rules.js", "automaton.js"].forEach(run);
+  const { name, ...rest } = JSON.parse(fs.readFileSync(given, "utf8"));
+  run(`policies/${name}.js`);
+  fs.writeFileSync(out, Buffer.from(runLevels({ policy: policies[name], ...rest }).buffer));
+}
