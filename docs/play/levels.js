@@ -222,7 +222,7 @@
   function checkSize(height, width) {
     if (height < 1 || width < 1 || height * width < 2) throw new Error("a map needs at least two tiles");
     if (height > LARGEST_SIDE || width > LARGEST_SIDE) {
-      throw new Error(`the map is too large: ${height} × ${width} tiles, and this page takes up to ${LARGEST_SIDE} × ${LARGEST_SIDE}`);
+      throw new Error(`the map is too large: ${height} x ${width} tiles, and this page takes up to ${LARGEST_SIDE} x ${LARGEST_SIDE}`);
     }
   }
 

@@ -1,0 +1,54 @@
+"use strict";
+// What a policy's path is measured against: exact solutions, found by search.
+
+(() => {
+  const { levels } = globalThis.MazePlay;
+
+  /** Return the search results that verdicts need; compute them again after every edit of the level. */
+  function solve(level, task) {
+    if (task === "diameter") return { length: levels.diameter(level), wanted: null };
+    const source = level.tiles.indexOf(levels.SOURCE), target = level.tiles.indexOf(levels.TARGET);
+    const fromSource = levels.distances(level, source), fromTarget = levels.distances(level, target);
+    return { length: fromSource[target], fromSource, fromTarget };
+  }
+
+  /** Return whether tiles are one shortest path between two tiles of a given distance. */
+  function isPath(level, tiles, length) {
+    if (tiles.length !== length + 1) return false;
+    const places = new Set(tiles), near = (tile) => levels.neighbours(level, tile).filter((other) => places.has(other));
+    const end = length === 0 ? tiles[0] : tiles.find((tile) => near(tile).length === 1);
+    if (end === undefined) return false;
+    const moves = levels.distances(level, end);
+    return new Set(tiles.map((tile) => moves[tile])).size === length + 1 && tiles.every((tile) => moves[tile] >= 0 && moves[tile] <= length);
+  }
+
+  /** Return whether a path, (H W) of 0 and 1, is what a policy should draw in the end. */
+  function isRight(level, policy, answer, path) {
+    const { length } = answer, tiles = [];
+    path.forEach((on, tile) => on && tiles.push(tile));
+    if (length < 0) return false;
+    if (policy.task === "diameter") return isPath(level, tiles, length);
+    if (policy.draws === "visited tiles") return path.every((on, tile) => Boolean(on) === (answer.fromSource[tile] >= 0));
+    const onShortest = (tile) => answer.fromSource[tile] >= 0 && answer.fromSource[tile] + answer.fromTarget[tile] === length;
+    if (policy.draws === "all shortest paths") return path.every((on, tile) => Boolean(on) === onShortest(tile));
+    return tiles.every(onShortest) && isPath(level, tiles, length);
+  }
+
+  /** Return a tile on the path whose wall would leave a way from source to target, near the path's middle; -1 if none. */
+  function tileToBlock(level, path) {
+    const tiles = [];
+    const { fromSource } = solve(level, "shortest-path");
+    path.forEach((on, tile) => on && level.tiles[tile] === levels.EMPTY && tiles.push(tile));
+    tiles.sort((a, b) => Math.abs(fromSource[a] - tiles.length / 2) - Math.abs(fromSource[b] - tiles.length / 2));
+    const target = level.tiles.indexOf(levels.TARGET);
+    for (const tile of tiles) {
+      const blocked = { ...level, tiles: level.tiles.slice() };
+      blocked.tiles[tile] = levels.WALL;
+      const detour = levels.distances(blocked, level.tiles.indexOf(levels.SOURCE))[target];
+      if (detour > fromSource[target]) return tile;
+    }
+    return -1;
+  }
+
+  globalThis.MazePlay.answers = { solve, isRight, tileToBlock };
+})();

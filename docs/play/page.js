@@ -1,0 +1,418 @@
+"use strict";
+// The page: what it shows, its controls, and the demonstration that runs until somebody touches it.
+
+(() => {
+  const { levels, answers, Automaton, Picture, drawThumbnail, policies } = globalThis.MazePlay;
+  const find = (id) => document.getElementById(id);
+  const DAMAGE_RADIUS = 2;
+  const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
+  const THUMBNAILS_EVERY = 120; // milliseconds
+
+  const state = {
+    policy: null, automaton: null, answer: null, isRight: false, settled: false, channel: 0, playing: true, tool: "walls",
+    seed: Math.floor(Math.random() * 1e9), cursor: null, due: 0, demo: null,
+  };
+  let picture;
+
+  /** Show a message above the maze; an empty one hides it. */
+  function say(text) {
+    find("message").hidden = !text;
+    find("message").querySelector("span").textContent = text;
+  }
+
+  /** Run a function, and show its error on the page. */
+  function guarded(work) {
+    return (...given) => {
+      try {
+        return work(...given);
+      } catch (error) {
+        say(error.message[0].toUpperCase() + error.message.slice(1) + ".");
+        return undefined;
+      }
+    };
+  }
+
+  // ---- policies and levels
+
+  /** Load a policy's file, and call back with it. */
+  function withPolicy(name, use) {
+    const { loaded } = globalThis.MazePlay;
+    if (loaded[name]) return use(loaded[name]);
+    const script = document.createElement("script");
+    script.src = `policies/${name}.js`;
+    script.onload = () => (loaded[name] ? use(loaded[name]) : say(`The file of the policy ${name} is damaged.`));
+    script.onerror = () => say(`The file of the policy ${name} is missing.`);
+    return document.head.append(script);
+  }
+
+  /** Put the chosen policy on a level, or on the present one. */
+  function choosePolicy(name, level) {
+    withPolicy(name, guarded((policy) => {
+      state.policy = policy;
+      find("policy").value = name;
+      find("about").textContent = policies.find((row) => row.name === name).about;
+      begin(level || state.automaton.level);
+    }));
+  }
+
+  function begin(level) {
+    state.automaton = new Automaton(state.policy, level);
+    state.channel = state.automaton.front();
+    makeThumbnails();
+    levelChanged();
+    fit();
+  }
+
+  function levelChanged() {
+    state.answer = answers.solve(state.automaton.level, state.policy.task);
+    state.settled = state.isRight = false;
+  }
+
+  const newLevel = guarded(() => {
+    state.seed = (state.seed + 1) % 1e9;
+    begin(levels.generate(find("family").value, Number(find("size").value), state.seed));
+    say("");
+  });
+
+  /** Return what a link says, {policy, level}; a damaged one throws. */
+  function readLink() {
+    const parts = new URLSearchParams(location.hash.slice(1)), policy = parts.get("policy"), level = parts.get("level");
+    if (policy !== null && !policies.some((row) => row.name === policy)) {
+      throw new Error(`this page has no policy called “${policy}”; it has ${policies.map((row) => row.name).join(", ")}`);
+    }
+    return { policy, level: level === null ? null : levels.decode(level) };
+  }
+
+  async function share() {
+    location.hash = new URLSearchParams({ policy: state.policy.name, level: levels.encode(state.automaton.level) });
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say("The link to this level is copied.");
+    } catch {
+      say("The address of this page is now the link to this level.");
+    }
+  }
+
+  function openMap(file) {
+    if (!file) return;
+    file.text().then(guarded((text) => {
+      begin(levels.parse(text, state.seed));
+      say("");
+    }), () => say(`The file ${file.name} could not be read.`));
+  }
+
+  // ---- running
+
+  function iterate(n = 1) {
+    const end = performance.now() + FRAME;
+    let done = 0;
+    do {
+      state.settled = state.automaton.step() === 0;
+      done++;
+    } while (done < n && performance.now() < end);
+    return done;
+  }
+
+  function judge() {
+    const { automaton, policy, answer } = state;
+    state.isRight = answers.isRight(automaton.level, policy, answer, automaton.path());
+  }
+
+  const rate = () => Math.round(2 ** Number(find("speed").value));
+
+  function setPlaying(playing) {
+    state.playing = playing;
+    find("play").textContent = playing ? "❚❚" : "▶";
+  }
+
+  const frame = guarded((now) => {
+    const seconds = Math.min(0.1, (now - (state.last || now)) / 1000);
+    state.last = now;
+    if (state.automaton) {
+      if (state.playing) {
+        state.due = Math.min(state.due + seconds * rate(), rate() / 4 + 1);
+        if (state.due >= 1) state.due = Math.max(0, state.due - iterate(Math.floor(state.due)));
+      }
+      judge();
+      if (state.demo) state.demo.advance(now);
+      draw(now);
+    }
+  });
+
+  function loop(now) {
+    frame(now);
+    requestAnimationFrame(loop);
+  }
+
+  function draw(now) {
+    picture.draw(state.automaton, state.channel, state.cursor);
+    showStatus();
+    if (find("channels").open && now - (state.thumbnailsAt || 0) > THUMBNAILS_EVERY) {
+      state.thumbnailsAt = now;
+      drawThumbnails();
+    }
+  }
+
+  function showStatus() {
+    const { automaton, answer, isRight, policy } = state;
+    const nPath = automaton.path().reduce((sum, on) => sum + on, 0);
+    const what = policy.draws === "visited tiles" ? "visited" : "path";
+    let verdict = answer.length < 0 && policy.task !== "diameter" ? "no way to the target" : "";
+    if (isRight) {
+      const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
+      verdict = `<span class="good">${policy.task === "diameter" ? "longest shortest path found" : said[policy.draws] || "shortest path found"}</span>`;
+    }
+    find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles${verdict && " · "}${verdict}`;
+  }
+
+  // ---- channels
+
+  function makeThumbnails() {
+    const box = find("thumbnails");
+    box.replaceChildren(...state.policy.channels.map((name, channel) => {
+      const button = document.createElement("button");
+      button.append(document.createElement("canvas"), name.replaceAll("_", " "), document.createElement("small"));
+      button.title = `Tint the maze by ${name}`;
+      button.onclick = () => chooseChannel(channel);
+      return button;
+    }));
+    chooseChannel(state.channel);
+  }
+
+  function chooseChannel(channel) {
+    state.channel = channel;
+    [...find("thumbnails").children].forEach((button, i) => button.setAttribute("aria-pressed", i === channel));
+    find("tinted").textContent = `· tinted by ${state.policy.channels[channel].replaceAll("_", " ")}`;
+  }
+
+  function drawThumbnails() {
+    const view = find("thumbnails").getBoundingClientRect();
+    [...find("thumbnails").children].forEach((button, channel) => {
+      const box = button.getBoundingClientRect();
+      if (box.bottom < view.top || box.top > view.bottom) return;
+      button.querySelector("small").textContent = drawThumbnail(button.firstChild, state.automaton, channel, picture.colours);
+    });
+  }
+
+  // ---- editing
+
+  const isEnd = (kind) => kind === levels.SOURCE || kind === levels.TARGET;
+
+  /** Return whether a tile may change: not the border of a policy that needs one. */
+  function mayEdit(row, col) {
+    const { height, width } = state.automaton.level;
+    const onBorder = row === 0 || col === 0 || row === height - 1 || col === width - 1;
+    return !(onBorder && state.policy.needs_border);
+  }
+
+  function editTiles(changes) {
+    if (!changes.length) return;
+    state.automaton.edit(changes);
+    levelChanged();
+  }
+
+  /** Return the tiles on the line between two tiles, so that a fast stroke has no gaps. */
+  function line([row, col], [endRow, endCol]) {
+    const n = Math.max(Math.abs(endRow - row), Math.abs(endCol - col), 1);
+    return Array.from({ length: n + 1 }, (_, i) => [
+      Math.round(row + ((endRow - row) * i) / n), Math.round(col + ((endCol - col) * i) / n)]);
+  }
+
+  function paint(from, to, kind) {
+    const { tiles, width } = state.automaton.level;
+    const changes = line(from, to).filter((at) => mayEdit(...at)).map(([row, col]) => [row * width + col, kind]);
+    editTiles(changes.filter(([tile]) => !isEnd(tiles[tile]) && tiles[tile] !== kind));
+  }
+
+  function moveEnd(to, kind) {
+    const { tiles, width } = state.automaton.level, tile = to[0] * width + to[1];
+    if (isEnd(tiles[tile]) || !mayEdit(...to)) return;
+    editTiles([[tiles.indexOf(kind), levels.EMPTY], [tile, kind]]);
+  }
+
+  function scramble([row, col]) {
+    const { height, width } = state.automaton.level, hit = [];
+    for (let r = Math.max(0, row - DAMAGE_RADIUS); r <= Math.min(height - 1, row + DAMAGE_RADIUS); r++) {
+      for (let c = Math.max(0, col - DAMAGE_RADIUS); c <= Math.min(width - 1, col + DAMAGE_RADIUS); c++) hit.push(r * width + c);
+    }
+    state.automaton.damage(hit, Math.random);
+  }
+
+  /** Return what a drag does that begins at a tile: a function from the last tile and the next. */
+  function strokeFrom(at) {
+    const { tiles, width } = state.automaton.level, kind = tiles[at[0] * width + at[1]];
+    if (state.tool === "damage") return (_, to) => scramble(to);
+    if (isEnd(kind) && state.policy.task !== "diameter") return (_, to) => moveEnd(to, kind);
+    const drawn = kind === levels.WALL ? levels.EMPTY : levels.WALL;
+    return (from, to) => paint(from, to, drawn);
+  }
+
+  function listenToPointer(canvas) {
+    let stroke = null, last = null;
+    const cursorAt = (at) => (state.cursor = [...at, state.tool === "damage" ? DAMAGE_RADIUS : 0]);
+    canvas.addEventListener("pointerdown", guarded((event) => {
+      if (!state.automaton || event.button !== 0) return;
+      canvas.setPointerCapture(event.pointerId);
+      last = picture.tileAt(event, state.automaton.level);
+      stroke = strokeFrom(last);
+      stroke(last, last);
+      cursorAt(last);
+    }));
+    canvas.addEventListener("pointermove", guarded((event) => {
+      if (!state.automaton || state.demo) return;
+      const at = picture.tileAt(event, state.automaton.level);
+      if (stroke && (at[0] !== last[0] || at[1] !== last[1])) stroke(last, at);
+      if (stroke) last = at;
+      cursorAt(at);
+      const value = state.automaton.value(state.channel, at[0] * state.automaton.level.width + at[1]);
+      canvas.title = `row ${at[0]}, column ${at[1]}: ${state.policy.channels[state.channel]} ${Number(value.toPrecision(4))}`;
+    }));
+    for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, () => (stroke = null));
+    canvas.addEventListener("pointerleave", () => state.demo || (state.cursor = null));
+  }
+
+  function chooseTool(tool) {
+    state.tool = tool;
+    for (const id of ["walls", "damage"]) find(id).setAttribute("aria-pressed", id === tool);
+  }
+
+  // ---- the demonstration
+
+  /** Show what the page is for: a level is solved, a wall is drawn across the path, it heals; three times a level. */
+  class Demonstration {
+    constructor() {
+      this.walls = 0;
+      this.readyAt = null;
+    }
+
+    advance(now) {
+      if (!state.isRight) {
+        this.readyAt = null;
+        return;
+      }
+      this.readyAt = this.readyAt || now + 1200;
+      const { level } = state.automaton;
+      if (this.tile === undefined && now > this.readyAt) this.tile = this.walls < 3 ? answers.tileToBlock(level, state.automaton.path()) : -1;
+      if (this.tile === -1 && now > this.readyAt + 1800) {
+        Object.assign(this, { walls: 0, tile: undefined, readyAt: null });
+        newLevel();
+      } else if (this.tile >= 0) {
+        state.cursor = [Math.floor(this.tile / level.width), this.tile % level.width, 0];
+        if (now > this.readyAt + 600) {
+          editTiles([[this.tile, levels.WALL]]);
+          Object.assign(this, { walls: this.walls + 1, tile: undefined, readyAt: null });
+          state.cursor = null;
+        }
+      }
+    }
+  }
+
+  function endDemonstration() {
+    if (state.demo) state.cursor = null;
+    state.demo = null;
+  }
+
+  // ---- the page
+
+  function fit() {
+    if (!state.automaton) return;
+    const box = find("frame").getBoundingClientRect(), narrow = matchMedia("(max-width: 860px)").matches;
+    picture.fit(state.automaton.level, { width: box.width, height: narrow ? box.width : box.height });
+  }
+
+  function setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    if (picture) picture.recolour();
+  }
+
+  const actions = {
+    play: () => setPlaying(!state.playing),
+    step: () => { setPlaying(false); iterate(); },
+    back: () => { setPlaying(false); if (!state.automaton.back()) say("This is as far back as the page remembers."); levelChanged(); },
+    restart: () => { state.automaton.restart(); levelChanged(); },
+    new: newLevel,
+    share,
+    walls: () => chooseTool("walls"),
+    damage: () => chooseTool("damage"),
+    theme: () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
+    help: () => find("keys").showModal(),
+    channels: () => (find("channels").open = !find("channels").open),
+    faster: () => { find("speed").stepUp(); showRate(); },
+    slower: () => { find("speed").stepDown(); showRate(); },
+  };
+  const KEYS = {
+    " ": "play", ".": "step", ",": "back", r: "restart", n: "new", l: "share", w: "walls", d: "damage", t: "theme", "?": "help",
+    c: "channels", "+": "faster", "=": "faster", "-": "slower",
+  };
+
+  const showRate = () => (find("rate").textContent = `${rate()}/s`);
+  const showSide = () => (find("side").textContent = `${find("size").value} × ${find("size").value}`);
+
+  function listen() {
+    for (const id of ["play", "step", "back", "restart", "new", "share", "walls", "damage", "theme", "help"]) {
+      find(id).onclick = guarded(() => { if (id !== "theme") endDemonstration(); if (state.automaton || id === "help") actions[id](); });
+    }
+    find("policy").onchange = () => { endDemonstration(); choosePolicy(find("policy").value); };
+    find("family").onchange = find("size").onchange = () => { endDemonstration(); newLevel(); };
+    find("size").oninput = showSide;
+    find("speed").oninput = showRate;
+    find("map").onchange = (event) => { endDemonstration(); openMap(event.target.files[0]); event.target.value = ""; };
+    find("message").querySelector("button").onclick = () => say("");
+    find("maze").addEventListener("pointerdown", endDemonstration, { capture: true });
+    listenToPointer(find("maze"));
+    document.addEventListener("keydown", guarded((event) => {
+      const isTyping = event.target.closest("select, input, dialog") || event.ctrlKey || event.metaKey || event.altKey;
+      const name = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      if (isTyping || !name || !state.automaton) return;
+      event.preventDefault();
+      if (name !== "theme") endDemonstration();
+      actions[name]();
+    }));
+    addEventListener("resize", fit);
+    addEventListener("hashchange", guarded(openLink));
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => { event.preventDefault(); endDemonstration(); openMap(event.dataTransfer.files[0]); });
+  }
+
+  function fillLists() {
+    const groups = { "shortest-path": "From source to target", diameter: "Longest shortest path" };
+    for (const [task, label] of Object.entries(groups)) {
+      const group = Object.assign(document.createElement("optgroup"), { label });
+      group.append(...policies.filter((row) => row.task === task).map((row) => new Option(row.name)));
+      find("policy").append(group);
+    }
+    find("family").append(...Object.keys(levels.GENERATORS).map((name) => new Option(name)));
+  }
+
+  /** Open what the address asks for; the present level stays where it says nothing. */
+  function openLink() {
+    const { policy, level } = readLink();
+    const kept = state.automaton && state.automaton.level;
+    const same = kept && level && levels.encode(kept) === levels.encode(level) && (!policy || policy === state.policy.name);
+    if (!same) choosePolicy(policy || (state.policy ? state.policy.name : policies[0].name), level || kept || freshLevel());
+  }
+
+  const freshLevel = () => levels.generate(find("family").value, Number(find("size").value), state.seed);
+
+  function start() {
+    setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    picture = new Picture(find("maze"));
+    fillLists();
+    if (matchMedia("(max-width: 860px)").matches) find("size").value = 21;
+    showRate();
+    showSide();
+    listen();
+    try {
+      openLink();
+      if (!location.hash) state.demo = new Demonstration();
+    } catch (error) {
+      choosePolicy(policies[0].name, freshLevel());
+      throw error;
+    } finally {
+      requestAnimationFrame(loop);
+    }
+  }
+
+  globalThis.MazePlay.page = { state, guarded };
+  guarded(start)();
+})();

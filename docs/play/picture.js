@@ -1,0 +1,174 @@
+"use strict";
+// The maze on a canvas: tiles tinted by a channel, the path on top.
+
+(() => {
+  const { WALL, SOURCE, TARGET } = globalThis.MazePlay.levels;
+  const SHADES = 256;
+  const FADE = 6; // iterations in which the glow of a tile that the front has just reached fades
+  const GLOW = 24; // iterations after which nothing is left of it
+
+  /** Return [red, green, blue] of a CSS colour written #rrggbb. */
+  function rgb(colour) {
+    const number = parseInt(colour.slice(1), 16);
+    return [number >> 16, (number >> 8) & 255, number & 255];
+  }
+
+  /** Return the colours of the page's theme. */
+  function readColours() {
+    const style = getComputedStyle(document.documentElement), css = (name) => style.getPropertyValue(`--${name}`).trim();
+    const points = ["floor", "tint-1", "tint-2", "tint-3"].map((name) => rgb(css(name)));
+    const ramp = Array.from({ length: SHADES }, (_, shade) => {
+      const at = (shade / (SHADES - 1)) * (points.length - 1), low = Math.min(points.length - 2, Math.floor(at));
+      return points[low].map((band, i) => band + (at - low) * (points[low + 1][i] - band));
+    });
+    return {
+      ramp, wall: rgb(css("wall")), glow: rgb(css("glow")), visited: rgb(css("visited")), path: css("path"),
+      halo: css("path-halo"), source: css("source"), target: css("target"), floor: css("floor"),
+    };
+  }
+
+  /** Return the largest magnitude of a channel, at least a little. */
+  function scaleOf(automaton, channel) {
+    let most = 1e-6;
+    for (let tile = 0; tile < automaton.cellOf.length; tile++) most = Math.max(most, Math.abs(automaton.value(channel, tile)));
+    return most;
+  }
+
+  /** Fill RGBA pixels with the tiles, tinted by a channel on a scale of its own; return the scale. */
+  function paintTiles(automaton, channel, colours, pixels, glows) {
+    const scale = scaleOf(automaton, channel), { tiles } = automaton.level;
+    for (let tile = 0, at = 0; tile < tiles.length; tile++, at += 4) {
+      const tint = Math.min(1, Math.abs(automaton.value(channel, tile)) / scale);
+      let [red, green, blue] = colours.ramp[Math.round(tint * (SHADES - 1))];
+      if (tiles[tile] === WALL) {
+        [red, green, blue] = colours.wall;
+      } else if (glows) {
+        const age = automaton.iteration - automaton.changedAt[tile];
+        if (age >= 0 && age < GLOW) {
+          const glow = 0.75 * Math.exp(-age / FADE);
+          red += glow * (colours.glow[0] - red);
+          green += glow * (colours.glow[1] - green);
+          blue += glow * (colours.glow[2] - blue);
+        }
+      }
+      pixels[at] = red;
+      pixels[at + 1] = green;
+      pixels[at + 2] = blue;
+      pixels[at + 3] = 255;
+    }
+    return scale;
+  }
+
+  class Picture {
+    /** Draw on a canvas; throws where the browser has none to draw on. */
+    constructor(canvas) {
+      this.canvas = canvas;
+      this.context = canvas.getContext && canvas.getContext("2d");
+      if (!this.context) throw new Error("this browser cannot draw on a canvas, so there is no maze to see here");
+      this.small = document.createElement("canvas");
+      this.recolour();
+    }
+
+    recolour() {
+      this.colours = readColours();
+    }
+
+    /** Fit the canvas to a level and to the room that it has, in CSS pixels. */
+    fit(level, room) {
+      const density = Math.min(2, globalThis.devicePixelRatio || 1);
+      this.cell = Math.max(1, Math.floor(Math.min((room.width * density) / level.width, (room.height * density) / level.height)));
+      this.canvas.width = this.cell * level.width;
+      this.canvas.height = this.cell * level.height;
+      this.canvas.style.width = `${this.canvas.width / density}px`;
+      this.canvas.style.height = `${this.canvas.height / density}px`;
+      this.small.width = level.width;
+      this.small.height = level.height;
+      this.image = this.small.getContext("2d").createImageData(level.width, level.height);
+    }
+
+    /** Return the tile under a pointer event. */
+    tileAt(event, level) {
+      const box = this.canvas.getBoundingClientRect();
+      const row = Math.floor(((event.clientY - box.top) / box.height) * level.height);
+      const col = Math.floor(((event.clientX - box.left) / box.width) * level.width);
+      return [Math.max(0, Math.min(level.height - 1, row)), Math.max(0, Math.min(level.width - 1, col))];
+    }
+
+    draw(automaton, channel, cursor) {
+      const { context, cell, canvas } = this;
+      paintTiles(automaton, channel, this.colours, this.image.data, true);
+      const path = automaton.path();
+      if (automaton.policy.draws === "visited tiles") this.paintVisited(automaton, path);
+      this.small.getContext("2d").putImageData(this.image, 0, 0);
+      context.imageSmoothingEnabled = false;
+      context.drawImage(this.small, 0, 0, canvas.width, canvas.height);
+      if (automaton.policy.draws !== "visited tiles") this.drawPath(automaton.level, path);
+      if (automaton.policy.task !== "diameter") this.drawEnds(automaton.level);
+      if (cursor) this.drawCursor(cursor, cell);
+    }
+
+    paintVisited(automaton, path) {
+      const { data } = this.image, { visited } = this.colours;
+      path.forEach((on, tile) => on && visited.forEach((band, i) => (data[4 * tile + i] = 0.45 * data[4 * tile + i] + 0.55 * band)));
+    }
+
+    /** Draw lines between neighbours on the path, and dots on tiles of it that are alone. */
+    drawPath(level, path) {
+      const { context, cell } = this, { width } = level;
+      context.beginPath();
+      path.forEach((on, tile) => {
+        if (!on) return;
+        const x = ((tile % width) + 0.5) * cell, y = (Math.floor(tile / width) + 0.5) * cell;
+        context.moveTo(x, y);
+        context.lineTo(x, y);
+        if ((tile + 1) % width && path[tile + 1]) {
+          context.moveTo(x, y);
+          context.lineTo(x + cell, y);
+        }
+        if (path[tile + width]) {
+          context.moveTo(x, y);
+          context.lineTo(x, y + cell);
+        }
+      });
+      context.lineCap = "round";
+      for (const [colour, part] of [[this.colours.halo, 0.9], [this.colours.path, 0.36]]) {
+        context.strokeStyle = colour;
+        context.lineWidth = Math.max(1, part * cell);
+        context.stroke();
+      }
+    }
+
+    drawEnds(level) {
+      for (const [kind, colour] of [[SOURCE, this.colours.source], [TARGET, this.colours.target]]) {
+        const tile = level.tiles.indexOf(kind), { context, cell } = this;
+        context.beginPath();
+        context.arc(((tile % level.width) + 0.5) * cell, (Math.floor(tile / level.width) + 0.5) * cell, Math.max(2.5, 0.46 * cell), 0, 2 * Math.PI);
+        context.fillStyle = colour;
+        context.fill();
+        context.lineWidth = Math.max(1, 0.12 * cell);
+        context.strokeStyle = this.colours.floor;
+        context.stroke();
+      }
+    }
+
+    /** Outline a tile [row, col, radius]: the one under the pointer, or that of a demonstration. */
+    drawCursor([row, col, radius], cell) {
+      const { context } = this, side = (2 * radius + 1) * cell;
+      context.strokeStyle = this.colours.path;
+      context.lineWidth = Math.max(1, 0.1 * cell);
+      context.strokeRect((col - radius) * cell, (row - radius) * cell, side, side);
+    }
+  }
+
+  /** Draw a channel on a canvas of one pixel a tile; return its bounds as text. */
+  function drawThumbnail(canvas, automaton, channel, colours) {
+    const { height, width } = automaton.level, context = canvas.getContext("2d");
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    const image = context.createImageData(width, height);
+    const scale = paintTiles(automaton, channel, colours, image.data, false);
+    context.putImageData(image, 0, 0);
+    return scale <= 1e-6 ? "0" : `0 to ${Number(scale.toPrecision(3))}`;
+  }
+
+  Object.assign(globalThis.MazePlay, { Picture, drawThumbnail });
+})();

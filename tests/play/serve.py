@@ -1,0 +1,79 @@
+"""A headless browser on pages of this machine, which post their results back."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
+
+
+def dump_page(url: str, profile: Path, seconds: float = 3) -> str:
+    """Return the document of a page after some seconds of its own time."""
+    words = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={profile}",
+        f"--virtual-time-budget={1000 * seconds:.0f}",
+        "--dump-dom",
+    ]
+    return subprocess.run([*words, url], capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+@contextmanager
+def browser(url: str, profile: Path) -> Iterator[None]:
+    """Show a page within the block."""
+    words = [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", url]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Answer:
+    """A server of some files, at a free port of this machine, that waits for what a page posts."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.posted: bytes | None = None
+        self._done = threading.Event()
+        answer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                content = files.get(self.path)
+                self.send_response(200 if content is not None else 404)
+                kind = "text/html" if self.path.endswith(".html") else "text/javascript"
+                self.send_header("Content-Type", f"{kind}; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(content or b"")
+
+            def do_POST(self) -> None:
+                answer.posted = self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(204)
+                self.end_headers()
+                answer._done.set()
+
+            def log_message(self, *words: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def wait(self, seconds: float) -> bytes:
+        """Return what the page posted."""
+        assert self._done.wait(seconds), "the page posted nothing"
+        self._server.shutdown()
+        self._server.server_close()
+        assert self.posted is not None
+        return self.posted

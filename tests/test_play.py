@@ -1,0 +1,242 @@
+"""The page docs/play: its policies are those of the package, and its automata do what they do in Python."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from oracles import canonical_shortest_path
+
+from maze_nca_gym.agents import load
+from maze_nca_gym.agents.iterations import default_steps
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import one_hot
+from maze_nca_gym.tasks import find_task
+
+ROOT = Path(__file__).parents[1]
+PAGE, HARNESS = ROOT / "docs" / "play", Path(__file__).parent / "play"
+
+
+def load_file(name, path):
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+make_play = load_file("make_play", ROOT / "docs" / "make_play.py")
+serve = load_file("serve", HARNESS / "serve.py")
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no Chromium")
+SCRIPTS = ("levels.js", "rules.js", "automaton.js")
+
+
+def test_its_policies_are_those_of_the_package():
+    """python docs/make_play.py writes them again."""
+    written = {path.name: path.read_bytes() for path in (PAGE / "policies").glob("*")}
+    assert written == make_play.files()
+    assert sum(map(len, written.values())) < 1_000_000
+
+
+class Case:
+    """Levels for one policy, and what the page's automata make of them."""
+
+    def __init__(self, name, n):
+        self.name, self.policy = name, load(name)
+        task = find_task(self.policy.task)
+        rng = np.random.default_rng(7)
+        family, size = ("random", (8, 9)) if task.has_endpoints else ("perfect", (4, 5))
+        self.tiles = generate(rng, n, size, family, endpoints=task.has_endpoints)
+        self.n_steps = default_steps(self.policy, task.solve_all(self.tiles))
+        self.pairs = [(k - 1, k) for k in (1, 6, self.n_steps // 2, self.n_steps)]
+        self.checkpoints = sorted({k for pair in self.pairs for k in pair})
+        self.maze = torch.from_numpy(one_hot(self.tiles)[:, : self.policy.n_tiles])
+
+    def json(self):
+        _, height, width = self.tiles.shape
+        levels = self.tiles.ravel().tolist()
+        rest = {"height": height, "width": width, "levels": levels, "checkpoints": self.checkpoints}
+        return json.dumps({"name": self.name, **rest})
+
+    def states(self, content):
+        """(N, checkpoints, C, H, W) from the page's numbers, a tile after the other."""
+        shape = (len(self.tiles), len(self.checkpoints), *self.tiles.shape[1:], self.policy.n_channels)
+        return torch.from_numpy(np.frombuffer(content, np.float32).reshape(shape).transpose(0, 1, 4, 2, 3).copy())
+
+    def step_of(self, iteration):
+        """A step at which an iteration is what the file holds: never the last one of an episode."""
+        return self.policy.same_from or iteration
+
+    @torch.no_grad()
+    def check(self, content):
+        states, model = self.states(content), self.policy.without_gradients()
+        for before, after in self.pairs:
+            here = [states[:, self.checkpoints.index(k)] for k in (before, after)]
+            expected = model(self.maze, here[0].contiguous(), self.step_of(before))
+            torch.testing.assert_close(here[1], expected, atol=1e-4, rtol=0)
+        state = torch.zeros_like(states[:, 0])
+        for iteration in range(self.n_steps):
+            state = model(self.maze, state, self.step_of(iteration))
+        assert torch.equal(states[:, -1, 0] > 0.5, state[:, 0] > 0.5)
+        return (states[:, -1] - state).abs().max().item()
+
+
+@needs_node
+class TestNode:
+    @pytest.mark.parametrize("name", make_play.POLICIES)
+    def test_iterations_are_those_of_python(self, name, tmp_path):
+        case = Case(name, 6)
+        (tmp_path / "case.json").write_text(case.json())
+        words = ["node", HARNESS / "run_levels.js", PAGE, tmp_path / "case.json", tmp_path / "states"]
+        subprocess.run(words, check=True, timeout=300)
+        case.check((tmp_path / "states").read_bytes())
+
+    def run(self, script):
+        """The JSON that a script prints, after those of the page."""
+        texts = [(PAGE / name).read_text() for name in (*SCRIPTS, "policies/nca-shortest-path-healing-hinted.js")]
+        loading = "globalThis.MazePlay = {addPolicy(policy) { this.policy = policy; }};"
+        whole = "\n".join([loading, *texts, "const {levels, Automaton, policy} = MazePlay;", script])
+        return json.loads(subprocess.run(["node"], input=whole, text=True, capture_output=True, check=True).stdout)
+
+    @pytest.mark.parametrize("family", ["loops", "random", "caves", "rooms", "perfect", "kruskal"])
+    def test_levels_are_solvable(self, family):
+        script = """
+            const seeds = [...Array(8).keys()];
+            const drawn = seeds.map((seed) => levels.generate('FAMILY', 6 + 3 * seed, seed));
+            console.log(JSON.stringify(drawn.map((level) => levels.toText(level).split('\\n'))));
+        """.replace("FAMILY", family)
+        glyphs = {".": 0, "#": 1, "S": 2, "T": 3}
+        for size, rows in zip(range(6, 30, 3), self.run(script), strict=True):
+            tiles = np.array([[glyphs[glyph] for glyph in row] for row in rows], np.uint8)
+            assert tiles.shape == (size + 2, size + 2)
+            assert (tiles[[0, -1]] == 1).all()
+            assert (tiles[:, [0, -1]] == 1).all()
+            assert [(tiles == kind).sum() for kind in (2, 3)] == [1, 1]
+            assert canonical_shortest_path(tiles) is not None
+
+    def test_a_link_holds_the_level(self):
+        level = "levels.generate('caves', 13, 5)"
+        text = self.run(f"""
+            const text = levels.encode({level});
+            console.log(JSON.stringify([levels.toText({level}), levels.toText(levels.decode(text)), text]));
+        """)
+        assert text[0] == text[1]
+        assert set(text[2]) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_")
+
+    @pytest.mark.parametrize(
+        ("call", "said"),
+        [
+            ("levels.decode('18x18.zz')", "damaged"),
+            ("levels.decode('what')", "damaged"),
+            ("levels.decode('3x2.AA')", "damaged"),
+            ("levels.decode('500x500.AAAA')", "500 x 500 tiles.*130 x 130"),
+            ("levels.decode('2x4.6qo')", "one source S and one target T"),
+            ("levels.parse('S..\\n.T', 0)", "row 2 of the map has 2 tiles, the first has 3"),
+            ("levels.parse('S.x\\n.T.', 0)", "row 1 of the map has “x”"),
+            ("levels.parse('S..\\n...', 0)", "one source S and one target T"),
+            ("levels.parse('###\\n#.#', 0)", "two connected free tiles"),
+            ("levels.parse('', 0)", "no rows"),
+            ("levels.parse('.'.repeat(200), 0)", "1 x 200 tiles"),
+            ("levels.parse('type octile\\nheight 1\\nwidth 2\\n..', 0)", "no line “map”"),
+            ("levels.generate('cave', 9, 0)", "no family.*cave"),
+            ("new Automaton({...policy, format: 'maze_nca_gym automaton 0'}, levels.filled(3, 3, 0))", "automaton 0"),
+            ("new Automaton({...policy, rule: 'sine'}, levels.filled(3, 3, 0))", "sine"),
+            ("new Automaton({...policy, bias: [0]}, levels.filled(3, 3, 0))", "do not fit"),
+        ],
+    )
+    def test_mistakes_are_named(self, call, said):
+        found = self.run(
+            f"try {{ {call}; console.log('null'); }} catch (e) {{ console.log(JSON.stringify(e.message)); }}"
+        )
+        assert re.search(said, found)
+
+    def test_octile_maps_are_read(self):
+        text = "type octile\\nheight 2\\nwidth 4\\nmap\\n.G@O\\nTS..\\n"
+        rows = self.run(f"console.log(JSON.stringify(levels.toText(levels.parse('{text}', 1)).split('\\n')))")
+        assert sorted("".join(rows)) == sorted("ST####..")
+        assert [row.replace("S", ".").replace("T", ".") for row in rows] == ["..##", "##.."]
+
+    def test_the_way_back_is_the_way_there(self):
+        equal = self.run("""
+            const automaton = new Automaton(policy, levels.generate('loops', 9, 1)), states = [];
+            const random = levels.randomNumbers(3);
+            const walls = automaton.level.tiles.findIndex((tile) => tile === 0);
+            for (let i = 0; i < 40; i++) {
+              if (i === 20) automaton.edit([[walls, 1]]);
+              if (i === 30) automaton.damage([walls, walls + 1], random);
+              states.push([automaton.copyState().join(), automaton.level.tiles.join()]);
+              automaton.step();
+            }
+            const equal = states.reverse().map(([state, tiles]) => automaton.back()
+              && automaton.copyState().join() === state && automaton.level.tiles.join() === tiles);
+            console.log(JSON.stringify([...equal, automaton.iteration === 0, automaton.back() === false]));
+        """)
+        assert equal == [True] * 42
+
+    def test_a_wall_across_the_path_is_gone_around(self):
+        """After edits and damage the path is that of a rollout from zero."""
+        paths = self.run("""
+            const level = levels.generate('loops', 13, 4), automaton = new Automaton(policy, level);
+            for (let i = 0; i < 150; i++) automaton.step();
+            const path = automaton.path(), {tiles} = automaton.level;
+            const source = tiles.indexOf(2), target = tiles.indexOf(3);
+            const wall = path.findIndex((on, tile) => {
+              const blocked = {...level, tiles: tiles.slice()};
+              blocked.tiles[tile] = 1;
+              return on && tiles[tile] === 0 && levels.distances(blocked, source)[target] > 0;
+            });
+            automaton.edit([[wall, 1]]);
+            automaton.damage([wall + 1, wall - 1, wall + 15], levels.randomNumbers(1));
+            for (let i = 0; i < 900; i++) automaton.step();
+            const healed = automaton.path().join();
+            automaton.restart();
+            for (let i = 0; i < 300; i++) automaton.step();
+            console.log(JSON.stringify([path.join(), healed, automaton.path().join()]));
+        """)
+        assert paths[1] == paths[2] != paths[0]
+
+
+@needs_chromium
+@pytest.mark.slow
+class TestChromium:
+    @pytest.mark.parametrize("name", make_play.POLICIES)
+    def test_a_thousand_levels_give_the_same_paths(self, name, tmp_path):
+        case = Case(name, 1000)
+        scripts = [*SCRIPTS, f"policies/{name}.js"]
+        tags = "".join(f'<script src="/{script}"></script>' for script in [*scripts, "run_levels.js"])
+        loading = "<script>globalThis.MazePlay = {addPolicy(policy) { this.policy = policy; }};</script>"
+        running = f"const body = runLevels({{policy: MazePlay.policy, ...{case.json()}}});"
+        running += " fetch('/', {method: 'POST', body});"
+        files = {f"/{script}": (PAGE / script).read_bytes() for script in scripts}
+        files["/run_levels.js"] = (HARNESS / "run_levels.js").read_bytes()
+        files["/test.html"] = f"<!DOCTYPE html><meta charset='utf-8'>{loading}{tags}<script>{running}</script>".encode()
+        answer = serve.Answer(files)
+        with serve.browser(f"{answer.url}/test.html", tmp_path):
+            difference = case.check(answer.wait(900))
+        sys.stderr.write(f"{name}: {case.n_steps} iterations, states at the end differ by at most {difference:.1e}\n")
+
+    def test_the_page_works_from_a_file(self, tmp_path):
+        page = serve.dump_page((PAGE / "index.html").as_uri(), tmp_path)
+        assert "iteration <b>" in page
+        assert 'role="alert" hidden' in page
+
+    @pytest.mark.parametrize(
+        ("link", "said"),
+        [
+            ("#policy=nobody", "no policy called “nobody”"),
+            ("#level=9x9.zz", "The link to this level is damaged"),
+            ("#level=999x999.zz", "The map is too large: 999 x 999"),
+        ],
+    )
+    def test_bad_links_are_named_and_the_page_goes_on(self, link, said, tmp_path):
+        page = serve.dump_page((PAGE / "index.html").as_uri() + link, tmp_path)
+        assert said in page
+        assert "iteration <b>" in page
