@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
 
@@ -18,3 +20,15 @@ settings.load_profile("repeatable")
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_kernels() -> None:
     compiling.wait()
+
+
+@pytest.fixture
+def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty folder and a wide terminal for commands, after which torch has as many threads as before."""
+    import torch
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    n_threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(n_threads)

@@ -14,6 +14,7 @@ import numpy as np
 import pygame
 import pytest
 import torch
+from command_lines import RUN, files
 from gymnasium.error import DependencyNotInstalled
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
@@ -29,6 +30,8 @@ from maze_nca_gym.cli import main
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.solvers import shortest_path
+
+pytestmark = pytest.mark.usefixtures("command_line")
 
 COMMANDS = (
     "",
@@ -47,23 +50,11 @@ COMMANDS = (
     "policies list",
     "policies show",
 )
-RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
 SMALL = ["--size", "6x9", "--n", "30"]
-
-
-@pytest.fixture(autouse=True)
-def _folder_and_width(tmp_path, monkeypatch):
-    """Every command runs in an empty folder, on a wide terminal."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
 
 
 def results(folder="runs/solve"):
     return json.loads(Path(folder, "results.json").read_text(encoding="utf-8"))
-
-
-def files(folder="."):
-    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
 
 
 def small_levels(n=30, seed=0, generator="random", **options):

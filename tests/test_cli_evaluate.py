@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from command_lines import files
 from oracles import canonical_shortest_path
 from PIL import Image
 
@@ -25,22 +26,22 @@ from maze_nca_gym.levels import one_hot
 from maze_nca_gym.scoring import score
 from maze_nca_gym.solvers import shortest_path
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 SMALL = ["--sizes", "5,7", "--n", "6"]
-
-
-@pytest.fixture(autouse=True)
-def _folder_and_width(tmp_path, monkeypatch):
-    """Every command runs in an empty folder, on a wide terminal."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def results(folder="runs/evaluate"):
     return json.loads(Path(folder, "results.json").read_text(encoding="utf-8"))
 
 
-def files():
-    return sorted(path.as_posix() for path in Path().rglob("*") if path.is_file())
+def test_tables_of_one_policy_name_it_in_their_titles_and_fold_no_levels(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    save_model(learned(), "model-with-a-name-as-long-as-that.safetensors")
+    assert main(["evaluate", "model-with-a-name-as-long-as-that.safetensors", "--sizes", "10", "--n", "2"]) == 0
+    out = capsys.readouterr().out
+    titles = re.findall(r"^model-with-a-name-as-long-as-that.safetensors: ", out, re.MULTILINE)
+    assert len(re.findall("│ random-10 +│", out)) == len(re.findall("│ perfect-10 +│", out)) == len(titles) == 6
 
 
 def learned(n_iterations=6, seed=0, **options):
@@ -60,7 +61,8 @@ class TestEndToEnd:
                 assert len(image.getcolors(1 << 20)) > 10
         out, err = capsys.readouterr()
         assert err == ""
-        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 6
+        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 5
+        assert "\nshortest-path-bfs: % of paths by how they agree with exact search\n" in out  # depth-first draws none
         assert f"{600 / (6 + 1.959964**2):.2f} to 100.00" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
         rows = results()["results"]

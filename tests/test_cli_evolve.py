@@ -16,6 +16,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
+from command_lines import RUN, files
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 
@@ -38,7 +39,6 @@ from maze_nca_gym.population import LevelPopulation, PopulationConfig
 SMALL = ["--size", "6", "--n", "30", "--n-offspring", "8"]
 TINY = ["evolve", "model.safetensors", *SMALL, "--rounds", "6", "--picture-every", "2", "--steps", "5"]
 FOLDER = Path("runs/evolve")
-RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
 FILES = ["config.json", "curves.png", "hardest.gif", "population.npz", "snapshots.npz", "statistics.jsonl"]
 
 
@@ -48,17 +48,11 @@ def pictures():
 
 
 @pytest.fixture(autouse=True)
-def _folder_and_model(tmp_path, monkeypatch, request):
+def _folder_and_model(command_line, monkeypatch, request):
     """Every run is in a folder with a model that fails often, and most draw no pictures, which take longest."""
-    monkeypatch.chdir(tmp_path)
     if "pictures" not in request.fixturenames:
         monkeypatch.setattr(Records, "draw", lambda *_: {})
-    monkeypatch.setenv("COLUMNS", "160")
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
-
-
-def files(folder="."):
-    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
 
 
 def lines(folder=FOLDER):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from command_lines import RUN, files
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.runs import command_line
@@ -35,20 +36,15 @@ from maze_nca_gym.cli.commands import parse
 TINY = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6"]
 TINY += ["--n-updates", "20", "--batch-size", "8", "--threads", "1"]
 OFTEN = ["--log-every", "5", "--validate-every", "10"]
-RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
 FOLDER = Path("runs/train/fast")
 CHECKPOINT = FOLDER / "checkpoint.safetensors"
 
 
 @pytest.fixture(autouse=True)
-def _folder_and_threads(tmp_path, monkeypatch):
-    """Every run is in an empty folder, and leaves torch's threads as they were; pictures have tests of their own."""
-    monkeypatch.chdir(tmp_path)
+def _without_pictures(command_line, monkeypatch):
+    """Pictures have tests of their own."""
     monkeypatch.setattr(reports.Pictures, "on_validation", lambda *_: None)
     monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
-    n_threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(n_threads)
 
 
 def metrics(folder=FOLDER):
@@ -57,10 +53,6 @@ def metrics(folder=FOLDER):
 
 def updates(folder=FOLDER):
     return [line["update"] for line in metrics(folder)]
-
-
-def files(folder="."):
-    return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
 
 
 def interrupt_at(monkeypatch, at, error):

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.hinting import learning
@@ -17,18 +16,11 @@ from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.hinting.run import command_line
 from maze_nca_gym.cli import main
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 TINY = ["train-hinted", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
 TINY += ["--n-updates", "120", "--batch-size", "64"]
 FOLDER = Path("runs/train-hinted")
-
-
-@pytest.fixture(autouse=True)
-def _folder_and_threads(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "160")
-    n_threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(n_threads)
 
 
 def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):

@@ -158,13 +158,19 @@ def _print_results(results: Sequence[Result], notes: Sequence[str]) -> None:
 
 
 def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Result], Mapping[str, str]]) -> None:
+    """Print a row a result; the only policy of a table is named in its title, which leaves room for the columns."""
     described = [describe(result) for result in results]
     columns = list(dict.fromkeys(column for cells in described for column in cells))
+    names, levels = [result.policy for result in results], [f"{result.family}-{result.size}" for result in results]
+    if len(set(names)) == 1:
+        heading, title, labels = "levels", f"{names[0]}: {title}", levels
+    else:
+        heading = "policy, levels"
+        labels = [f"{name}, {where}" for name, where in zip(names, levels, strict=True)]
     rows = [
-        (f"{result.policy}, {result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
-        for result, cells in zip(results, described, strict=True)
+        (label, *(cells.get(column, "-") for column in columns)) for label, cells in zip(labels, described, strict=True)
     ]
-    print_table(("policy, levels", *columns), rows, numbers=columns, title=title, unbroken=columns)
+    print_table((heading, *columns), rows, numbers=columns, title=title, unbroken=columns)
 
 
 def _metrics(result: Result) -> dict[str, str]:
@@ -201,7 +207,10 @@ def _with_interval(estimate: Estimate) -> str:
 
 
 def _agreement(result: Result) -> dict[str, str]:
-    return {kind.replace(" ", "\n"): _short(fraction) for kind, fraction in result.evaluation.agreement.items()}
+    headings = {
+        kind: kind.replace(" ", "\n").replace("canonical", "canon-\nical") for kind in result.evaluation.agreement
+    }
+    return {headings[kind]: _short(fraction) for kind, fraction in result.evaluation.agreement.items()}
 
 
 def _stability(result: Result) -> dict[str, str]:

@@ -81,14 +81,16 @@ def print_table(
         title: the title above the table.
         unbroken: columns that keep their width where the terminal is narrow, by default the first.
     """
-    table = Table(title=title, title_justify="left")
+    console, table = Console(), Table()
     unbroken = columns[:1] if unbroken is None else unbroken
     for column in columns:
         justify: Literal["right", "left"] = "right" if column in numbers else "left"
         table.add_column(column, justify=justify, no_wrap=column in unbroken, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    if title is not None:
+        console.print(Text(title, style="table.title"))  # here: a title of the table folds at the table's width
+    console.print(table)
 
 
 def print_level(drawing: str) -> None:
