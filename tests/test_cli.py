@@ -357,7 +357,7 @@ WRONG = {
     "policies show nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "policies": "{list, show}",
     "": "Expected one of {solve, play, ",
-    "solv": "unknown command 'solv'; known: solve, play, train, train-hinted, evaluate, evolve, generate, levels, pol",
+    "solv": "unknown command 'solv'; known: solve, play, train, train-hinted, evaluate, evolve, ",
     "sovle": "policies. Did you mean 'solve'?",
     "levels lst": "unknown command 'lst'; known: list, show. Did you mean 'list'?",
     "policies nothing": "unknown command 'nothing'; known: list, show",
