@@ -16,7 +16,7 @@ import torch
 from oracles import canonical_shortest_path
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.iterations import default_steps
+from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.tasks import find_task
