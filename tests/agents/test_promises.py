@@ -18,7 +18,7 @@ from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.promises import Promises, StepBound, all_shortest_paths, reachable
-from maze_nca_gym.agents.training.config import TrainingConfig
+from maze_nca_gym.agents.training.config import FORMER, TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import one_hot, parse
@@ -98,7 +98,10 @@ class TestPromises:
             return
         config = TrainingConfig.from_json(values)
         written, usual = config.to_json(), TrainingConfig().to_json()
-        assert written == usual | renamed(values), "options that the card's version did not have keep their defaults"
+        if "population_fresh" in values:  # a card from before these had their present names and meanings
+            values = renamed(values, FORMER)
+            values |= {"replay_probability": 1 - values["replay_probability"], "score": "loss"}
+        assert written == usual | values, "options that the card's version did not have keep their defaults"
         model = load(name)
         assert (config.task, config.model.n_channels) == (model.task, model.n_channels)
         assert config.make_model().n_weights == model.n_weights
