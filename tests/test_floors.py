@@ -39,6 +39,7 @@ FLOORS = (
     ("agents/evolution", "agents/hinting", "agents/reinforcement", "agents/reproduction"),
     ("agents/__init__.py",),
     ("maze_nca_gym/cli",),
+    ("maze_nca_gym/__main__.py",),
 )
 """From the ground up. A file imports from its own part of the house and from lower floors, never from a neighbour."""
 

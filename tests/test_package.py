@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,26 @@ HEAVY |= {"matplotlib", "tensorboard"}
 """What importing the core must not load."""
 
 
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def project_table() -> dict[str, Any]:
+    return tomllib.loads(read("pyproject.toml"))["project"]
+
+
 def setuptools_table() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    return tomllib.loads(read("pyproject.toml"))["tool"]["setuptools"]
+
+
+def tracked_files() -> list[str]:
+    """The files of the repository, none outside of one."""
+    git = ["git", "ls-files", "-z"]
+    try:
+        listed = subprocess.run(git, capture_output=True, text=True, cwd=ROOT, check=False).stdout
+    except FileNotFoundError:  # there is no git
+        return []
+    return [name for name in listed.split("\0") if name and not (ROOT / name).is_symlink() and (ROOT / name).exists()]
 
 
 def folder_of(package: str) -> Path:
@@ -75,9 +96,60 @@ def test_package_data_is_listed_and_there() -> None:
     assert {"py.typed", "prefabs.txt"} <= {path.name for path in listed}
 
 
-def test_version_is_the_distributions() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert maze_nca_gym.__version__ == project["version"]
+def test_version_is_the_same_everywhere() -> None:
+    version = project_table()["version"]
+    assert maze_nca_gym.__version__ == version
+    assert re.findall(r"^version: (.*)$", read("CITATION.cff"), re.MULTILINE) == [version]
+    assert re.findall(r"^## (\S+)", read("CHANGELOG.md"), re.MULTILINE)[0] == version
+    assert run_python("-m", "maze_nca_gym", "--version") == f"maze-nca-gym {version}\n"
+
+
+def test_module_and_command_are_one_program() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "maze_nca_gym", "polcies"], capture_output=True, text=True, cwd=ROOT.parent, check=False
+    )
+    assert result.returncode == 2
+    assert "Did you mean 'policies'?" in result.stderr
+
+
+def test_urls_are_those_of_the_texts() -> None:
+    urls = project_table()["urls"]
+    assert all(url in read("README.md") and url in read("CITATION.cff") for url in urls.values())
+
+
+def test_citation_is_the_readmes() -> None:
+    citation, readme = read("CITATION.cff"), read("README.md")
+    title, authors = (re.search(rf" {key} += {{(.*)}},", readme)[1] for key in ("title", "author"))
+    assert f"\n  title: {title}\n" in citation
+    families, given = (re.findall(rf"{key}-names: (.*)", citation) for key in ("family", "given"))
+    assert " and ".join(map(", ".join, zip(families, given, strict=True))) == authors
+
+
+def test_hosted_tests_run_on_every_supported_python() -> None:
+    workflow = read(".github/workflows/ci.yml")
+    versions = re.findall(r'"(3\.\d+)"', re.search(r"python: \[(.*)\]", workflow)[1])
+    classifiers = "\n".join(project_table()["classifiers"])
+    assert versions == re.findall(r"Python :: (3\.\d+)", classifiers)
+    assert f">={versions[0]}" == project_table()["requires-python"]
+    assert "bash .ci/run" in workflow
+
+
+def test_source_distribution_has_every_file(tmp_path: Path) -> None:
+    tracked = tracked_files()
+    if not tracked:
+        pytest.skip("no repository")
+    for name in tracked:
+        (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / "source" / name)
+    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    command = [sys.executable, "-c", build, str(tmp_path)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / "source", check=False)
+    assert result.returncode == 0, result.stderr
+    (file,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(file) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert set(tracked) - packed == set()
+    assert {name for name in packed if name.startswith("maze_nca_gym/agents")} == set()
 
 
 def test_import_is_light_and_fast() -> None:
