@@ -36,7 +36,7 @@ make_play = load_file("make_play", ROOT / "docs" / "make_play.py")
 serve = load_file("serve", HARNESS / "serve.py")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
 needs_chromium = pytest.mark.skipif(serve.CHROMIUM is None, reason="there is no Chromium")
-SCRIPTS = ("levels.js", "rules.js", "automaton.js")
+SCRIPTS = ("levels.js", "rules.js", "kernel.js", "automaton.js")
 
 
 def test_its_policies_are_those_of_the_package():
@@ -180,6 +180,26 @@ class TestNode:
             console.log(JSON.stringify([...equal, automaton.iteration === 0, automaton.back() === false]));
         """)
         assert equal == [True] * 42
+
+    def test_a_browser_without_vectors_computes_the_same(self):
+        """Sums are in float64 then, so they are not the same to the bit."""
+        script = """
+            const run = () => {
+              const automaton = new Automaton({...policy, weights, bias}, levels.generate('loops', 9, 1));
+              for (let i = 0; i < 30; i++) automaton.step();
+              return [automaton.kernel !== null, Array.from(automaton.copyState())];
+            };
+            const random = levels.randomNumbers(1);
+            const weights = policy.weights.map((rows) => rows.map((taps) => taps.map(() => 0.02 * random() - 0.009)));
+            const bias = policy.bias.map(() => 0.1 * random());
+            const found = [run()];
+            delete globalThis.WebAssembly;
+            console.log(JSON.stringify([...found, run()]));
+        """
+        (fast, there), (slow, expected) = self.run(script)
+        assert (fast, slow) == (True, False)
+        assert max(expected) > 0.01
+        np.testing.assert_allclose(there, expected, atol=1e-5)
 
     def test_a_wall_across_the_path_is_gone_around(self):
         """After edits and damage the path is that of a rollout from zero."""

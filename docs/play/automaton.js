@@ -65,7 +65,8 @@
         this.tileOf[this.cellOf[tile]] = tile;
       }
       this.cells = new Float32Array(nCells * this.size);
-      this.next = new Float32Array(height * width * this.C);
+      this.row = this.C; // numbers from a tile to the next in `next`
+      this.next = new Float32Array(height * width * this.row);
       this.waiting = new Uint8Array(height * width); // tiles that the next iteration computes
       this.active = new Int32Array(height * width);
       this.sums = new Float64Array(this.C);
@@ -83,6 +84,7 @@
         const [down, right] = taps[tap];
         if (weight !== 0) found.push({ out, at: (down * this.stride + right) * this.size + source, weight: Math.fround(weight) });
       })));
+      this.kernel = null;
       this.dense = found.length > FEW * this.C * this.size * taps.length;
       if (this.dense) this.compileDense(found);
       else this.compileSparse(found);
@@ -101,6 +103,8 @@
       const index = new Map(Array.from(this.places, (at, i) => [at, i]));
       this.weights = new Float64Array(this.places.length * this.C);
       found.forEach(({ out, at, weight }) => (this.weights[index.get(at) * this.C + out] = weight));
+      if (!this.everywhere) this.kernel = globalThis.MazePlay.compileKernel({ ...this, nCells: this.tileOf.length });
+      if (this.kernel) ({ cells: this.cells, next: this.next, row: this.row } = this.kernel);
     }
 
     /** Begin again with a state of zeros. */
@@ -128,10 +132,14 @@
     /** Compute one iteration. Return the number of tiles that changed. */
     step() {
       const nActive = this.listActive();
-      if (this.dense) this.convolveDense(nActive);
-      else this.convolveSparse(nActive);
-      if (this.everywhere) this.applyRule();
-      else this.applyRelu(nActive);
+      if (this.kernel) {
+        this.kernel.run(this.active, nActive);
+      } else {
+        if (this.dense) this.convolveDense(nActive);
+        else this.convolveSparse(nActive);
+        if (this.everywhere) this.applyRule();
+        else this.applyRelu(nActive);
+      }
       if (this.pooled) this.pool(nActive);
       return this.commit(this.pooled ? this.listAll() : nActive);
     }
@@ -196,9 +204,9 @@
 
     /** Replace the last two channels: by a maximum over the map, and by the maximum over all channels at the tile. */
     pool(nActive) {
-      const { active, next, C, pooled } = this;
+      const { active, next, C, row, pooled } = this;
       for (let i = 0; i < nActive; i++) {
-        const begin = active[i] * C;
+        const begin = active[i] * row;
         let most = 0;
         for (let k = 0; k < C; k++) if (next[begin + k] > most) most = next[begin + k];
         pooled[active[i]] = next[begin + C - 2];
@@ -206,18 +214,18 @@
       }
       let overMap = 0;
       for (let tile = 0; tile < pooled.length; tile++) if (pooled[tile] > overMap) overMap = pooled[tile];
-      for (let tile = 0; tile < pooled.length; tile++) next[tile * C + C - 2] = overMap;
+      for (let tile = 0; tile < pooled.length; tile++) next[tile * row + C - 2] = overMap;
     }
 
     /** Take over the new states of listed tiles, and remember the old ones. Return the number of changed tiles. */
     commit(nActive) {
-      const { active, cellOf, cells, next, C, nStatic, size } = this;
+      const { active, cellOf, cells, next, C, row, nStatic, size } = this;
       const front = this.front();
       const changed = [];
       this.waiting.fill(0);
       this.iteration++;
       for (let i = 0; i < nActive; i++) {
-        const tile = active[i], begin = cellOf[tile] * size + nStatic, from = tile * C;
+        const tile = active[i], begin = cellOf[tile] * size + nStatic, from = tile * row;
         let k = 0;
         while (k < C && cells[begin + k] === next[from + k]) k++;
         if (k < C) changed.push(tile);
@@ -225,9 +233,9 @@
       const before = new Float32Array(changed.length * C);
       changed.forEach((tile, i) => {
         const begin = cellOf[tile] * size + nStatic;
-        if ((cells[begin + front] > 0) !== (next[tile * C + front] > 0)) this.changedAt[tile] = this.iteration;
+        if ((cells[begin + front] > 0) !== (next[tile * row + front] > 0)) this.changedAt[tile] = this.iteration;
         before.set(cells.subarray(begin, begin + C), i * C);
-        cells.set(next.subarray(tile * C, (tile + 1) * C), begin);
+        cells.set(next.subarray(tile * row, tile * row + C), begin);
         this.wake(tile);
       });
       this.remember({ iteration: this.iteration - 1, changed: Int32Array.from(changed), before, tiles: [] });

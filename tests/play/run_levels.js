@@ -25,7 +25,7 @@ if (typeof require === "function") {
   const policies = {};
   globalThis.MazePlay = { addPolicy: (policy) => (policies[policy.name] = policy) };
   const run = (name) => (0, eval)(fs.readFileSync(path.join(page, name), "utf8"));
-  ["levels.js", "rules.js", "automaton.js"].forEach(run);
+  ["levels.js", "rules.js", "kernel.js", "automaton.js"].forEach(run);
   const { name, ...rest } = JSON.parse(fs.readFileSync(given, "utf8"));
   run(`policies/${name}.js`);
   fs.writeFileSync(out, Buffer.from(runLevels({ policy: policies[name], ...rest }).buffer));
