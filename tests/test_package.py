@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -134,22 +135,45 @@ def test_hosted_tests_run_on_every_supported_python() -> None:
     assert "bash .ci/run" in workflow
 
 
-def test_source_distribution_has_every_file(tmp_path: Path) -> None:
-    tracked = tracked_files()
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all tracked files, as in a fresh clone."""
+    folder, tracked = tmp_path_factory.mktemp("copy"), tracked_files()
     if not tracked:
         pytest.skip("no repository")
     for name in tracked:
-        (tmp_path / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, tmp_path / "source" / name)
-    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
-    command = [sys.executable, "-c", build, str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path / "source", check=False)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def build(copy: Path, call: str) -> Path:
+    """Let setuptools build in a copy; returns the file that it made."""
+    (copy / "dist").mkdir(exist_ok=True)
+    code = f"from setuptools.build_meta import *; open('dist/name', 'w').write({call})"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=copy, check=False)
     assert result.returncode == 0, result.stderr
-    (file,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(file) as archive:
+    return copy / "dist" / (copy / "dist" / "name").read_text()
+
+
+def test_source_distribution_has_every_file(copy: Path) -> None:
+    with tarfile.open(build(copy, "build_sdist('dist')")) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert set(tracked) - packed == set()
+    assert set(tracked_files()) - packed == set()
     assert {name for name in packed if name.startswith("maze_nca_gym/agents")} == set()
+
+
+def test_strict_editable_install_has_what_type_checkers_read(copy: Path) -> None:
+    wheel = build(copy, "build_editable('dist', {'editable_mode': 'strict'})")
+    with zipfile.ZipFile(wheel) as archive:
+        (pth,) = (name for name in archive.namelist() if name.endswith(".pth"))
+        folder = Path(archive.read(pth).decode().strip())
+    modules = {
+        name for name in tracked_files() if name.startswith(("maze_nca_gym/", "agents/")) and name.endswith(".py")
+    }
+    modules = {f"maze_nca_gym/{name}" if name.startswith("agents/") else name for name in modules}
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")} == modules
+    assert (folder / "maze_nca_gym" / "py.typed").is_file()
 
 
 def test_import_is_light_and_fast() -> None:
