@@ -76,7 +76,12 @@ def reproduce(
     runner = make_launcher(launcher, n_workers, folder / "submitit", launcher_options or {})
     open_folder(folder, size)
     written = _Written(lambda: tables.save(tables.collect(rows, jobs, size, trials), folder))
-    run_all(jobs, runner, lambda progress: (written.now_and_then(progress), on_change(progress)))
+
+    def report(progress: Progress) -> None:
+        written.now_and_then(progress)
+        on_change(progress)
+
+    run_all(jobs, runner, report)
     results = tables.collect(rows, jobs, size, trials)
     tables.save(results, folder)
     draw_published(results, folder / PUBLISHED)
