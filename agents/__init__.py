@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .evaluation.run import evaluate
     from .evolution.run import evolve
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
+    from .leaderboard.run import bench
     from .policy import Policy
     from .rollouts import rollout, trace
     from .training.run import train
@@ -27,6 +28,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ShortestPathNCA",
+    "bench",
     "evaluate",
     "evolve",
     "find_policy",
@@ -45,6 +47,7 @@ _LAZY = {
     "DepthFirstNCA": ".handcoded",
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",
+    "bench": ".leaderboard.run",
     "evaluate": ".evaluation.run",
     "evolve": ".evolution.run",
     "train": ".training.run",

@@ -36,7 +36,7 @@ FLOORS = (
     ("agents/exact_weights", "agents/graphs", "agents/registry.py", "agents/rollouts"),
     ("agents/learned",),
     ("agents/evaluation", "agents/training"),
-    ("agents/evolution", "agents/hinting", "agents/reinforcement", "agents/reproduction"),
+    ("agents/evolution", "agents/hinting", "agents/leaderboard", "agents/reinforcement", "agents/reproduction"),
     ("agents/__init__.py",),
     ("maze_nca_gym/cli",),
     ("maze_nca_gym/__main__.py",),

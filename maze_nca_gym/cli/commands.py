@@ -8,6 +8,7 @@ from typing import Annotated, Any, Protocol, TypeAlias, get_args, get_type_hints
 
 from tyro.conf import subcommand
 
+from maze_nca_gym.cli.bench import Bench
 from maze_nca_gym.cli.evaluate import Evaluate
 from maze_nca_gym.cli.evolve import Evolve
 from maze_nca_gym.cli.export import Export
@@ -58,6 +59,7 @@ AnyCommand: TypeAlias = (
     | Annotated[TrainHinted, subcommand("train-hinted")]
     | Annotated[Evaluate, subcommand("evaluate")]
     | Annotated[Evolve, subcommand("evolve")]
+    | Annotated[Bench, subcommand("bench")]
     | Annotated[Reproduce, subcommand("reproduce")]
     | Annotated[Generate, subcommand("generate")]
     | Annotated[Export, subcommand("export")]

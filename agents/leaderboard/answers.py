@@ -1,0 +1,59 @@
+"""Scores of answers to benchmark mazes: one path may be the label, another as good, a third at least a way."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.benchmark_sets.tokens import PATH, to_tokens
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.solvers import shortest_path
+
+EXACT, CANONICAL, VALID, OPTIMAL = SCORES = ("exact label", "canonical", "valid", "valid and optimal")
+"""Names of the scores."""
+
+
+def judge(tiles: Tiles, paths: NDArray[np.bool_], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Return which answers are right, by each of `SCORES`.
+
+    An answer is exact if it is the set's label, and canonical if it is the solution of `solvers.shortest_path`. It is
+    valid if its tiles are one line of free tiles from source to target. Such a line has no gap, no fork, and no two
+    tiles beside each other but those that follow one another. It is optimal if the line is as short as can be.
+
+    Args:
+        tiles: (N, H, W) uint8, solvable.
+        paths: (N, H, W) bool, the answers, both ends included.
+        labels: (N, H, W) bool, from the set's `label`.
+
+    Returns:
+        Score -> (N,) bool.
+    """
+    canonical = shortest_path(tiles)
+    valid = _are_lines(tiles, paths)
+    return {
+        EXACT: (paths == labels).all(axis=(1, 2)),
+        CANONICAL: (paths == canonical).all(axis=(1, 2)),
+        VALID: valid,
+        OPTIMAL: valid & (paths.sum(axis=(1, 2)) == canonical.sum(axis=(1, 2))),
+    }
+
+
+def _are_lines(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which paths are lines: no tile of such a path could be left out, so it is the shortest path within."""
+    ends = tiles >= Tile.SOURCE
+    within = np.where(paths | ends, tiles, np.uint8(Tile.WALL))
+    return (paths | ~ends).all(axis=(1, 2)) & (shortest_path(within) == paths).all(axis=(1, 2))
+
+
+def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+    """Return the same of tokens: an exact answer has every token right, those of walls and free tiles too.
+
+    The path is where the token is that of a path, and the two ends of the maze, whatever token is there.
+
+    Args:
+        tiles: (N, H, W) uint8, solvable.
+        tokens: (N, H * W) uint8, from 1 to 5: see `benchmark_sets.tokens`.
+        labels: (N, H, W) bool, from the set's `label`.
+    """
+    paths = (tokens == PATH).reshape(tiles.shape) | (tiles >= Tile.SOURCE)
+    return {**judge(tiles, paths, labels), EXACT: (tokens == to_tokens(tiles, labels)).all(axis=1)}

@@ -1,0 +1,72 @@
+"""Predictions of any solver, read from a file: a row of tokens for each maze of a set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.benchmark_sets import BenchmarkSet
+from maze_nca_gym.benchmark_sets.tokens import PATH, WALL
+from maze_nca_gym.files import reading
+
+SUFFIXES = (".csv", ".npy")
+"""Names that end so are files of predictions."""
+
+
+def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.uint8]:
+    """Return the tokens of all mazes of a set, (N, H * W) uint8 from 1 to 5.
+
+    A `.csv` file has a line for each maze, of numbers separated by commas and no header. A `.npy` file has an array of
+    integers, (N, H * W) or (N, H, W).
+
+    Args:
+        path: the file.
+        benchmark: the set that is predicted, in its order.
+
+    Raises:
+        ValueError: another kind of file, another number of mazes or tokens, or a number that is no token; the message
+            names file, line and rule.
+        OSError: the file is missing or cannot be read.
+    """
+    if benchmark.stream > 1:
+        raise ValueError(f"{path}: {benchmark.name} needs a policy that goes on from its state, not predictions")
+    path = Path(path)
+    read = _read_csv if path.suffix == ".csv" else _read_npy
+    with reading(path, f"has no predictions for {benchmark.name}"):
+        return read(path, benchmark.n, benchmark.side**2)
+
+
+def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    tokens = np.empty((n, n_tokens), np.uint8)
+    if len(lines) != n:
+        raise ValueError(f"it must have {n:,} lines, one for each maze, and has {len(lines):,}")
+    for number, line in enumerate(lines, 1):
+        words = line.split(",")
+        if len(words) != n_tokens:
+            raise ValueError(f"line {number}: a maze has {n_tokens:,} tokens, got {len(words):,}")
+        wrong = next((word for word in words if word.strip() not in _TOKENS), None)
+        if wrong is not None:
+            raise ValueError(f"line {number}: a token is a number from {WALL} to {PATH}, got {wrong!r}")
+        tokens[number - 1] = [int(word) for word in words]
+    return tokens
+
+
+_TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
+
+
+def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
+    with path.open("rb") as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+    if array.dtype.kind not in "iu" or array.ndim not in (2, 3) or not len(array):
+        raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {array.shape}")
+    tokens = array.reshape(len(array), -1)
+    if tokens.shape != (n, n_tokens):
+        raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got {len(tokens):,} of {tokens.shape[1]:,}")
+    wrong = (tokens < WALL) | (tokens > PATH)
+    if wrong.any():
+        row, place = np.argwhere(wrong)[0]
+        raise ValueError(f"maze {row}: a token is a number from {WALL} to {PATH}, got {tokens[row, place]}")
+    return tokens.astype(np.uint8)

@@ -1,0 +1,245 @@
+"""The benchmark in one call: policies and predictions on sets, and what is written of it."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.benchmark_sets import BenchmarkSet, find_benchmark_set
+from maze_nca_gym.envs.backend_torch import find_device
+from maze_nca_gym.files import reading, replacing
+from maze_nca_gym.levels import Tiles, has_border
+from maze_nca_gym.tasks import SHORTEST_PATH
+
+from ..environments import border_warning
+from ..evaluation.metrics import proportion
+from ..policy import Policy
+from ..pretrained import cards
+from ..registry import list_policies, load
+from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
+from ..runs import check_at_least, check_folder, naming_memory, versions, write_json
+from .answers import OPTIMAL, judge, judge_tokens
+from .predictions import SUFFIXES, read_predictions
+from .report import markdown
+from .rows import RESTARTED, REUSED, Row
+from .streams import restarted_paths, reused_paths
+
+SETS = ("maze-unique-30", "maze-hard-30")
+"""Sets on which published solvers are measured most."""
+BOARD, PAGE = "leaderboard.json", "leaderboard.md"
+UNSTATED = "not stated"
+Entrants = Mapping[str, Policy | Path]
+
+
+@dataclass(frozen=True)
+class Board:
+    """The results of a benchmark.
+
+    Attributes:
+        rows: a row for each set and policy or file, set by set.
+    """
+
+    rows: tuple[Row, ...]
+
+    def markdown(self) -> str:
+        """Return a page with a table for each set, the published figures included."""
+        return markdown(self.rows)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write `leaderboard.json` and `leaderboard.md`; rows of other sets or names that the folder has stay.
+
+        Returns:
+            The two files.
+
+        Raises:
+            ValueError: `leaderboard.json` is there and is no leaderboard.
+            OSError: a file could not be written.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        old = Board.load(folder).rows if (folder / BOARD).exists() else ()
+        merged = {(row.set, row.name): row for row in (*old, *self.rows)}
+        board = Board(tuple(merged.values()))
+        write_json(folder / BOARD, {"versions": versions(), "rows": [row.to_json() for row in board.rows]})
+        with replacing(folder / PAGE) as file:
+            file.write(board.markdown().encode())
+        return [folder / BOARD, folder / PAGE]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Board:
+        """Read what `save` wrote.
+
+        Raises:
+            ValueError: `leaderboard.json` is no leaderboard.
+            OSError: it is missing or cannot be read.
+        """
+        path = Path(folder) / BOARD
+        with reading(path, "is no leaderboard"):
+            return cls(tuple(Row.from_json(row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]))
+
+
+def bench(
+    sets: str | Iterable[str] = SETS,
+    *,
+    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
+    n: int | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    device: str | None = None,
+    out: str | Path | None = None,
+) -> Board:
+    """Measure policies and predictions on benchmark sets.
+
+    This is the command `maze-nca-gym bench`, with its options.
+
+    >>> bench("maze-hard-30", policies=["nca-shortest-path-guided", "predictions.csv"]).rows[0].scores["canonical"]
+
+    Args:
+        sets: names from `benchmark_sets`.
+        policies: names, model files, "module:class", files of predictions (.csv or .npy), or policies; a mapping gives
+            them their names.
+        n: instances of each set at the most, always the first ones.
+        steps: iterations on a maze, by default what a policy is made for, in proportion to the longest solution.
+        batch: levels that run at once, by default 256, fewer of large ones.
+        device: cpu, cuda, cuda:1 ..., by default where the policies are.
+        out: a folder for `leaderboard.json` and `leaderboard.md`; None to write nothing.
+
+    Raises:
+        ValueError: a bad option, set, policy or file of predictions.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be read or written.
+    """
+    for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):
+        check_at_least(name, number, 1)
+    if out is not None:
+        check_folder("--out", Path(out))
+    chosen = [find_benchmark_set(name) for name in dict.fromkeys([sets] if isinstance(sets, str) else sets)]
+    if not chosen:
+        raise ValueError("name at least one benchmark set")
+    entrants = _entrants(policies)
+    if device is not None:
+        entrants = {k: v.to(find_device(device)) if isinstance(v, Policy) else v for k, v in entrants.items()}
+    rows = []
+    for each in chosen:
+        for name, entrant in entrants.items():
+            if isinstance(entrant, Policy):
+                with naming_memory(f"--batch {batch}", device):
+                    rows.append(_measure(each, name, entrant, n, steps, batch))
+            else:
+                rows.append(_measure_predictions(each, name, entrant, n))
+    board = Board(tuple(rows))
+    if out is not None:
+        board.save(out)
+    return board
+
+
+def _entrants(given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path]) -> Entrants:
+    """Return policies and files of predictions by name.
+
+    Raises:
+        ValueError: none, an unknown policy, no such file, or a policy of another task.
+    """
+    if isinstance(given, Mapping):
+        entrants = dict(given)
+    elif isinstance(given, Policy):
+        entrants = {type(given).__name__: given}
+    else:
+        names = [given] if isinstance(given, str | Path) else given
+        entrants = {str(name): _entrant(str(name)) for name in names}
+    if not entrants:
+        raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
+    for name, entrant in entrants.items():
+        if isinstance(entrant, Policy) and entrant.task != SHORTEST_PATH.name:
+            raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {entrant.task!r}")
+    return entrants
+
+
+def _entrant(name: str) -> Policy | Path:
+    if not name.endswith(SUFFIXES):
+        return load(name)
+    if not Path(name).is_file():
+        raise ValueError(f"there is no file of predictions {name}")
+    return Path(name)
+
+
+def _measure(
+    benchmark: BenchmarkSet, name: str, policy: Policy, n: int | None, steps: int | None, batch: int | None
+) -> Row:
+    """Return the scores of a policy on a set."""
+    tiles = benchmark.levels(_count(benchmark, n)).tiles
+    n_steps = default_steps(policy, SHORTEST_PATH.solve_all(tiles)) if steps is None else steps
+    _try(f"{name} on {benchmark.name}", policy, tiles, n_steps)
+    if policy.needs_border and not has_border(tiles).all():
+        warnings.warn(border_warning(name), stacklevel=3)
+    begin = time.perf_counter()
+    if benchmark.stream == 1:
+        answers = find_paths(policy, tiles, n_steps, batch=batch) > 0.5
+        seconds = time.perf_counter() - begin
+        right = judge(tiles, answers, benchmark.label(tiles))
+    else:
+        right = _measure_streams(benchmark, policy, tiles, n_steps, batch)
+        seconds = time.perf_counter() - begin
+    return _row(benchmark, name, right, policy.n_weights, trained_on(name), n_steps, seconds)
+
+
+def _measure_streams(
+    benchmark: BenchmarkSet, policy: Policy, tiles: Tiles, n_steps: int, batch: int | None
+) -> dict[str, NDArray[np.bool_]]:
+    """Return on which streams every maze is solved; a policy with weights for each iteration cannot go on."""
+    streams = tiles.reshape(-1, benchmark.stream, *tiles.shape[1:])
+    answers = {RESTARTED: restarted_paths(policy, streams, n_steps, batch)}
+    if policy.most_iterations is None:
+        answers[REUSED] = reused_paths(policy, streams, n_steps)
+    labels = SHORTEST_PATH.solve_all(tiles)
+    right = {way: judge(tiles, paths.reshape(tiles.shape), labels)[OPTIMAL] for way, paths in answers.items()}
+    return {way: np.logical_and.reduce(solved.reshape(streams.shape[:2]), axis=1) for way, solved in right.items()}
+
+
+def _measure_predictions(benchmark: BenchmarkSet, name: str, path: Path, n: int | None) -> Row:
+    """Return the scores of a file of predictions on a set."""
+    tokens = read_predictions(path, benchmark)
+    tiles = benchmark.levels(_count(benchmark, n)).tiles
+    right = judge_tokens(tiles, tokens[: len(tiles)], benchmark.label(tiles))
+    return _row(benchmark, name, right, None, UNSTATED, None, None)
+
+
+def _row(
+    benchmark: BenchmarkSet,
+    name: str,
+    right: Mapping[str, NDArray[np.bool_]],
+    *about: Any,
+) -> Row:
+    n = len(next(iter(right.values())))
+    return Row(benchmark.name, name, n, {score: proportion(of) for score, of in right.items()}, *about)
+
+
+def _count(benchmark: BenchmarkSet, n: int | None) -> int:
+    return benchmark.n if n is None else min(n, benchmark.n)
+
+
+def _try(label: str, policy: Policy, tiles: Tiles, n_steps: int) -> None:
+    """Run one iteration on one maze.
+
+    Raises:
+        ValueError: the policy cannot run on such mazes, or for that many iterations.
+    """
+    try:
+        check_steps(policy, n_steps)
+        rollout(policy, encode(policy, tiles[:1]), 1)
+    except ValueError as error:
+        raise ValueError(f"{label}: {error}") from error
+
+
+def trained_on(name: str) -> str:
+    """Return what a policy of that name learned from, as its card says."""
+    if name in cards():
+        return str(cards()[name]["data"])
+    return "nothing: weights written by hand" if name in list_policies() else UNSTATED

@@ -1,0 +1,304 @@
+"""The benchmark: scores by hand-drawn answers, predictions from files, edit streams, the command and its files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents import bench, load, rollout
+from maze_nca_gym.agents.evaluation.metrics import Estimate
+from maze_nca_gym.agents.leaderboard import run
+from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
+from maze_nca_gym.agents.leaderboard.predictions import read_predictions
+from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, Published, published
+from maze_nca_gym.agents.leaderboard.run import Board
+from maze_nca_gym.agents.leaderboard.streams import restarted_paths, reused_paths
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard
+from maze_nca_gym.benchmark_sets.tokens import to_tokens
+from maze_nca_gym.cli import main
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.solvers import is_optimal, shortest_path
+
+SMALL = BenchmarkSet(
+    name="small-9",
+    stands_for="mazes of a test",
+    source="this file",
+    n=12,
+    side=9,
+    draw=lambda n: generate(np.random.default_rng(3), 12, 7, "random", wall_probability=0.2)[:n],
+    label=hard.label_hard,
+)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A small set by name."""
+    monkeypatch.setitem(BENCHMARK_SETS, SMALL.name, SMALL)
+    return SMALL
+
+
+def marks(drawing):
+    """(1, H, W) bool, the stars of a drawing."""
+    return np.array([[list(row) for row in drawing.split()]]).reshape(1, len(drawing.split()), -1) == "*"
+
+
+class TestScores:
+    ROOM = "S...\n....\n....\n...T"
+
+    @pytest.mark.parametrize(
+        ("answer", "wanted"),
+        [
+            ("*... *... *... ****", {CANONICAL, VALID, OPTIMAL}),
+            ("**** ...* ...* ...*", {EXACT, VALID, OPTIMAL}),
+            ("**.. .*.. .*** ...*", {VALID, OPTIMAL}),
+            ("**.. .*.. .**. ..**", {VALID, OPTIMAL}),
+            ("**** .... .... ...*", set()),
+            ("**** *..* *..* ****", set()),
+            ("**** **.. .... ....", set()),
+            ("*... *... *... ***.", set()),
+            (".... *... *... ****", set()),
+            ("**** **** **** ****", set()),
+            (".... .... .... ....", set()),
+        ],
+    )
+    def test_answers_of_an_open_room(self, answer, wanted):
+        level = parse(self.ROOM)[None]
+        found = judge(level, marks(answer), hard.label_hard(level))
+        assert {score for score, right in found.items() if right[0]} == wanted
+        assert list(found) == list(SCORES)
+
+    def test_a_detour_is_valid_and_not_optimal(self):
+        level = parse("S....\n.###.\nT....\n.....")[None]
+        label = hard.label_hard(level)
+        found = judge(level, marks("***** ....* ***** ....."), label)
+        assert [bool(found[score][0]) for score in SCORES] == [False, False, True, False]
+        through_wall = judge(level, marks("**... .*... **... ....."), label)
+        assert not any(right[0] for right in through_wall.values())
+
+    def test_optimal_is_what_the_solver_says(self):
+        rng = np.random.default_rng(1)
+        tiles = generate(rng, 200, 6, "random", wall_probability=0.3)
+        canonical = shortest_path(tiles)
+        paths = shortest_path(tiles[:, ::-1, ::-1])[:, ::-1, ::-1].copy()
+        flipped = rng.integers(1, 7, size=(100, 2))
+        paths[np.arange(100), flipped[:, 0], flipped[:, 1]] ^= True
+        found = judge(tiles, paths, canonical)
+        np.testing.assert_array_equal(found[OPTIMAL], is_optimal(tiles, paths))
+        assert 20 < found[OPTIMAL].sum() < 180
+        assert not (found[OPTIMAL] & ~found[VALID]).any()
+        assert not (found[CANONICAL] & ~found[OPTIMAL]).any()
+
+    def test_exact_tokens_have_walls_right_too(self):
+        level = parse(self.ROOM)[None]
+        label = hard.label_hard(level)
+        tokens = to_tokens(level, label)
+        assert all(judge_tokens(level, tokens, label)[score][0] for score in (EXACT, VALID, OPTIMAL))
+        tokens[0, 8] = 1
+        found = judge_tokens(level, tokens, label)
+        assert not found[EXACT][0]
+        assert found[OPTIMAL][0]
+
+
+class TestPredictions:
+    def tokens(self):
+        tiles = SMALL.levels().tiles
+        return to_tokens(tiles, SMALL.label(tiles))
+
+    def write(self, path, tokens):
+        np.save(path, tokens) if path.suffix == ".npy" else np.savetxt(path, tokens, fmt="%d", delimiter=",")
+
+    @pytest.mark.parametrize("suffix", ["csv", "npy"])
+    def test_labels_score_everything_but_canonical(self, tmp_path, small, suffix):
+        file = tmp_path / f"labels.{suffix}"
+        self.write(file, self.tokens())
+        row = bench("small-9", policies=str(file)).rows[0]
+        same = (SMALL.label(SMALL.levels().tiles) == shortest_path(SMALL.levels().tiles)).all(axis=(1, 2)).mean()
+        assert 0 < same < 1
+        values = {EXACT: 1, CANONICAL: same, VALID: 1, OPTIMAL: 1}
+        assert {score: found.value for score, found in row.scores.items()} == values
+        assert (row.name, row.n, row.weights, row.trained_on) == (str(file), 12, None, "not stated")
+        assert bench("small-9", policies=file, n=3).rows[0].n == 3
+
+    def test_arrays_of_mazes_are_read(self, tmp_path):
+        np.save(tmp_path / "mazes.npy", self.tokens().reshape(12, 9, 9).astype(np.int64))
+        np.testing.assert_array_equal(read_predictions(tmp_path / "mazes.npy", SMALL), self.tokens())
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda lines: lines[1:], "it must have 12 lines, one for each maze, and has 11"),
+            (lambda lines: [lines[0] + ",1", *lines[1:]], "line 1: a maze has 81 tokens, got 82"),
+            (lambda lines: [*lines[:4], "6" + lines[4][1:], *lines[5:]], "line 5: a token is .* from 1 to 5, got '6'"),
+            (lambda lines: [*lines[:4], "x" + lines[4][1:], *lines[5:]], "line 5: a token is .* from 1 to 5, got 'x'"),
+        ],
+    )
+    def test_wrong_lines_are_explained(self, tmp_path, change, message):
+        file = tmp_path / "bad.csv"
+        self.write(file, self.tokens())
+        file.write_text("\n".join(change(file.read_text().splitlines())))
+        with pytest.raises(ValueError, match=f"bad.csv has no predictions for small-9: {message}"):
+            read_predictions(file, SMALL)
+
+    @pytest.mark.parametrize(
+        ("array", "message"),
+        [
+            (np.ones((12, 80), np.uint8), "it must have 12 mazes of 81 tokens, got 12 of 80"),
+            (np.ones((11, 9, 9), np.uint8), "it must have 12 mazes of 81 tokens, got 11 of 81"),
+            (np.ones((12, 81)), r"it must hold integers \(N, 81\), got float64 of shape \(12, 81\)"),
+            (np.zeros((12, 81), np.int8), "maze 0: a token is a number from 1 to 5, got 0"),
+            (np.array([{}], dtype=object), "Object arrays cannot be loaded"),
+        ],
+    )
+    def test_wrong_arrays_are_explained(self, tmp_path, array, message):
+        np.save(tmp_path / "bad.npy", array, allow_pickle=True)
+        with pytest.raises(ValueError, match=f"bad.npy has no predictions for small-9: {message}"):
+            read_predictions(tmp_path / "bad.npy", SMALL)
+
+    def test_streams_need_a_policy(self, tmp_path):
+        with pytest.raises(ValueError, match="edits-12 needs a policy that goes on from its state"):
+            read_predictions(tmp_path / "any.npy", BENCHMARK_SETS["edits-12"])
+
+
+class TestPolicies:
+    def test_an_exact_policy_is_right_with_and_without_a_border(self):
+        rows = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=4).rows
+        assert [(row.set, row.name, row.n) for row in rows] == [
+            ("maze-unique-30", "shortest-path-bfs", 4),
+            ("maze-hard-30", "shortest-path-bfs", 4),
+        ]
+        for row in rows:
+            assert all(row.scores[score].value == 1 for score in (CANONICAL, VALID, OPTIMAL))
+            assert row.trained_on == "nothing: weights written by hand"
+            assert row.weights == load("shortest-path-bfs").n_weights
+        assert (rows[0].scores[EXACT].value, rows[1].scores[EXACT].value) == (1, 0)
+
+    def test_steps_end_a_rollout_early(self, small):
+        assert bench("small-9", policies="shortest-path-bfs", steps=1).rows[0].scores[VALID].value < 0.5
+
+    def test_a_policy_that_needs_a_border_is_announced_and_measured(self):
+        with pytest.warns(UserWarning, match="nca-shortest-path-small needs a wall around every level"):
+            row = bench("maze-hard-30", policies="nca-shortest-path-small", n=1, steps=3).rows[0]
+        assert row.n_steps == 3
+        assert row.trained_on == run.cards()["nca-shortest-path-small"]["data"]
+
+    @pytest.mark.parametrize(
+        ("sets", "policies", "message"),
+        [
+            ("maze-soft-30", "shortest-path-bfs", "unknown benchmark set 'maze-soft-30'; known: maze-unique-30"),
+            ([], "shortest-path-bfs", "name at least one benchmark set"),
+            ("dt-net-9", [], "name at least one policy, or file of predictions"),
+            ("dt-net-9", "diameter", "ask for the shortest path, and diameter is for the task 'diameter'"),
+            ("dt-net-9", "shortest-path-dfs", "unknown policy 'shortest-path-dfs'"),
+            ("dt-net-9", "missing.csv", "there is no file of predictions missing.csv"),
+            ("dt-net-9", "mlp-shortest-path-baseline", "mlp-shortest-path-baseline on dt-net-9: "),
+        ],
+    )
+    def test_wrong_names_are_explained(self, sets, policies, message):
+        with pytest.raises(ValueError, match=message):
+            bench(sets, policies=policies)
+
+    @pytest.mark.parametrize("option", ["n", "steps", "batch"])
+    def test_numbers_are_at_least_1(self, option):
+        with pytest.raises(ValueError, match=f"--{option} must be at least 1, got 0"):
+            bench("dt-net-9", policies="shortest-path-bfs", **{option: 0})
+
+
+class TestStreams:
+    def streams(self):
+        return BENCHMARK_SETS["edits-12"].levels(2).tiles.reshape(2, 129, 14, 14)[:, :5]
+
+    def test_reused_is_one_long_rollout(self):
+        policy, streams = load("nca-shortest-path-healing"), self.streams()
+        state, n_steps = None, 40
+        paths = reused_paths(policy, streams, n_steps)
+        for i in range(5):
+            maze = torch.from_numpy(one_hot(streams[:, i]))
+            state = rollout(policy, maze, n_steps, state)
+            np.testing.assert_array_equal(paths[:, i], state[:, 0].detach().numpy() > 0.5)
+
+    def test_restarted_is_the_same_as_single_levels(self):
+        policy, streams = load("shortest-path-bfs"), self.streams()
+        paths = restarted_paths(policy, streams, 120, batch=3)
+        np.testing.assert_array_equal(paths.reshape(-1, 14, 14), shortest_path(streams.reshape(-1, 14, 14)))
+
+    def test_only_whole_streams_count(self):
+        row = bench("edits-12", policies="shortest-path-bfs", n=2).rows[0]
+        assert row.n == 2
+        assert row.scores[RESTARTED].value == 1
+        assert row.scores[REUSED].value == 0  # it promises nothing once the maze has changed
+
+
+class TestBoard:
+    def test_files_keep_other_rows_and_replace_the_same(self, tmp_path, small):
+        bench("small-9", policies="shortest-path-bfs", n=2, out=tmp_path)
+        bench("dt-net-9", policies="shortest-path-bfs", n=3, out=tmp_path)
+        board = bench("small-9", policies="shortest-path-bfs", n=4)
+        assert [path.name for path in board.save(tmp_path)] == ["leaderboard.json", "leaderboard.md"]
+        rows = Board.load(tmp_path).rows
+        assert [(row.set, row.n) for row in rows] == [("small-9", 4), ("dt-net-9", 3)]
+        assert rows[0] == board.rows[0]
+        assert isinstance(rows[0].scores[EXACT], Estimate)
+        assert "versions" in json.loads((tmp_path / "leaderboard.json").read_text())
+
+    def test_the_page_has_measured_and_published_rows(self, tmp_path):
+        bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=10, out=tmp_path)
+        page = (tmp_path / "leaderboard.md").read_text()
+        assert page.index("## maze-unique-30") < page.index("## maze-hard-30")
+        line = next(line for line in page.splitlines() if line.startswith("| `shortest-path-bfs` |"))
+        assert "| 100.0 (72.2 to 100) |" in line
+        assert "| TRM | 7,000,000 | 85.3 |  |  |  | the 1,000 labelled training mazes" in page
+        tables = [line for line in page.splitlines() if line.startswith("|")]
+        assert {line.count("|") for line in tables} == {9}
+
+    def test_other_files_of_that_name_are_refused(self, tmp_path, small):
+        for content in ("[1, 2]", '{"rows": [{"set": "small-9"}]}', "{"):
+            (tmp_path / "leaderboard.json").write_text(content)
+            with pytest.raises(ValueError, match=r"leaderboard\.json is no leaderboard"):
+                bench("small-9", policies="shortest-path-bfs", n=1, out=tmp_path)
+
+    def test_published_rows_are_of_known_sets_and_scores(self):
+        assert all(isinstance(each, Published) for each in published())
+        assert {each.set for each in published()} <= set(BENCHMARK_SETS)
+        assert {each.score for each in published()} <= {*SCORES, RESTARTED, REUSED}
+        assert all(0 < each.value <= 100 and each.source and each.trained_on for each in published())
+        figures = {(each.set, each.name, each.score): each.value for each in published()}
+        assert len(figures) == len(published()) == 18
+        assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
+
+
+class TestCommand:
+    def test_tables_fit_a_terminal_and_files_are_written(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setenv("COLUMNS", "80")
+        out = tmp_path / "board"
+        words = ["bench", "maze-hard-30", "dt-net-9", "--policies", "shortest-path-bfs", "--n", "2", "--out", str(out)]
+        assert main(words) == 0
+        text = capsys.readouterr().out
+        assert "maze-hard-30: % of instances" in text
+        assert "TRM (published)" in text
+        assert "SR2: quoted from the literature" in text
+        assert "shortest-path-bfs: 1,485 weights, 2 instances, " in text
+        table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
+        assert max(map(len, table)) <= 80
+        assert [row.set for row in Board.load(out).rows] == ["maze-hard-30", "dt-net-9"]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["maze-hard", "--policies", "shortest-path-bfs"], "unknown benchmark set 'maze-hard'"),
+            (["dt-net-9", "--policies", "nothing.npy"], "there is no file of predictions nothing.npy"),
+        ],
+    )
+    def test_wrong_usage_is_explained(self, words, message, capsys, tmp_path):
+        assert main(["bench", *words, "--out", str(tmp_path / "board")]) == 2
+        assert message in capsys.readouterr().err
+        assert not list(tmp_path.iterdir())
+
+
+def test_walls_of_a_prediction_do_not_matter_where_no_path_is():
+    level = parse("S.T")[None]
+    assert level[0, 0, 1] == Tile.EMPTY
+    assert judge_tokens(level, np.array([[5, 5, 5]], np.uint8), shortest_path(level))[OPTIMAL][0]
