@@ -1,19 +1,28 @@
 """Policies as files that other programs run: one iteration, from a maze and a state to the next state.
 
-- `json`: the weights, and the name of the activations. `docs/play` runs these files in a browser.
+- `json`: the weights, and the name of the activations. The page `docs/play` runs these files in a browser.
 - `torchscript`: a module for `torch.jit.load`, which needs no package but torch.
-- `onnx`: a graph for onnxruntime and others, with any batch, height and width.
+- `onnx`: a graph for onnxruntime and others.
+
+The last two take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states, of any batch and size. The iteration that
+they hold is the same at every step: it has the ReLU that some networks leave out at the end of an episode.
 """
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor
+import torch
+from gymnasium.error import DependencyNotInstalled
+from torch import Tensor, nn
 
 from maze_nca_gym.files import replacing
 from maze_nca_gym.names import unknown_name
@@ -29,10 +38,14 @@ class Format(NamedTuple):
 
     Attributes:
         suffix: end of the file's name.
-        content: returns a policy's file under a name; raises a ValueError where the format cannot hold it.
+        needs: what it holds, in words.
+        holds: whether it holds a policy.
+        content: returns the file of a policy that it holds, under a name.
     """
 
     suffix: str
+    needs: str
+    holds: Callable[[Policy], bool]
     content: Callable[[Policy, str], bytes]
 
 
@@ -50,16 +63,22 @@ def export(policy: Policy, path: str | Path, kind: str = "json", name: str | Non
 
     Raises:
         ValueError: an unknown format, or one that cannot hold the policy; the message says which can.
+        DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
     if kind not in FORMATS:
         raise ValueError(unknown_name("format", kind, FORMATS))
-    suffix, content = FORMATS[kind]
+    chosen, name = FORMATS[kind], type(policy).__name__ if name is None else name
+    if not chosen.holds(policy):
+        others = " or ".join(other for other, format_ in FORMATS.items() if format_.holds(policy))
+        raise ValueError(
+            f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
+        )
     path = Path(path)
-    path = path if path.suffix == suffix else path.with_name(path.name + suffix)
-    written = content(policy, type(policy).__name__ if name is None else name)
+    path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
+    content = chosen.content(policy, name)
     with replacing(path) as file:
-        file.write(written)
+        file.write(content)
     return path
 
 
@@ -69,13 +88,9 @@ def to_json(policy: Policy, name: str) -> bytes:
     `weights` has for each state channel a list for each input and each state channel, with a number for each of `taps`,
     which are [rows down, columns to the right] of the tile that is read. Numbers are the shortest that read back as the
     same float32.
-
-    Raises:
-        ValueError: it is no convolution with activations that have a name.
     """
     program = policy.program()
-    if program is None:
-        raise ValueError(f"json holds convolutions with known activations, and {name} is something else")
+    assert program is not None, "`is_convolution` is asked before"
     content = {
         "format": KIND,
         "name": name,
@@ -119,5 +134,80 @@ def _short(values: Tensor) -> Any:
     return int(number) if number.is_integer() else number
 
 
-FORMATS = {"json": Format(".json", to_json)}
+class _Iteration(nn.Module):
+    """An iteration as a module of two arguments."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self.policy = policy.portable()
+        self.step = policy.same_from or 0
+
+    def forward(self, maze: Tensor, state: Tensor) -> Tensor:
+        return self.policy.update(maze, state, self.step)
+
+    def sample(self) -> tuple[Tensor, Tensor]:
+        """Return a maze and a state of any size."""
+        return torch.zeros(2, self.policy.n_tiles, 7, 9), torch.zeros(2, self.policy.n_channels, 7, 9)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Hide what PyTorch's exporters say about themselves."""
+    level = logging.root.manager.disable
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        try:
+            yield
+        finally:
+            logging.disable(level)
+
+
+def to_torchscript(policy: Policy, name: str) -> bytes:
+    """Return a policy as a TorchScript module, `next = module(maze, state)`."""
+    module, buffer = _Iteration(policy), io.BytesIO()
+    with _quietly():
+        torch.jit.save(torch.jit.trace(module, module.sample(), check_trace=False), buffer)
+    return buffer.getvalue()
+
+
+def to_onnx(policy: Policy, name: str) -> bytes:
+    """Return a policy as an ONNX graph with the inputs `maze` and `state` and the output `next`.
+
+    Raises:
+        DependencyNotInstalled: onnx or onnxscript is missing.
+    """
+    try:
+        import onnxscript  # noqa: F401 # what PyTorch's exporter imports
+    except ImportError as error:
+        raise DependencyNotInstalled("onnx files need the packages of maze-nca-gym[onnx]") from error
+    module = _Iteration(policy).eval()
+    free = dict.fromkeys((0, 2, 3), torch.export.Dim.DYNAMIC)
+    names = {"input_names": ["maze", "state"], "output_names": ["next"]}
+    with _quietly():
+        program = torch.onnx.export(
+            module, module.sample(), dynamo=True, dynamic_shapes=(free, free), verbose=False, **names
+        )
+    assert program is not None
+    return bytes(program.model_proto.SerializeToString())
+
+
+def is_convolution(policy: Policy) -> bool:
+    """Return whether every iteration is a convolution with activations that have a name."""
+    return policy.program() is not None
+
+
+def stays_the_same(policy: Policy) -> bool:
+    """Return whether every iteration, or every one from some step on, is the same function."""
+    return policy.same_from is not None and policy.same_share and policy.size is None
+
+
+_CONVOLUTIONS = "convolutions with known activations, the same at every iteration"
+FORMATS = {
+    "json": Format(".json", _CONVOLUTIONS, is_convolution, to_json),
+    "torchscript": Format(
+        ".pt", "policies for every size that do the same at every iteration", stays_the_same, to_torchscript
+    ),
+    "onnx": Format(".onnx", _CONVOLUTIONS, is_convolution, to_onnx),
+}
 """Kinds of file by name."""

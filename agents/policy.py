@@ -147,6 +147,10 @@ class Policy(nn.Module):
         """Return one iteration as data; None where it is no convolution followed by activations that have a name."""
         return None
 
+    def portable(self) -> Policy:
+        """Return what is exported as a graph in place of the policy; by default the policy itself."""
+        return self
+
     def without_gradients(self) -> Policy:
         """Return what runs in place of the policy where no gradients are needed; by default the policy itself."""
         return self

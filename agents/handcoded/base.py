@@ -7,6 +7,7 @@ prose, ask for the functions here.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -61,9 +62,11 @@ class HandcodedNCA(Policy):
         bias: (C,).
         bound: the iterations within which every maze is finished.
         rule: name of the activations in exported files; None where only Python has them.
+        sum_dtype: dtype of the dense convolution.
     """
 
     rule: str | None = None
+    sum_dtype = torch.float64
     uses_step = False
     tells_when_finished = True
     gains_from_threads = False
@@ -132,11 +135,20 @@ class HandcodedNCA(Policy):
                 f"but {state.dtype} states are exact only up to {limit:.0f}"
             )
 
+    def portable(self) -> HandcodedNCA:
+        """Return a copy that convolves in float32, since many runtimes have no float64 convolution.
+
+        It is exact wherever sums of float32 are, which TF32 and fast convolutions are not.
+        """
+        model = copy.deepcopy(self)
+        model.sum_dtype = torch.float32
+        return model
+
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
         """Return the one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
-        channels = torch.cat([static, state], dim=1).double()
-        padding = self.weight.shape[-1] // 2
-        return F.conv2d(channels, self.weight.double(), self.bias.double(), padding=padding).to(state.dtype)
+        channels = torch.cat([static, state], dim=1).to(self.sum_dtype)
+        weight, bias = self.weight.to(self.sum_dtype), self.bias.to(self.sum_dtype)
+        return F.conv2d(channels, weight, bias, padding=self.weight.shape[-1] // 2).to(state.dtype)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
         """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without

@@ -11,14 +11,15 @@ from tyro.conf import Positional, arg
 from maze_nca_gym.cli.options import ImportOption
 
 _OUT = arg(metavar="FILE", help_behavior_hint="(default: the policy's name, in the current folder)")
-_FORMAT = arg(name="format", metavar="{json}")
+_FORMAT = arg(name="format", metavar="{json,torchscript,onnx}")
 
 
 @dataclass(frozen=True)
 class Export(ImportOption):
     """Write one iteration of a policy to a file that runs without this package.
 
-    A json file holds weights and the name of the activations; the page in docs/play runs it in a browser.
+    json holds weights and the name of the activations, as the page in docs/play runs them; torchscript is for
+    torch.jit.load; onnx is for onnxruntime, and needs maze-nca-gym[onnx].
     """
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 
 import numpy as np
 import pytest
 import torch
+from gymnasium.error import DependencyNotInstalled
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import list_policies, load
@@ -72,6 +75,61 @@ class TestJson:
         assert export(load("depth-first"), tmp_path / "first.1").name == "first.1.json"
 
 
+def sample(policy, rng):
+    """Mazes and states that occur, of a size that no export was made with."""
+    tiles = generate(rng, 3, (6, 11), "caves", endpoints=policy.n_tiles == 4)
+    maze = torch.from_numpy(one_hot(tiles)[:, : policy.n_tiles])
+    state = torch.zeros(3, policy.n_channels, *maze.shape[2:])
+    for step in range(12):
+        state = policy(maze, state, step)
+    return maze, state.detach()
+
+
+def iterated(policy, maze, state):
+    with torch.no_grad():
+        return policy(maze, state, policy.same_from)
+
+
+class TestTorchScript:
+    @pytest.mark.parametrize("name", HELD)
+    def test_it_does_the_same_on_every_size(self, name, tmp_path):
+        policy = load(name)
+        path = export(policy, tmp_path / "policy", "torchscript")
+        assert path.suffix == ".pt"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # TorchScript is deprecated, and still what C++ loads
+            module = torch.jit.load(path)
+        maze, state = sample(policy, np.random.default_rng(1))
+        torch.testing.assert_close(module(maze, state), iterated(policy, maze, state), atol=1e-5, rtol=0)
+
+    def test_it_holds_what_json_does_not(self, tmp_path):
+        assert export(ShortestPathNCA(form="bounded"), tmp_path / "policy", "torchscript").exists()
+
+
+class TestOnnx:
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("shortest-path-bfs", "all-shortest-paths", "depth-first", "diameter"),
+            *("nca-shortest-path-guided", "nca-shortest-path-small", "nca-diameter-hinted"),
+        ],
+    )
+    def test_onnxruntime_does_the_same_on_every_size(self, name, tmp_path):
+        pytest.importorskip("onnxscript")
+        onnxruntime = pytest.importorskip("onnxruntime")
+        policy = load(name)
+        path = export(policy, tmp_path / "policy", "onnx")
+        maze, state = sample(policy, np.random.default_rng(1))
+        session = onnxruntime.InferenceSession(path)
+        (found,) = session.run(None, {"maze": maze.numpy(), "state": state.numpy()})
+        torch.testing.assert_close(torch.from_numpy(found), iterated(policy, maze, state), atol=1e-4, rtol=0)
+
+    def test_missing_packages_are_named(self, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "onnxscript", None)
+        with pytest.raises(DependencyNotInstalled, match=r"\[onnx\]"):
+            export(load("depth-first"), tmp_path / "policy", "onnx")
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         "policy",
@@ -88,6 +146,16 @@ class TestRefusals:
         with pytest.raises(ValueError, match="json"):
             export(policy, tmp_path / "policy")
         assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize("kind", ["json", "onnx"])
+    def test_the_message_says_which_format_can(self, kind, tmp_path):
+        with pytest.raises(ValueError, match=rf"{kind} holds .*; torchscript can hold it"):
+            export(ShortestPathNCA(form="bounded"), tmp_path / "policy", kind)
+
+    @pytest.mark.parametrize("kind", ["json", "onnx", "torchscript"])
+    def test_no_format_holds_weights_for_each_iteration(self, kind, tmp_path):
+        with pytest.raises(ValueError, match=r"no other format"):
+            export(load("gat-shortest-path-baseline"), tmp_path / "policy", kind)
 
     def test_unknown_formats_name_the_nearest(self, tmp_path):
         with pytest.raises(ValueError, match=r"jsn.*json"):
