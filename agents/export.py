@@ -183,10 +183,15 @@ def to_onnx(policy: Policy, name: str) -> bytes:
         raise DependencyNotInstalled("onnx files need the packages of maze-nca-gym[onnx]") from error
     module = _Iteration(policy).eval()
     free = dict.fromkeys((0, 2, 3), torch.export.Dim.DYNAMIC)
-    names = {"input_names": ["maze", "state"], "output_names": ["next"]}
     with _quietly():
         program = torch.onnx.export(
-            module, module.sample(), dynamo=True, dynamic_shapes=(free, free), verbose=False, **names
+            module,
+            module.sample(),
+            input_names=["maze", "state"],
+            output_names=["next"],
+            dynamo=True,
+            dynamic_shapes=(free, free),
+            verbose=False,
         )
     assert program is not None
     return bytes(program.model_proto.SerializeToString())

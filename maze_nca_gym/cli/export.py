@@ -18,8 +18,8 @@ _FORMAT = arg(name="format", metavar="{json,torchscript,onnx}")
 class Export(ImportOption):
     """Write one iteration of a policy to a file that runs without this package.
 
-    json holds weights and the name of the activations, as the page in docs/play runs them; torchscript is for
-    torch.jit.load; onnx is for onnxruntime, and needs maze-nca-gym[onnx].
+    A json file holds weights and the name of the activations, as the page in docs/play runs them. A torchscript file is
+    for torch.jit.load. An onnx file is for onnxruntime, and needs maze-nca-gym[onnx].
     """
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")]
