@@ -28,8 +28,8 @@ from ..rollouts import encode, path_of, trace
 from ..training.loop import MODEL
 from ..weights import load_model
 from .jobs import Job, load_result, n_steps_on
+from .results import IN_TILES, Results, RowResult
 from .rows import COLUMNS, configurations, find_rows, run_name
-from .tables import IN_TILES, Results, RowResult
 
 PUBLISHED = "published.png"
 CANDIDATES = 256

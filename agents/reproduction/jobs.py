@@ -134,8 +134,8 @@ def run_job(job: Job) -> None:
     from ..training.run import train
 
     began = time.perf_counter()
-    every = max(1, job.config.n_updates // 20)
-    policy = train(job.config, out=job.folder, device=job.device, threads=1, log_every=every, validate_every=5 * every)
+    every = min(25, max(1, job.config.n_updates // 20))
+    policy = train(job.config, out=job.folder, device=job.device, threads=1, log_every=every, validate_every=10 * every)
     figures = measure(policy, job)
     content = {
         "name": job.name,

@@ -19,7 +19,7 @@ from .scales import find_scale
 
 if TYPE_CHECKING:
     from ..training.config import TrainingConfig
-    from .tables import Results
+    from .results import Results
 
 ATTEMPTS = 3
 """Times that a run is tried before it counts as failed."""
@@ -67,6 +67,7 @@ def reproduce(
     """
     from . import tables
     from .figures import PUBLISHED, draw_behaviour, draw_published
+    from .results import collect
 
     rows, size, folder = find_rows(which), find_scale(scale), Path(out)
     check_folder("--out", folder)
@@ -75,14 +76,14 @@ def reproduce(
     jobs = plan(rows, trials, size, folder, device)
     runner = make_launcher(launcher, n_workers, folder / "submitit", launcher_options or {})
     open_folder(folder, size)
-    written = _Written(lambda: tables.save(tables.collect(rows, jobs, size, trials), folder))
+    written = _Written(lambda: tables.save(collect(rows, jobs, size, trials), folder))
 
     def report(progress: Progress) -> None:
         written.now_and_then(progress)
         on_change(progress)
 
     run_all(jobs, runner, report)
-    results = tables.collect(rows, jobs, size, trials)
+    results = collect(rows, jobs, size, trials)
     tables.save(results, folder)
     draw_published(results, folder / PUBLISHED)
     draw_behaviour(jobs, folder)
@@ -174,6 +175,8 @@ def run_all(jobs: Sequence[Job], launcher: Launcher, on_change: Callable[[Progre
                 progress.fail(job)
             progress.running = launcher.running()
             on_change(progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on") from None
     finally:
         launcher.close()
 

@@ -5,19 +5,18 @@ Markdown and LaTeX show what JSON has in full.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.files import replacing
 
 from ..runs import write_json
-from .jobs import LOG, Job, load_failure, load_result
-from .rows import COLUMNS, Row, Table, configurations, run_name, tables
+from .effects import Effect, find_effects
+from .results import Cell, Failure, Results, RowResult
+from .rows import COLUMNS, Row, Table, tables
 from .scales import Scale
 
 JSON, MARKDOWN, LATEX = "results.json", "results.md", "results.tex"
@@ -37,113 +36,12 @@ OPTIONS = {
 """Option of a row -> its heading, as in the paper."""
 ALWAYS = ("model", "n_channels")
 """Options that every table shows; of the others it shows those that vary in it."""
-IN_TILES = "train_solution_length"
-"""The column that is no percentage."""
 NOTHING = "-"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A figure of a row, in percent or tiles.
-
-    Attributes:
-        mean, sd: over our runs; None without a run, and without two.
-        published: mean and standard deviation in the paper.
-    """
-
-    mean: float | None
-    sd: float | None
-    published: tuple[float, float]
-
-    @property
-    def deviation(self) -> float | None:
-        """Ours minus the published mean, in published standard deviations; None without a run or a deviation."""
-        mean, sd = self.published
-        return None if self.mean is None or not sd else (self.mean - mean) / sd
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A run that was given up: its name in words, what went wrong, and its log."""
-
-    run: str
-    error: str
-    log: Path
-
-
-@dataclass(frozen=True)
-class RowResult:
-    """What has become of a row.
-
-    Attributes:
-        row: the row.
-        n_weights: number of weights at this scale, the mean where the row pools; None without a run.
-        n_finished, n_runs: runs that are measured, and all.
-        cells: by column.
-        failures: runs that were given up.
-    """
-
-    row: Row
-    n_weights: float | None
-    n_finished: int
-    n_runs: int
-    cells: Mapping[str, Cell]
-    failures: Sequence[Failure]
-
-
-@dataclass(frozen=True)
-class Results:
-    """All rows of a reproduction.
-
-    Attributes:
-        scale: how large the runs are.
-        trials: runs of each configuration.
-        rows: in the order of the tables.
-    """
-
-    scale: Scale
-    trials: int
-    rows: Sequence[RowResult]
-
-    def of_table(self, number: int) -> list[RowResult]:
-        """Return the rows of a table."""
-        return [result for result in self.rows if result.row.table == number]
-
-    @property
-    def table_numbers(self) -> list[int]:
-        """Numbers of the tables that have rows here."""
-        return sorted({result.row.table for result in self.rows})
-
-
-def collect(rows: Sequence[Row], jobs: Sequence[Job], scale: Scale, trials: int) -> Results:
-    """Read what the runs have left, as far as they are.
-
-    Raises:
-        ValueError: a file cannot be read.
-    """
-    by_name: dict[str, list[Job]] = {}
-    for job in jobs:
-        by_name.setdefault(job.name, []).append(job)
-    return Results(scale, trials, [_collect_row(row, by_name) for row in rows])
-
-
-def _collect_row(row: Row, jobs: Mapping[str, Sequence[Job]]) -> RowResult:
-    own = [job for config in configurations(row) for job in jobs[run_name(config)]]
-    found = [load_result(job) for job in own if job.is_finished]
-    cells = {
-        column: _cell([result["figures"][column] for result in found], column, published)
-        for column, published in row.published.items()
-    }
-    failures = [Failure(job.label, error, job.folder / LOG) for job in own if (error := load_failure(job)) is not None]
-    n_weights = float(np.mean([result["n_weights"] for result in found])) if found else None
-    return RowResult(row, n_weights, len(found), len(own), cells, failures)
-
-
-def _cell(values: Sequence[float], column: str, published: tuple[float, float]) -> Cell:
-    """Return the cell of some runs, whose values are fractions or tiles."""
-    shown = np.asarray(values) * (1 if column == IN_TILES else 100)
-    mean = float(shown.mean()) if len(shown) else None
-    return Cell(mean, float(shown.std(ddof=1)) if len(shown) > 1 else None, published)
+EFFECT_COLUMNS = ("effect", "task", "column", "published", "ours", "pairs that agree", "appears")
+ABOUT_EFFECTS = (
+    "Mean differences in percentage points, over the pairs of rows of a table that differ in this alone. A pair agrees "
+    "if the published difference and ours have one sign; an effect appears if their means have."
+)
 
 
 def save(results: Results, out: Path) -> list[Path]:
@@ -167,6 +65,7 @@ def to_json(results: Results, out: Path) -> dict[str, Any]:
         "trials": results.trials,
         "version": __version__,
         "rows": [_row_to_json(result, out) for result in results.rows],
+        "effects": [asdict(effect) for effect in find_effects(results.rows)],
     }
 
 
@@ -243,6 +142,9 @@ def to_markdown(results: Results, out: Path) -> str:
             for result in results.of_table(number)
         ]
         parts += [f"## Table {number}. {table.title}", _markdown_table(lines)]
+    effects = find_effects(results.rows)
+    if effects:
+        parts += ["## Effects", ABOUT_EFFECTS, _markdown_table([EFFECT_COLUMNS, *map(_markdown_effect, effects)])]
     failures = dict.fromkeys(failure for result in results.rows for failure in result.failures)
     if failures:
         parts += ["## Failed runs", "\n".join(_markdown_failure(failure, out) for failure in failures)]
@@ -252,6 +154,13 @@ def to_markdown(results: Results, out: Path) -> str:
 def _markdown_table(lines: Sequence[Sequence[str]]) -> str:
     rule = ["---"] * len(lines[0])
     return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
+
+
+def _markdown_effect(effect: Effect) -> list[str]:
+    """Return the cells of an effect; the last says whether it is there."""
+    differences = [f"{value:+.2f}" for value in (effect.published, effect.ours)]
+    verdict = "yes" if effect.appears else "no"
+    return [effect.name, effect.task, effect.column, *differences, f"{effect.n_agreeing} of {effect.n_pairs}", verdict]
 
 
 def _markdown_failure(failure: Failure, out: Path) -> str:

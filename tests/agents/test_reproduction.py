@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 
 from maze_nca_gym.agents.reproduction import figures, jobs, launch, run, tables
+from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
+from maze_nca_gym.agents.reproduction.results import Cell, Results, RowResult, _cell
 from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, of_trial, run_name
+from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
 from maze_nca_gym.agents.rollouts import find_paths
 from maze_nca_gym.agents.training.config import changed
@@ -75,7 +78,7 @@ def here(monkeypatch, least):
 
 class TestRows:
     def test_tables_have_the_rows_of_the_paper(self):
-        assert [len(table.rows) for table in tables.tables().values()] == [6, 8, 6, 4, 4, 8, 18, 27, 26, 32, 32]
+        assert [len(table.rows) for table in tables_by_number().values()] == [6, 8, 6, 4, 4, 8, 18, 27, 26, 32, 32]
         assert len(ROWS) == 171
         assert ROWS[7].label == "2.2"
         assert ROWS[7].published["test_16_complete"] == (57.26, 52.27)
@@ -367,12 +370,50 @@ class TestFigures:
 
 class TestCells:
     def test_deviation_is_in_published_standard_deviations(self):
-        cell = tables._cell([0.9, 0.94], "test_16_accuracy", (90.0, 4.0))
+        cell = _cell([0.9, 0.94], "test_16_accuracy", (90.0, 4.0))
         assert (cell.mean, cell.sd) == (pytest.approx(92.0), pytest.approx(np.sqrt(8)))
         assert cell.deviation == pytest.approx(0.5)
-        assert tables._cell([9.5], "train_solution_length", (9.02, 0.0)) == tables.Cell(9.5, None, (9.02, 0.0))
-        assert tables.Cell(9.5, None, (9.02, 0.0)).deviation is None
-        assert tables._cell([], "test_16_accuracy", (90.0, 4.0)).deviation is None
+        assert _cell([9.5], "train_solution_length", (9.02, 0.0)) == Cell(9.5, None, (9.02, 0.0))
+        assert Cell(9.5, None, (9.02, 0.0)).deviation is None
+        assert _cell([], "test_16_accuracy", (90.0, 4.0)).deviation is None
+
+
+def found_as(rows, ours):
+    """Results whose figures are a function of row and column."""
+    return [
+        RowResult(row, 1.0, 1, 1, {c: Cell(ours(row, c), None, p) for c, p in row.published.items()}, [])
+        for row in rows
+    ]
+
+
+class TestEffects:
+    def test_pairs_differ_in_one_option(self):
+        found = find_effects(found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"]))
+        assert {(effect.name, effect.task, effect.n_pairs) for effect in found} == {("max-pooling", "diameter", 2)}
+        accuracy = next(effect for effect in found if effect.column == "test_16_accuracy")
+        assert accuracy.published == pytest.approx((85.74 - 66.48 + 86.54 - 66.89) / 2)
+        assert (accuracy.ours, accuracy.n_agreeing, accuracy.appears) == (10.0, 2, True)
+
+    def test_figures_as_published_have_all_effects_that_are_not_zero(self):
+        found = find_effects(found_as(ROWS, lambda row, column: row.published[column][0]))
+        assert {effect.name for effect in found} == set(EFFECTS)
+        assert all(effect.appears and effect.ours == effect.published for effect in found)
+
+    def test_opposite_figures_have_none(self):
+        found = find_effects(found_as(ROWS, lambda row, column: -row.published[column][0]))
+        assert not any(effect.appears or effect.n_agreeing for effect in found)
+
+    def test_a_row_alone_has_none(self):
+        assert find_effects(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == []
+        assert find_effects(found_as(find_rows(["4"]), lambda *_: None)) == []
+
+    def test_they_are_in_the_tables(self, tmp_path):
+        found = found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"])
+        results = Results(LEAST, 1, found)
+        assert "| max-pooling | diameter | test_16_accuracy | +19.45 | +10.00 | 2 of 2 | yes |" in tables.to_markdown(
+            results, tmp_path
+        )
+        assert len(tables.to_json(results, tmp_path)["effects"]) == 2
 
 
 def long_job(out, n_updates=400):

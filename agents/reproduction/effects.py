@@ -1,0 +1,86 @@
+"""Effects that the paper reports, such as that of sharing weights: published and in our figures.
+
+An effect is the mean difference over pairs of rows of one table that differ in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .results import RowResult
+from .rows import Row
+
+EFFECTS: dict[str, tuple[str, Any, Any]] = {
+    "shared weights": ("shared_weights", True, False),
+    "cut corners": ("cut_corners", True, False),
+    "kernel of 3, not 5": ("kernel_size", 3, 5),
+    "max-pooling": ("max_pool", True, False),
+    "evolved levels": ("evolve", True, False),
+    "traversable edges only": ("traversable_edges_only", True, False),
+    "edge features": ("edge_features", True, False),
+    "NCA, not GCN": ("model", "NCA", "GCN"),
+    "GCN, not MLP": ("model", "GCN", "MLP"),
+    "GCN, not GAT": ("model", "GCN", "GAT"),
+}
+"""Name of an effect -> the option, its value with the effect, and without."""
+MEASURED = ("test_16_accuracy", "test_32_accuracy")
+"""Columns in which effects are measured: those that all tables have."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """An effect in one task and column.
+
+    Attributes:
+        name: one of `EFFECTS`.
+        task: name of the task.
+        column: one of `MEASURED`.
+        n_pairs: number of pairs of rows that have our figures.
+        published, ours: mean differences in percentage points.
+        n_agreeing: pairs whose published difference and ours have one sign.
+    """
+
+    name: str
+    task: str
+    column: str
+    n_pairs: int
+    published: float
+    ours: float
+    n_agreeing: int
+
+    @property
+    def appears(self) -> bool:
+        """Whether the mean differences have one sign."""
+        return self.published * self.ours > 0
+
+
+def find_effects(results: Sequence[RowResult]) -> list[Effect]:
+    """Return the effects for which there are pairs of rows with our figures."""
+    tasks = list(dict.fromkeys(result.row.options["task"] for result in results))
+    found = [_effect(results, *place) for place in product(EFFECTS, tasks, MEASURED)]
+    return [effect for effect in found if effect is not None]
+
+
+def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> Effect | None:
+    """Return one effect, or None without a pair."""
+    option, with_it, without = EFFECTS[name]
+    measured = [r for r in results if r.row.options["task"] == task and r.cells[column].mean is not None]
+    some, others = ([r for r in measured if r.row.options.get(option) == value] for value in (with_it, without))
+    pairs = [(a.cells[column], b.cells[column]) for a, b in product(some, others) if differ_in(a.row, b.row, option)]
+    if not pairs:
+        return None
+    published = np.array([a.published[0] - b.published[0] for a, b in pairs])
+    ours = np.array([(a.mean or 0.0) - (b.mean or 0.0) for a, b in pairs])
+    n_agreeing = int((published * ours > 0).sum())
+    return Effect(name, task, column, len(pairs), float(published.mean()), float(ours.mean()), n_agreeing)
+
+
+def differ_in(first: Row, second: Row, option: str) -> bool:
+    """Return whether two rows are of one table, and agree in all options that both have, but for one."""
+    shared = set(first.options) & set(second.options) - {option}
+    return first.table == second.table and all(first.options[name] == second.options[name] for name in shared)

@@ -1,0 +1,120 @@
+"""Findings of a reproduction: for each row our figures beside the published ones, and the runs that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .jobs import LOG, Job, load_failure, load_result
+from .rows import Row, configurations, run_name
+from .scales import Scale
+
+IN_TILES = "train_solution_length"
+"""The column that is no percentage."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a row, in percent or tiles.
+
+    Attributes:
+        mean, sd: over our runs; None without a run, and without two.
+        published: mean and standard deviation in the paper.
+    """
+
+    mean: float | None
+    sd: float | None
+    published: tuple[float, float]
+
+    @property
+    def deviation(self) -> float | None:
+        """Ours minus the published mean, in published standard deviations; None without a run or a deviation."""
+        mean, sd = self.published
+        return None if self.mean is None or not sd else (self.mean - mean) / sd
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that was given up: its name in words, what went wrong, and its log."""
+
+    run: str
+    error: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class RowResult:
+    """What has become of a row.
+
+    Attributes:
+        row: the row.
+        n_weights: number of weights at this scale, the mean where the row pools; None without a run.
+        n_finished, n_runs: runs that are measured, and all.
+        cells: by column.
+        failures: runs that were given up.
+    """
+
+    row: Row
+    n_weights: float | None
+    n_finished: int
+    n_runs: int
+    cells: Mapping[str, Cell]
+    failures: Sequence[Failure]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All rows of a reproduction.
+
+    Attributes:
+        scale: how large the runs are.
+        trials: runs of each configuration.
+        rows: in the order of the tables.
+    """
+
+    scale: Scale
+    trials: int
+    rows: Sequence[RowResult]
+
+    def of_table(self, number: int) -> list[RowResult]:
+        """Return the rows of a table."""
+        return [result for result in self.rows if result.row.table == number]
+
+    @property
+    def table_numbers(self) -> list[int]:
+        """Numbers of the tables that have rows here."""
+        return sorted({result.row.table for result in self.rows})
+
+
+def collect(rows: Sequence[Row], jobs: Sequence[Job], scale: Scale, trials: int) -> Results:
+    """Read what the runs have left, as far as they are.
+
+    Raises:
+        ValueError: a file cannot be read.
+    """
+    by_name: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_name.setdefault(job.name, []).append(job)
+    return Results(scale, trials, [_collect_row(row, by_name) for row in rows])
+
+
+def _collect_row(row: Row, jobs: Mapping[str, Sequence[Job]]) -> RowResult:
+    own = [job for config in configurations(row) for job in jobs[run_name(config)]]
+    found = [load_result(job) for job in own if job.is_finished]
+    cells = {
+        column: _cell([result["figures"][column] for result in found], column, published)
+        for column, published in row.published.items()
+    }
+    failures = [Failure(job.label, error, job.folder / LOG) for job in own if (error := load_failure(job)) is not None]
+    n_weights = float(np.mean([result["n_weights"] for result in found])) if found else None
+    return RowResult(row, n_weights, len(found), len(own), cells, failures)
+
+
+def _cell(values: Sequence[float], column: str, published: tuple[float, float]) -> Cell:
+    """Return the cell of some runs, whose values are fractions or tiles."""
+    shown = np.asarray(values) * (1 if column == IN_TILES else 100)
+    mean = float(shown.mean()) if len(shown) else None
+    return Cell(mean, float(shown.std(ddof=1)) if len(shown) > 1 else None, published)
