@@ -20,6 +20,7 @@ from maze_nca_gym.benchmark_sets import (
     streams,
 )
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
+from maze_nca_gym.cli import main
 from maze_nca_gym.families import is_reserved, reserved_hashes
 from maze_nca_gym.levels import Tile, has_border, parse, to_text
 from maze_nca_gym.loading import load_levels
@@ -245,6 +246,16 @@ class TestByName:
         observation, _ = env.reset(seed=0)
         assert observation["maze"].shape == (4, 30, 30)
         env.close()
+
+    def test_the_command_line_lists_and_shows_them(self, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "120")
+        assert main(["levels", "list"]) == 0
+        listed = capsys.readouterr().out
+        assert all(name in listed for name in BENCHMARK_SETS)
+        assert main(["levels", "show", "dt-net-9", "--index", "3"]) == 0
+        assert capsys.readouterr().out.strip() == to_text(BENCHMARK_SETS["dt-net-9"].levels()[3])
+        assert main(["levels", "list", "dt-net-13"]) == 0
+        assert "DT-Net" in capsys.readouterr().out
 
     def test_two_of_the_sets_are_for_training(self):
         assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30"]

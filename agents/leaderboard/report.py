@@ -20,12 +20,12 @@ it is the same, and with the training that the row states. Compare rows of one s
   here. The label of `maze-hard-30` is the path of a deterministic A* search. It expands open tiles by moves plus
   Manhattan distance to the goal, equal ones in the order in which they were found. Neighbours are found up, left,
   right, down.
-- **canonical**: the one shortest path that this package trains on. Its label is another one on `maze-hard-30`.
+- **canonical**: the one shortest path that this package trains on. On `maze-hard-30` the label is mostly another one.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
 - **restarted**, **reused**: on edit streams, all 129 mazes of the stream are solved, each by some shortest path. The
   policy begins from zeros on each maze, or goes on from the state of the one before.
 
-Seconds are those of running the policy on all mazes of the row.
+Seconds are those of running the policy on all mazes of the row. They depend on the machine, and on what else it did.
 """
 
 

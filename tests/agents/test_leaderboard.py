@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,6 +177,12 @@ class TestPolicies:
             assert row.weights == load("shortest-path-bfs").n_weights
         assert (rows[0].scores[EXACT].value, rows[1].scores[EXACT].value) == (1, 0)
 
+    @pytest.mark.slow
+    def test_an_exact_policy_is_right_on_all_levels(self):
+        rows = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs").rows
+        assert [row.n for row in rows] == [1000, 1000]
+        assert all(row.scores[score].value == 1 for row in rows for score in (CANONICAL, VALID, OPTIMAL))
+
     def test_steps_end_a_rollout_early(self, small):
         assert bench("small-9", policies="shortest-path-bfs", steps=1).rows[0].scores[VALID].value < 0.5
 
@@ -259,6 +266,12 @@ class TestBoard:
             (tmp_path / "leaderboard.json").write_text(content)
             with pytest.raises(ValueError, match=r"leaderboard\.json is no leaderboard"):
                 bench("small-9", policies="shortest-path-bfs", n=1, out=tmp_path)
+
+    def test_the_page_in_docs_is_that_of_its_data(self):
+        docs = Path(__file__).parents[2] / "docs"
+        board = Board.load(docs)
+        assert (docs / "leaderboard.md").read_text() == board.markdown()
+        assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30"}
 
     def test_published_rows_are_of_known_sets_and_scores(self):
         assert all(isinstance(each, Published) for each in published())
