@@ -14,6 +14,7 @@ if __name__ != "maze_nca_gym.agents":  # the folder seen as a top-level package,
 from .registry import PolicyInfo, find_policy, list_policies, load, make_env
 
 if TYPE_CHECKING:
+    from .animation import animate
     from .evaluation.run import evaluate
     from .evolution.run import evolve
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
@@ -28,6 +29,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ShortestPathNCA",
+    "animate",
     "bench",
     "evaluate",
     "evolve",
@@ -48,6 +50,7 @@ _LAZY = {
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",
     "bench": ".leaderboard.run",
+    "animate": ".animation",
     "evaluate": ".evaluation.run",
     "evolve": ".evolution.run",
     "train": ".training.run",

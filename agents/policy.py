@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maze_nca_gym import environment_id
+from maze_nca_gym import environment_id, notebooks
 from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
 
 from .environments import make_env
-from .promises import Promises
+from .promises import DRAWINGS, Promises
 
 PATH = 0
 """The channel of every state that holds the predicted path."""
@@ -305,6 +305,29 @@ class Policy(nn.Module):
     def n_weights(self) -> int:
         """Number of weights, without biases; a policy with masked weights does not count those."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
+
+    def facts(self) -> dict[str, str]:
+        """Return what tables show of a policy: its task, channels, weights and promises, by label."""
+        parameters = list(self.parameters())
+        n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
+        number, bound = self.usual_iterations, self.promises.bound
+        usual = "" if number is None else f"{number:,} at size 16, more on longer paths"
+        iterations = f"at most {bound}, for L moves on the path and A tiles" if bound else usual
+        return {
+            "task": self.task,
+            "maze channels": str(self.n_tiles),
+            "state channels": f"{self.n_channels}: {', '.join(self.channel_names)}",
+            "weights": f"{self.n_weights:,}, as the paper counts them",
+            "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
+            "exact": "yes" if self.exact else "no",
+            **({"iterations": iterations} if iterations else {}),
+            "needs a border": "yes" if self.needs_border else "no",
+            **({"drawing": DRAWINGS[self.draws].note} if self.draws in DRAWINGS else {}),
+        }
+
+    def _repr_html_(self) -> str:
+        """Return the facts for notebooks."""
+        return notebooks.table({"policy": type(self).__name__, **self.facts()})
 
     @torch.no_grad()
     def predict(

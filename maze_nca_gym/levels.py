@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maze_nca_gym import notebooks
 from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.random_streams import GAMMA, scramble
@@ -41,6 +42,10 @@ GLYPHS = ".#ST"
 """The character of each `Tile` in a level's text; a space reads as empty too."""
 PATH_GLYPH = "*"
 """The character of a path tile in text written by `to_text`; it reads as empty."""
+COLOURS = {Tile.WALL: "#1c1c20", Tile.SOURCE: "#0072b2", Tile.TARGET: "#009e73"}
+"""Colour of each `Tile` that is not empty, in pictures on a page; `rendering.palette` has the same."""
+_MOST_SHOWN, _MOST_TILES = 8, 40_000
+"""Levels of a set that a notebook shows, and their tiles, at the most."""
 _TILE_OF_GLYPH = {
     **{glyph: Tile(i) for i, glyph in enumerate(GLYPHS)},
     " ": Tile.EMPTY,
@@ -231,6 +236,16 @@ class LevelSet:
 
     def __getitem__(self, index: int) -> Tiles:
         return self.tiles[index]
+
+    def _repr_html_(self) -> str:
+        """Return the configuration and the first levels, for notebooks."""
+        n, height, width = self.tiles.shape
+        facts = {"levels": f"{n:,}", "tiles": f"{height} x {width}"}
+        shown = self.tiles[: min(_MOST_SHOWN, _MOST_TILES // (height * width))]
+        return notebooks.table(facts | {name: str(value) for name, value in self.config.items()}) + "".join(
+            notebooks.shapes({colour: tiles == tile for tile, colour in COLOURS.items()}, f"level {index}")
+            for index, tiles in enumerate(shown)
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write one `.npz` file without pickles, atomically; returns its path (the suffix is added if missing)."""

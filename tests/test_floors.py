@@ -35,7 +35,7 @@ FLOORS = (
     ("agents/handcoded", "agents/pretrained", "agents/rollouts/fused"),
     ("agents/exact_weights", "agents/graphs", "agents/registry.py", "agents/rollouts"),
     ("agents/learned",),
-    ("agents/evaluation", "agents/training"),
+    ("agents/animation.py", "agents/evaluation", "agents/training"),
     ("agents/evolution", "agents/hinting", "agents/leaderboard", "agents/reinforcement", "agents/reproduction"),
     ("agents/__init__.py",),
     ("maze_nca_gym/cli",),

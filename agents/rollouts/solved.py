@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from maze_nca_gym import notebooks
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.levels import LevelSet, Tiles, has_border, one_hot
-from maze_nca_gym.rendering import draw_frame, save_gif, save_png
+from maze_nca_gym.rendering import draw_frame, gif_bytes, save_gif, save_png
+from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import Task, find_task
 
@@ -77,6 +79,14 @@ class Solved:
         task, n_steps = find_task(self.policy.task), int(self.result.steps[index])
         return draw_episode(path, self.policy, task, self.levels[index], n_steps, title)
 
+    def _repr_html_(self) -> str:
+        """Return the metrics and the episode on the level with the longest solution, for notebooks."""
+        title, n_steps = type(self.policy).__name__, int(self.result.steps[self.shown])
+        task = find_task(self.policy.task)
+        gif = gif_bytes(animation_frames(self.policy, task, self.levels[self.shown], n_steps, title), _FPS)
+        metrics = {name.replace("_", " "): f"{value}" for name, value in self.metrics.items()}
+        return notebooks.table(metrics) + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
+
 
 def solve(
     policy: Policy, levels: LevelSet, name: str, *, batch: int = 256, steps: int | None = None, device: str = "cpu"
@@ -114,14 +124,25 @@ def solve(
     return Solved(policy, levels, result, n_steps, enough, int(targets.sum(axis=(1, 2)).argmax()), seconds)
 
 
-@one_thread()
-@torch.no_grad()
 def draw_episode(path: Path, policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str) -> Path:
     """Write a `.gif` of `n_steps` iterations on one (H, W) level, or a `.png` of the last one; returns the path."""
-    animated = path.suffix == ".gif"
-    shown = _spread(n_steps, LARGEST_ANIMATION) if animated else {n_steps}
+    if path.suffix == ".gif":
+        return save_gif(path, animation_frames(policy, task, tiles, n_steps, title), _FPS)
+    return save_png(path, _frames(policy, task, tiles, n_steps, title, {n_steps})[-1])
+
+
+def animation_frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str) -> list[Frame]:
+    """Return (h, w, 3) uint8 frames of an episode on one (H, W) level; the last one is repeated, for the eye."""
+    frames = _frames(policy, task, tiles, n_steps, title, _spread(n_steps, LARGEST_ANIMATION))
+    return frames + [frames[-1]] * (_LAST_FRAME - 1)
+
+
+@one_thread()
+@torch.no_grad()
+def _frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str, shown: set[int]) -> list[Frame]:
+    """Return the pictures of some steps of an episode on one (H, W) level."""
     target = task.solve_all(tiles[None])
-    frames = [
+    return [
         draw_frame(
             tiles,
             state,
@@ -134,9 +155,6 @@ def draw_episode(path: Path, policy: Policy, task: Task, tiles: Tiles, n_steps: 
         for step, state in _states(policy, task, tiles, n_steps)
         if step in shown
     ]
-    if animated:
-        return save_gif(path, frames + [frames[-1]] * (_LAST_FRAME - 1), _FPS)
-    return save_png(path, frames[-1])
 
 
 def _spread(n_steps: int, most: int) -> set[int]:

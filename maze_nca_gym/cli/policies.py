@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
-from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_table
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from maze_nca_gym.agents import Policy
 
 
 @dataclass(frozen=True)
@@ -72,17 +66,10 @@ class ShowPolicy(ImportOption):
         self.import_module()
         policy = load(self.name)
         info = find_policy(self.name)
-        parameters = list(policy.parameters())
-        n_parameters, n_used = (sum(counts) for counts in zip(*map(_counts, parameters), strict=True))
         facts = {
             "policy": self.name,
             "description": info.description,
-            "task": policy.task,
-            "maze channels": str(policy.n_tiles),
-            "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
-            "weights": f"{policy.n_weights:,}, as the paper counts them",
-            "parameters": f"{n_parameters:,}, of which {n_used:,} are not zero",
-            **_promises(policy),
+            **policy.facts(),
             **{name: f"{figure:.4f}" for name, figure in info.scores.items()},
         }
         print_facts(facts)
@@ -90,22 +77,3 @@ class ShowPolicy(ImportOption):
         if rows:
             print_table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias"))
         return 0
-
-
-def _promises(policy: Policy) -> dict[str, str]:
-    """Return the policy's promises as rows of a table."""
-    promises = policy.promises
-    number = policy.usual_iterations
-    usual = "" if number is None else f"{number:,} at size 16, more on longer paths"
-    bound = f"at most {promises.bound}, for L moves on the path and A tiles" if promises.bound else usual
-    return {
-        "exact": "yes" if policy.exact else "no",
-        **({"iterations": bound} if bound else {}),
-        "needs a border": "yes" if policy.needs_border else "no",
-        **({"drawing": DRAWINGS[policy.draws].note} if policy.draws in DRAWINGS else {}),
-    }
-
-
-def _counts(parameter: Tensor) -> tuple[int, int]:
-    """Return the number of all values, and of those that are not zero."""
-    return parameter.numel(), int(parameter.count_nonzero())

@@ -169,6 +169,10 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         it."""
         return self._view.render(self.state, 0, self._n_steps)
 
+    def _repr_png_(self) -> bytes | None:
+        """Return the picture of the current state for notebooks; None before the first reset."""
+        return None if self._start is None else self._view.png(self.state, 0, self._n_steps)
+
     @property
     def source(self) -> LevelSource:
         """The environment's own source of levels."""

@@ -23,6 +23,8 @@ from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
 
 Infos = dict[str, Any]
+_MOST_SHOWN = 16
+"""Episodes that a notebook shows at the most."""
 
 
 class MazeVectorEnv(VectorEnv[Any, Any, Any]):
@@ -253,6 +255,13 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         state = self._require_state()
         state = state._replace(channels=self._backend.host(state.channels))
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))
+
+    def _repr_png_(self) -> bytes | None:
+        """Return the first levels with their current paths for notebooks; None before the first reset."""
+        if self._state is None:
+            return None
+        paths = self._backend.host(self._state.channels)[:, 0]
+        return self._view.sheet(self._state.tiles[:_MOST_SHOWN], paths[:_MOST_SHOWN])
 
     @property
     def source(self) -> LevelSource:

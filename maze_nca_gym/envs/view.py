@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,14 @@ from gymnasium import logger
 from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import State
-from maze_nca_gym.levels import to_text
+from maze_nca_gym.levels import Tiles, to_text
 from maze_nca_gym.names import unknown_name
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.window import Window
+
+_SHEET_PIXELS = 160
+"""Pixels along the longer side of a level on a sheet, or a little fewer."""
 
 
 class View:
@@ -72,6 +76,20 @@ class View:
 
             return draw_frame(**self._picture(state, index, n_steps))
         return None
+
+    def png(self, state: State, index: int, n_steps: int) -> bytes:
+        """Return one episode's picture as a PNG file, in any render mode."""
+        from maze_nca_gym.rendering import draw_frame, png_bytes
+
+        return png_bytes(draw_frame(**self._picture(state, index, n_steps)))
+
+    def sheet(self, tiles: Tiles, paths: NDArray[np.float32]) -> bytes:
+        """Return a PNG file of (N, H, W) levels with their (N, H, W) float32 paths, side by side."""
+        from maze_nca_gym.rendering import contact_sheet, draw_level, png_bytes
+
+        cell = max(1, _SHEET_PIXELS // max(tiles.shape[1:]))
+        frames = [draw_level(*level, cell) for level in zip(tiles, paths, strict=True)]
+        return png_bytes(contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames)))))
 
     def _picture(self, state: State, index: int, n_steps: int) -> dict[str, Any]:
         return {

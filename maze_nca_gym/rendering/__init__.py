@@ -5,7 +5,7 @@ Importing this package loads Pillow; pygame is loaded when a `Window` is made.
 
 from __future__ import annotations
 
-from maze_nca_gym.rendering.files import save_gif, save_png
+from maze_nca_gym.rendering.files import gif_bytes, png_bytes, save_gif, save_png
 from maze_nca_gym.rendering.frame import contact_sheet, draw_frame, draw_level
 from maze_nca_gym.rendering.history import Snapshot
 from maze_nca_gym.rendering.layout import Layout, Panel, frame_layout
@@ -21,6 +21,8 @@ __all__ = [
     "draw_frame",
     "draw_level",
     "frame_layout",
+    "gif_bytes",
+    "png_bytes",
     "save_gif",
     "save_png",
 ]

@@ -1,8 +1,9 @@
-"""Frames as PNG and GIF files, written atomically: a reader never sees half a file."""
+"""Frames as PNG and GIF pictures, and as files written atomically: a reader never sees half a file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,15 @@ def save_png(path: str | Path, frame: Frame) -> Path:
     """Write one (h, w, 3) uint8 frame as a PNG file; returns its path."""
     path = Path(path)
     with replacing(path) as file:
-        Image.fromarray(frame).save(file, format="PNG", optimize=True)
+        file.write(png_bytes(frame))
     return path
+
+
+def png_bytes(frame: Frame) -> bytes:
+    """Return the content of a PNG file of one (h, w, 3) uint8 frame."""
+    file = BytesIO()
+    Image.fromarray(frame).save(file, format="PNG", optimize=True)
+    return file.getvalue()
 
 
 def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Path:
@@ -39,19 +47,31 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
     Raises:
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
     """
-    path, shapes = Path(path), sorted({frame.shape for frame in frames})
+    path, content = Path(path), gif_bytes(frames, fps)
+    with replacing(path) as file:
+        file.write(content)
+    return path
+
+
+def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
+    """Return the content of a GIF file of (h, w, 3) uint8 frames; see `save_gif`.
+
+    Raises:
+        ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
+    """
+    shapes = sorted({frame.shape for frame in frames})
     if len(shapes) != 1:
         raise ValueError(f"a GIF needs frames of one shape, got {shapes or 'no frames'}")
     if not 0 < fps <= 50:
         raise ValueError(f"a GIF shows more than 0 and at most 50 frames a second, got fps={fps}")
     indexed = _index_colours(frames)
     duration = round(1000 / fps / _GIF_TICK) * _GIF_TICK
-    with replacing(path) as file:
-        # `optimize` makes Pillow store the pixels that changed alone
-        next(indexed).save(
-            file, format="GIF", save_all=True, append_images=indexed, duration=duration, loop=0, optimize=True
-        )
-    return path
+    file = BytesIO()
+    # `optimize` makes Pillow store the pixels that changed alone
+    next(indexed).save(
+        file, format="GIF", save_all=True, append_images=indexed, duration=duration, loop=0, optimize=True
+    )
+    return file.getvalue()
 
 
 def _index_colours(frames: Sequence[Frame]) -> Iterator[Image.Image]:

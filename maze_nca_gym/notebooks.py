@@ -1,0 +1,59 @@
+"""HTML that notebooks show in place of a text: tables of facts, and pictures that are part of the page."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from html import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def table(facts: Mapping[str, str]) -> str:
+    """Return a table with one fact in each row."""
+    style = "text-align:left;vertical-align:top"
+    rows = (
+        f'<tr><th style="{style}">{escape(name)}</th><td style="{style}">{escape(value)}</td></tr>'
+        for name, value in facts.items()
+    )
+    return f"<table>{''.join(rows)}</table>"
+
+
+def image(data: bytes, kind: str, label: str) -> str:
+    """Return a picture that needs no file beside the page.
+
+    Args:
+        data: the content of a picture file.
+        kind: "png" or "gif".
+        label: what it shows, for readers that do not see it.
+    """
+    content = b64encode(data).decode("ascii")
+    return f'<img src="data:image/{kind};base64,{content}" alt="{escape(label)}" style="max-width:100%">'
+
+
+def shapes(layers: Mapping[str, NDArray[np.bool_]], label: str, cell: int = 8) -> str:
+    """Return an SVG picture of coloured tiles on white.
+
+    Args:
+        layers: colour -> (H, W) bool, the tiles that have it; all of one shape.
+        label: what it shows, for readers that do not see it.
+        cell: pixels along a tile's side.
+    """
+    height, width = next(iter(layers.values())).shape
+    paths = (f'<path fill="{colour}" d="{_outline(mask)}"/>' for colour, mask in layers.items())
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * cell}" height="{height * cell}" '
+        f'viewBox="0 0 {width} {height}" shape-rendering="crispEdges" style="background:#fff;margin:4px">'
+        f"<title>{escape(label)}</title>{''.join(paths)}</svg>"
+    )
+
+
+def _outline(mask: NDArray[np.bool_]) -> str:
+    """Return SVG path data of the tiles of an (H, W) mask, one rectangle for each run of tiles in a row."""
+    edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    starts, ends = np.argwhere(edges > 0), np.argwhere(edges < 0)
+    return "".join(
+        f"M{left} {row}h{right - left}v1h{left - right}z"
+        for (row, left), (_, right) in zip(starts.tolist(), ends.tolist(), strict=True)
+    )

@@ -1,0 +1,164 @@
+"""What notebooks show in place of a text: well-formed HTML that holds the facts, and pictures that Pillow reads."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import xml.etree.ElementTree as ET
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from PIL import Image
+
+from maze_nca_gym import notebooks
+from maze_nca_gym.agents import animate, load
+from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import COLOURS, LevelSet, Tile, prefab
+from maze_nca_gym.rendering import palette
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def parsed(html: str) -> ET.Element:
+    """The elements of HTML that is XML too, but for the pictures' open tags."""
+    closed = re.sub(r"(<img [^>]*)>", r"\1/>", html)
+    return ET.fromstring(f"<div>{closed}</div>")
+
+
+def facts(html: str) -> dict[str, str]:
+    return {row[0].text: row[1].text for row in parsed(html).iter("tr")}
+
+
+def picture(html: str, kind: str) -> Image.Image:
+    (image,) = parsed(html).iter("img")
+    head, _, content = image.get("src").partition(",")
+    assert head == f"data:image/{kind};base64"
+    return Image.open(io.BytesIO(base64.b64decode(content)))
+
+
+def painted(svg: ET.Element) -> np.ndarray:
+    """The colours of an SVG's tiles, by the only commands that it should have."""
+    *_, width, height = map(int, svg.get("viewBox").split())
+    grid = np.full((height, width), "", dtype=object)
+    for path in svg.iter(f"{SVG}path"):
+        outline = path.get("d")
+        runs = re.findall(r"M(\d+) (\d+)h(\d+)v1h-(\d+)z", outline)
+        assert sum(len(f"M{a} {b}h{c}v1h-{d}z") for a, b, c, d in runs) == len(outline)
+        for left, row, length, back in (map(int, run) for run in runs):
+            assert length == back
+            assert (grid[row, left : left + length] == "").all()
+            grid[row, left : left + length] = path.get("fill")
+    return grid
+
+
+def test_a_table_escapes_what_it_is_given():
+    assert facts(notebooks.table({"a < b": "<script>&", "c": ""})) == {"a < b": "<script>&", "c": None}
+
+
+def test_colours_are_those_of_the_other_pictures():
+    same = {Tile.WALL: palette.WALL, Tile.SOURCE: palette.SOURCE, Tile.TARGET: palette.TARGET}
+    assert {tile: tuple(bytes.fromhex(colour[1:])) for tile, colour in COLOURS.items()} == same
+
+
+@pytest.mark.parametrize("endpoints", [True, False])
+def test_level_sets_show_their_first_levels(endpoints):
+    tiles = generate(np.random.default_rng(0), 11, (5, 9), "perfect", endpoints=endpoints)
+    html = LevelSet(tiles, {"seed": 3})._repr_html_()
+    assert facts(html) == {"levels": "11", "tiles": "7 x 11", "seed": "3"}
+    drawings = list(parsed(html).iter(f"{SVG}svg"))
+    assert len(drawings) == 8
+    for level, drawing in zip(tiles, drawings, strict=False):
+        np.testing.assert_array_equal(painted(drawing), np.array(["", *COLOURS.values()])[level])
+
+
+def test_large_levels_are_not_drawn_in_a_page():
+    html = LevelSet(np.zeros((2, 300, 200), np.uint8))._repr_html_()
+    assert facts(html) == {"levels": "2", "tiles": "300 x 200"}
+    assert "<svg" not in html
+
+
+def test_environments_are_their_current_picture():
+    env = gym.make("MazeShortestPath-v0", size=5, render_mode="rgb_array").unwrapped
+    assert env._repr_png_() is None
+    observation, _ = env.reset(seed=0)
+    for _ in range(2):
+        np.testing.assert_array_equal(Image.open(io.BytesIO(env._repr_png_())), env.render())
+        env.step(np.ones_like(observation["state"]))
+
+
+def test_environments_need_no_render_mode_for_it():
+    env = gym.make("MazeDiameter-v0", size=5).unwrapped
+    env.reset(seed=0)
+    assert Image.open(io.BytesIO(env._repr_png_())).format == "PNG"
+
+
+def test_vector_environments_are_a_sheet_of_levels():
+    envs = gym.make_vec("MazeShortestPath-v0", 20, size=6)
+    assert envs._repr_png_() is None
+    observations, _ = envs.reset(seed=0)
+    before = np.asarray(Image.open(io.BytesIO(envs._repr_png_())))
+    assert before.shape == (4 * (8 * 20 + 16) + 16, 4 * (8 * 20 + 16) + 16, 3)
+    envs.step(np.ones_like(observations["state"]))
+    after = np.asarray(Image.open(io.BytesIO(envs._repr_png_())))
+    assert (before != after).any()
+
+
+def test_policies_are_their_facts():
+    policy = load("nca-shortest-path-hinted")
+    shown = facts(policy._repr_html_())
+    assert shown["policy"] == "NCA"
+    assert shown["weights"] == "1,785, as the paper counts them"
+    assert shown["exact"] == "yes"
+    assert {label: shown[label] for label in policy.facts()} == policy.facts()
+
+
+class TestAnimate:
+    def test_it_ends_on_the_optimal_path_and_plays_inline(self, tmp_path):
+        found = animate("shortest-path-bfs", "Labyrinth")
+        length = int(load_solution("Labyrinth").sum())
+        n_iterations = int(re.fullmatch(r"shortest-path-bfs: (\d+) iterations", found.title)[1])
+        assert length <= n_iterations <= 2 * length + 2
+        with picture(found._repr_html_(), "gif") as shown:
+            assert shown.n_frames > 20
+            assert "loop" in shown.info
+        path = found.save(tmp_path / "episode.gif")
+        assert path.read_bytes() == found.gif
+        assert repr(found) == f"Animation(title={found.title!r})"
+
+    def test_as_many_iterations_as_asked_for_of_any_policy_and_level(self):
+        found = animate(load("diameter"), "#####\n#...#\n#.#.#\n#####", 3, fps=50)
+        assert found.title == "DiameterNCA: 3 iterations"
+        with picture(found._repr_html_(), "gif") as shown:
+            assert shown.info["duration"] == 20
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("shortest-path-dfs", "Labyrinth"), "Did you mean 'shortest-path-bfs'"),
+            (("shortest-path-bfs", "Labirynth"), "Did you mean 'Labyrinth'"),
+            (("shortest-path-bfs", "S#T"), "unsolvable|no solution|neither"),
+            (("shortest-path-bfs", "Labyrinth", 0), "at least 1 iteration, got 0"),
+        ],
+    )
+    def test_bad_arguments(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            animate(*arguments)
+
+
+def load_solution(name: str) -> np.ndarray:
+    from oracles import canonical_shortest_path
+
+    return canonical_shortest_path(prefab(name))
+
+
+def test_solved_levels_are_figures_and_an_episode():
+    levels = LevelSet(generate(np.random.default_rng(0), 3, (4, 4), "perfect", endpoints=True))
+    found = solve(load("shortest-path-bfs"), levels, "shortest-path-bfs")
+    shown = facts(found._repr_html_())
+    assert shown["n levels"] == "3"
+    assert shown["solved"] == "1.0"
+    with picture(found._repr_html_(), "gif") as episode:
+        assert episode.n_frames > 1
