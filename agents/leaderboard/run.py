@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..policy import Policy
 from ..pretrained import cards
 from ..registry import list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
-from ..runs import check_at_least, check_folder, naming_memory, versions, write_json
+from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .answers import OPTIMAL, judge, judge_tokens
 from .predictions import SUFFIXES, read_predictions
 from .report import markdown
@@ -128,13 +129,13 @@ def bench(
     if device is not None:
         entrants = {k: v.to(find_device(device)) if isinstance(v, Policy) else v for k, v in entrants.items()}
     rows = []
-    for each in chosen:
-        for name, entrant in entrants.items():
+    with naming_memory(f"--batch {batch}", device), progress_bar("benchmark", len(chosen) * len(entrants)) as advance:
+        for benchmark, (name, entrant) in product(chosen, entrants.items()):
             if isinstance(entrant, Policy):
-                with naming_memory(f"--batch {batch}", device):
-                    rows.append(_measure(each, name, entrant, n, steps, batch))
+                rows.append(_measure(benchmark, name, entrant, n, steps, batch))
             else:
-                rows.append(_measure_predictions(each, name, entrant, n))
+                rows.append(_measure_predictions(benchmark, name, entrant, n))
+            advance(1)
     board = Board(tuple(rows))
     if out is not None:
         board.save(out)

@@ -192,6 +192,16 @@ class TestPolicies:
         assert row.n_steps == 3
         assert row.trained_on == run.cards()["nca-shortest-path-small"]["data"]
 
+    def test_classes_policies_and_mappings_are_taken(self, small):
+        name = "maze_nca_gym.agents.handcoded:ShortestPathNCA"
+        rows = [
+            *bench("small-9", policies=name).rows,
+            *bench("small-9", policies=load("shortest-path-bfs")).rows,
+            *bench("small-9", policies={"mine": load("shortest-path-bfs")}).rows,
+        ]
+        assert [row.name for row in rows] == [name, "ShortestPathNCA", "mine"]
+        assert all(row.trained_on == "not stated" and row.scores[OPTIMAL].value == 1 for row in rows)
+
     @pytest.mark.parametrize(
         ("sets", "policies", "message"),
         [

@@ -14,6 +14,7 @@ from training_runs import POOL, tiny
 from maze_nca_gym import levels, solvers
 from maze_nca_gym.agents.training import data
 from maze_nca_gym.agents.training.data import Batch, LevelStream, made_ahead, validation_batch
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
 
 
@@ -146,6 +147,13 @@ def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
     assert not set(contents(before)[::3]) & set(contents(after))
     assert set(contents(before)) & set(contents(after)), "all were drawn anew"
     assert np.array_equal(after.target, solvers.shortest_path(after.tiles)), "the solution of another level"
+
+
+def test_levels_of_benchmarks_are_held_out():
+    for name in ("dt-net-9", "maze-hard-30"):
+        tiles = BENCHMARK_SETS[name].levels(40).tiles
+        assert data.is_held_out(tiles, "shortest-path").all()
+        assert not data.is_held_out(tiles[:, ::-1].copy(), "shortest-path").any()
 
 
 def test_training_sees_nothing_that_is_held_out(monkeypatch):
