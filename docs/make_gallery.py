@@ -46,6 +46,7 @@ class Animation:
         every: how many steps lie between two frames.
         fps: frames a second.
         size: (height, width) in pixels.
+        front: which channel, as those that are shown, tints the maze; the others are then left out.
         later: mazes and targets that follow, each once the automaton has finished with the one before.
     """
 
@@ -58,6 +59,7 @@ class Animation:
     every: int = 1
     fps: float = 10
     size: tuple[int, int] = SIZE
+    front: str | None = None
     later: tuple[tuple[Tiles, NDArray[np.bool_]], ...] = ()
 
 
@@ -95,6 +97,7 @@ def _finished(animation: Animation, maze: Tensor, state: Tensor, step: int) -> b
 def _frame(animation: Animation, state: Field, step: int) -> Frame:
     """One step; `scoring.score` measures against one shortest path, which is not every automaton's aim."""
     error = (np.clip(state[0], 0, 1) - animation.target) ** 2
+    front = animation.front
     return draw_frame(
         animation.tiles,
         np.stack([_channel(animation.policy, state, name) for name in animation.channels.values()]),
@@ -103,6 +106,8 @@ def _frame(animation: Animation, state: Field, step: int) -> Frame:
         step=step,
         accuracy=1 - float(error.sum() / animation.target.sum()),
         title=animation.title,
+        front=None if front is None else list(animation.channels).index(front),
+        show_channels=front is None,
         size=animation.size,
     )
 
@@ -221,6 +226,34 @@ def healing() -> Animation:
     )
 
 
+def hero() -> Animation:
+    """The network that checks itself: the maze is flooded, a wall is drawn across the path, it heals."""
+    tiles = _find("loops", 23, _has_path(60, 90))
+    blocked = _with_wall_across(tiles)
+    return Animation(
+        "hero",
+        "A flood, a path, a wall drawn across it",
+        load("nca-shortest-path-healing-hinted"),
+        tiles,
+        solvers.shortest_path(tiles),
+        {"path": "path", "flood": "flood_low"},
+        fps=25,
+        size=(700, 700),
+        front="flood",
+        later=((blocked, solvers.shortest_path(blocked)),),
+    )
+
+
+def _with_wall_across(tiles: Tiles) -> Tiles:
+    """The level with a wall on the tile of its path that makes the way longest, and leaves one."""
+    blocked = []
+    for row, col in np.argwhere(solvers.shortest_path(tiles) & (tiles == Tile.EMPTY)):
+        maze = tiles.copy()
+        maze[row, col] = Tile.WALL
+        blocked.append(maze)
+    return max(blocked, key=lambda maze: solvers.distances(maze)[maze == Tile.TARGET].item())  # -1 where none is left
+
+
 def _with_gaps(tiles: Tiles) -> Iterator[Tiles]:
     """The level with one of its inner walls open, each in turn."""
     for row, col in np.argwhere(tiles == Tile.WALL):
@@ -251,7 +284,7 @@ def _captioned(picture: Frame, caption: str) -> Frame:
 def main(folder: Path) -> None:
     """Draw everything."""
     torch.set_num_threads(1)
-    for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned, healing):
+    for animation in (shortest_path, bidirectional_flood, depth_first, diameter, learned, healing, hero):
         print(animate(animation(), folder))
     print(draw_levels(folder))
 

@@ -142,6 +142,7 @@ def animation_frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, tit
 def _frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str, shown: set[int]) -> list[Frame]:
     """Return the pictures of some steps of an episode on one (H, W) level."""
     target = task.solve_all(tiles[None])
+    front = policy.channel_names.index(policy.front) or None  # the path is drawn anyway
     return [
         draw_frame(
             tiles,
@@ -151,6 +152,7 @@ def _frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str, 
             step=step,
             accuracy=float(score(tiles[None], state[None, 0], target).accuracy[0]),
             title=title,
+            front=front,
         )
         for step, state in _states(policy, task, tiles, n_steps)
         if step in shown

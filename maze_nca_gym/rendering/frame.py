@@ -54,6 +54,7 @@ def draw_frame(
     accuracy: float = 0.0,
     title: str = "",
     show_channels: bool = True,
+    front: int | None = None,
     size: tuple[int, int] | None = None,
 ) -> Frame:
     """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
@@ -72,22 +73,28 @@ def draw_frame(
         accuracy: the prediction's accuracy.
         title: a line above the maze, cut off where it is too long.
         show_channels: whether to draw the heat maps; they are also left out of a window too small for them.
+        front: number of the channel that tints the maze's free tiles, on a scale of its own that ends at its largest
+            magnitude; None for no tint.
         size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
 
     Returns:
         (h, w, 3) uint8; the shape depends on H, W, C, `show_channels` and `size` alone.
 
     Raises:
-        ValueError: shapes that do not belong together, more names than channels, a size without pixels.
+        ValueError: shapes that do not belong together, more names than channels, a front that is no channel, a size
+            without pixels.
     """
     tiles = as_tiles(tiles, ndim=(2,))
     values = np.asarray(channels, dtype=np.float32)
     solution = np.asarray(target, dtype=bool)
     names = _names(channel_names, _check_shapes(tiles, values, solution))
+    if front is not None and not 0 <= front < len(values):
+        raise ValueError(f"front must be a channel from 0 to {len(values) - 1}, got {front}")
+    tint = None if front is None else _tint(values[front])
     rows, cols = tiles.shape
     layout = frame_layout(rows, cols, len(values), show_channels, size)
     frame = _background(layout, names, bool((tiles >= Tile.SOURCE).any())).copy()
-    draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, _OVERHANG)
+    draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, _OVERHANG, tint)
     _draw_header(frame, title, step, accuracy)
     if layout.channels:
         _draw_channels(frame, layout, names, values, tiles == Tile.WALL)
@@ -154,6 +161,12 @@ def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[n
     if solution.shape != tiles.shape:
         raise ValueError(f"target must have the tiles' shape {tiles.shape}, got {solution.shape}")
     return len(values)
+
+
+def _tint(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (H, W) magnitudes as parts of the largest one, 0 where all are 0."""
+    magnitude = np.abs(np.nan_to_num(values))
+    return magnitude / max(float(magnitude.max()), float(np.finfo(np.float32).tiny))
 
 
 def _names(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:

@@ -35,6 +35,9 @@ PATH_ON_WALL: RGB = (128, 150, 255)
 """A path predicted on a wall is a mistake worth seeing, and dark blue on black would hide it."""
 EXACT_PATH: RGB = (213, 94, 0)
 
+FRONT: RGB = (84, 199, 194)
+"""Free tiles where the front, the channel that shows the automaton at work, is largest."""
+
 HEAT_LIMIT = 10_000.0
 """Magnitude from which the colour no longer changes."""
 NOT_A_NUMBER: RGB = (255, 0, 255)

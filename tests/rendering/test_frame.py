@@ -274,3 +274,36 @@ def test_contact_sheet_needs_frames_and_columns() -> None:
         contact_sheet([], columns=3)
     with pytest.raises(ValueError, match="got 1 and 0"):
         contact_sheet([np.zeros((1, 1, 3), np.uint8)], columns=0)
+
+
+def test_the_front_tints_free_tiles_on_a_scale_of_its_own(scene: Scene, panel: Panel) -> None:
+    channels = np.zeros_like(scene.channels)
+    channels[1] = np.linspace(1, 9, scene.tiles.size).reshape(scene.tiles.shape)
+    plain, tinted = (
+        draw_frame(scene.tiles, channels, scene.target),
+        draw_frame(scene.tiles, channels, scene.target, front=1),
+    )
+    row, col = np.argwhere(scene.tiles == levels.Tile.EMPTY)[-1]
+    here = middle(tile_pixels(tinted, panel, row, col))
+    strength = channels[1, row, col] / 9
+    expected = 255 + (np.array(palette.FRONT) - 255) * strength
+    assert np.abs(np.array(here) - expected).max() <= 1
+    assert middle(tile_pixels(plain, panel, row, col)) == palette.EMPTY
+    wall = np.argwhere(scene.tiles == levels.Tile.WALL)[-1]
+    assert middle(tile_pixels(tinted, panel, *wall)) == palette.WALL
+    larger = draw_frame(scene.tiles, 1000 * channels, scene.target, front=1)
+    assert np.array_equal(larger[panel.area], tinted[panel.area])
+
+
+def test_a_front_of_zeros_or_unknown_numbers_is_no_tint(scene: Scene, panel: Panel) -> None:
+    channels = np.zeros_like(scene.channels)
+    plain = draw_frame(scene.tiles, channels, scene.target)[panel.area]
+    assert np.array_equal(draw_frame(scene.tiles, channels, scene.target, front=1)[panel.area], plain)
+    channels[1] = np.nan
+    assert np.array_equal(draw_frame(scene.tiles, channels, scene.target, front=1)[panel.area], plain)
+
+
+@pytest.mark.parametrize("front", [-1, 99])
+def test_a_front_is_a_channel(scene: Scene, front: int) -> None:
+    with pytest.raises(ValueError, match=rf"front .* {front}"):
+        draw_frame(*scene, front=front)
