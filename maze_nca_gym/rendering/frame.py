@@ -73,8 +73,8 @@ def draw_frame(
         accuracy: the prediction's accuracy.
         title: a line above the maze, cut off where it is too long.
         show_channels: whether to draw the heat maps; they are also left out of a window too small for them.
-        front: number of the channel that tints the maze's free tiles, on a scale of its own that ends at its largest
-            magnitude; None for no tint.
+        front: number of the channel that tints the maze's free tiles; None for no tint. Its scale ends at its largest
+            magnitude.
         size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
 
     Returns:
