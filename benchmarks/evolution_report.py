@@ -62,7 +62,7 @@ def _by_levels(runs: Runs, order: Sequence[str]) -> dict[str, Runs]:
 NOTE = """\
 `small` is our network of 5,760 weights, `paper` the paper's of 96 channels with cut corners, 48,000 weights. Neither is
 trained by the paper's recipe (`benchmarks/evolution.py`). `evolved` has random parents, as the paper says, and
-`evolved from the fittest` those of highest loss, as its code does."""
+`evolved from the fittest` those of highest loss, as its code of 2025 does."""
 
 
 def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:

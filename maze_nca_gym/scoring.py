@@ -151,11 +151,12 @@ def minibatch_accuracies(
 
 
 def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATCH) -> float:
-    """Return the accuracy that the paper publishes, as its evaluation computes it: 1 for perfect, 0 for nothing.
+    """Return the accuracy that the paper publishes, as its code of 2025 has it: 1 for perfect, 0 for nothing.
 
     For each minibatch, against the canonical target only, it is 1 - (sum of squared errors of relu(path)) / (sum of
-    squared targets). The path is not cut off at 1. The mean over minibatches is taken. So paths of a minibatch count in
-    proportion to their lengths, and an equally short path other than the canonical one is wrong.
+    squared targets). The path is not cut off at 1; the code of 2022 does so (docs/reproduction.md). The mean over
+    minibatches is taken. So paths of a minibatch count in proportion to their lengths, and an equally short path other
+    than the canonical one is wrong.
 
     Args:
         path: (N, H, W) floats, the predictions.

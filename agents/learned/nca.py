@@ -50,8 +50,6 @@ class NCA(Policy):
     that leaves for zeros, so it goes on as if the ReLU had been there. One that ends earlier ends with a ReLU. With
     `last_relu` the last one ends with it too. With a `ceiling` c every iteration's result is cut off there:
     min(..., c), so that nothing can grow forever. docs/reproduction.md says what the paper and its code do.
-    `last_relu` the last one ends with it too. With a `ceiling` c every iteration's result is cut off there:
-    min(..., c), so that nothing can grow forever. docs/reproduction.md says what the paper and its code do.
 
     An `exact` network refuses dtypes in which it would not be exact, autocast to them included. Where float32 sums are
     not certain, as on a GPU, it convolves in float64 (`convolving`).

@@ -247,7 +247,7 @@ def _defaults() -> dict[str, Any]:
 
 DEFAULTS = _defaults()
 """Name of an option -> its default."""
-EVOLUTION = (*(f.name for f in fields(BreedingSchedule)), *_POPULATION, *MUTATION_OPTIONS)
+EVOLUTION = ("evolve_absolute", *(f.name for f in fields(BreedingSchedule)), *_POPULATION, *MUTATION_OPTIONS)
 """Options that mean nothing without `evolve`."""
 REQUIRED = (
     "task",
@@ -370,6 +370,13 @@ def published_recipe(model: str) -> dict[str, Any]:
 _PAPER: dict[str, Any] = {**published_recipe("NCA"), "n_channels": 128, "n_iterations": 64, "cut_corners": True}
 _PAPER_DIAMETER: dict[str, Any] = dict(_PAPER, task="diameter", cut_corners=False, max_pool=True)
 
+_PAPER_EVOLUTION: dict[str, Any] = {
+    "evolve": True,
+    "evolve_absolute": True,
+    "evolve_every": 10,
+    "evolve_below": 0.01,
+}
+
 _FAST: dict[str, Any] = {
     "n_channels": 32,
     "n_iterations": 40,
@@ -420,8 +427,8 @@ _GUIDED: dict[str, Any] = dict(
 _PRESETS: dict[str, dict[str, Any]] = {
     "paper-shortest-path": _PAPER,
     "paper-diameter": _PAPER_DIAMETER,
-    "paper-shortest-path-evolved": dict(_PAPER, evolve=True),
-    "paper-diameter-evolved": dict(_PAPER_DIAMETER, evolve=True),
+    "paper-shortest-path-evolved": {**_PAPER, **_PAPER_EVOLUTION},
+    "paper-diameter-evolved": {**_PAPER_DIAMETER, **_PAPER_EVOLUTION},
     "fast": _FAST,
     "fast-diameter": dict(
         _FAST,

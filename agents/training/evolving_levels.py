@@ -85,13 +85,14 @@ class EvolvingLevels:
             replayed = Batch(self.population.tiles[members], self.population.targets[members])
             return Replay(members, newcomers, concatenate([replayed, newcomers]))
 
-    def note(self, replay: Replay, path: Tensor, workers: Workers) -> None:
+    def note(self, replay: Replay, path: Tensor, workers: Workers, absolute: bool = False) -> None:
         """Record how hard the levels of an update were; newcomers that are fit enter.
 
         Args:
             replay: the result of `replay`; nothing has entered since.
             path: this worker's share (B, H, W) of their paths after the last iteration.
             workers: the workers that share the batch.
+            absolute: whether the regret counts as it is, not relative to that of empty paths.
         """
         with self._timed():
             share = replay.batch[workers.rank :: workers.size]
@@ -101,7 +102,7 @@ class EvolvingLevels:
             self.population.update(replay.members, *measured[:n_replayed].T)
             if len(replay.newcomers):
                 self.population.insert(self.population.fresh(replay.newcomers.tiles), *measured[n_replayed:].T)
-            self.regret += float(measured[:, 0].mean() / replay.batch.target.mean())
+            self.regret += float(measured[:, 0].mean() / (1 if absolute else replay.batch.target.mean()))
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
         """Let offspring compete with the members, if it is time and the model does well on those.

@@ -49,7 +49,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
         return _learn(state, batch, stream, workers)[0]
     replay = evolution.replay(config, state.update, batch)
     loss, path = _learn(state, replay.batch, stream, workers)
-    evolution.note(replay, path, workers)
+    evolution.note(replay, path, workers, config.evolve_absolute)
     evolution.evolve(state.model, config, state.update, workers)
     return loss
 

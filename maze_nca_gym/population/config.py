@@ -131,12 +131,12 @@ class BreedingSchedule:
     """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
     evolve_below: float | None = 0.5
     """Threshold of the recent regret, relative to that of empty paths: a round takes place below it. None means always.
-    The paper gives no number; its code has 0.5, and 200 updates between two chances."""
+    The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
     n_offspring: int = 64
     """Number of mutated levels in a round, which may replace members of lower score."""
     parents: str = "random"
-    """How parents are chosen: at random (as in the paper), fittest (highest score, as in its code) or replay (drawn in
-    proportion to replay weight)."""
+    """How parents are chosen: at random (as in the paper), fittest (highest score, its code of 2025) or replay (by
+    replay weight)."""
 
     def __post_init__(self) -> None:
         check_fraction("replay_probability", self.replay_probability)

@@ -172,9 +172,9 @@ class LevelPopulation:
         Args:
             rng: draws the parents and the seed of every mutation.
             n: how many, >= 0.
-            parents: "random", as the paper says: none twice as long as there are enough. "fittest", as its code does:
-                the n of highest score, again from the first if there are too few. "replay", as `sample`. Or their (n,)
-                indices.
+            parents: "random", as the paper says: none twice as long as there are enough. "fittest", as its code of
+                2025 does: the n of highest score, again from the first if there are too few. "replay", as
+                `sample`. Or their (n,) indices.
 
         Raises:
             ValueError: the population is empty, or a bad argument.

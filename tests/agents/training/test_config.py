@@ -216,6 +216,7 @@ OF_EVOLUTION = {
     "prioritisation": (("uniform", "rank", "proportional", "top-k"), ("age", 1, None)),
     "eviction": (("fitness", "replay-weight"), ("age", 1, None)),
     "score": (("regret", "loss", "accuracy", "learnability"), ("luck", 1, None)),
+    "evolve_absolute": ((True, False), (1, "yes", None)),
 }
 
 
@@ -239,7 +240,8 @@ def test_options_of_another_mutation_are_refused_and_in_older_files_ignored():
 
 def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
     for name in ("paper-shortest-path", "paper-diameter"):
-        assert changed(preset(f"{name}-evolved"), evolve=False) == preset(name)
+        usual = {option: DEFAULTS[option] for option in ("evolve_absolute", "evolve_every", "evolve_below")}
+        assert changed(preset(f"{name}-evolved"), evolve=False, **usual) == preset(name)
     assert changed(preset("fast"), evolve=True).population.prioritisation == "uniform"
 
 

@@ -168,6 +168,17 @@ def test_the_gate_is_the_mean_regret_since_the_last_chance():
         assert state.evolution.n_rounds == n_rounds
 
 
+def test_the_gate_may_be_absolute():
+    """A regret relative to that of empty paths is larger: paths fill a small part of a map."""
+    relative, absolute = (started(**{**EVOLVING, "evolve_absolute": flag, "evolve_every": 2}) for flag in (False, True))
+    replayed = LevelStream(relative.config).fixed.target
+    for state in (relative, absolute):
+        make_updates(state, 1)
+    assert 0 < absolute.evolution.regret < relative.evolution.regret / 2
+    share = absolute.evolution.regret / relative.evolution.regret
+    assert share == pytest.approx(replayed.mean(), rel=0.5)
+
+
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
 def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
     offspring = []
