@@ -1,0 +1,85 @@
+"""Models are trained again by their cards."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from maze_nca_gym.agents import load, train
+from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.pretrained import cards
+from maze_nca_gym.agents.training import TrainingConfig
+
+sys.path.append(str(Path(__file__).parents[2]))  # the tools are no part of the installed package
+
+from tools import retrain
+
+TINY = {"n_channels": 6, "n_iterations": 4, "sizes": (6,), "n_updates": 4, "batch_size": 8}
+CARDS = {name: card for name, card in cards().items() if "configuration" in card}
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_every_card_holds_a_configuration_of_its_network(name):
+    configuration, policy = CARDS[name]["configuration"], load(name)
+    if "certificate" in CARDS[name]:
+        assert HintConfig.from_json(configuration).task == policy.task
+        return
+    model = TrainingConfig.from_json(configuration).make_model()
+    assert {key: tuple(value.shape) for key, value in model.state_dict().items()} == {
+        key: tuple(value.shape) for key, value in policy.state_dict().items()
+    }
+
+
+def card_of(**changes):
+    from maze_nca_gym.agents.training import changed, preset
+
+    return {"configuration": changed(preset("fast"), **TINY, **changes).to_json(), "made_in": {"threads": 1}}
+
+
+def test_a_run_by_the_same_configuration_has_the_same_weights(tmp_path):
+    published = train("fast", out=tmp_path / "first", threads=1, device="cpu", **TINY)
+    found = retrain.compare(published, retrain.retrain("tiny", card_of(), tmp_path / "again"))
+    assert found.agrees
+    assert found.difference == 0
+    other = retrain.compare(published, retrain.retrain("tiny", card_of(seed=1), tmp_path / "other"))
+    assert not other.agrees
+    assert other.difference > 0
+
+
+def test_hashes_tell_names_shapes_and_values_apart():
+    weights = {"a": torch.zeros(2, 3), "b": torch.ones(2)}
+    others = [
+        {"c": torch.zeros(2, 3), "b": torch.ones(2)},
+        {"a": torch.zeros(3, 2), "b": torch.ones(2)},
+        {"a": torch.zeros(2, 3), "b": torch.tensor([1, 1.0000001])},
+    ]
+    assert retrain.weights_hash(weights) == retrain.weights_hash(dict(reversed(weights.items())))
+    assert len({retrain.weights_hash(each) for each in [weights, *others]}) == 4
+
+
+def test_a_model_that_was_written_by_hand_is_refused(tmp_path, capsys, monkeypatch):
+    with pytest.raises(ValueError, match="nca-x was not trained: its card has no configuration"):
+        retrain.retrain("nca-x", {"made_by": "hand"}, tmp_path)
+    monkeypatch.setattr(sys, "argv", ["retrain", "nca-shortest-path-compiled"])
+    with pytest.raises(SystemExit):
+        retrain.main()
+    assert "unknown trained model 'nca-shortest-path-compiled'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_hinted_network_is_learned_again_from_its_card(tmp_path):
+    name = "nca-shortest-path-hinted"
+    learned = retrain.retrain(name, CARDS[name], tmp_path)
+    assert learned.exact
+    found = retrain.compare(load(name), learned)
+    assert found.agrees or found.difference < 0.1  # other processors and versions add in another order

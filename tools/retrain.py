@@ -1,0 +1,113 @@
+"""Train a model of the package again by its card, and compare hashes of the weights.
+
+    python -m tools.retrain nca-shortest-path-hinted
+    python -m tools.retrain nca-shortest-path-guided --threads 2 --out runs/retrain
+
+The card's configuration decides, not its command: presets may have changed since. Weights depend on the versions of
+torch and NumPy and on the processor, so other bits are no proof of an error. The largest difference says how far off
+they are. docs/reproduction.md has a table of the models for which this was done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from maze_nca_gym.agents import load, train
+from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.hinting.run import train_hinted
+from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.pretrained import cards
+from maze_nca_gym.agents.runs import versions
+from maze_nca_gym.agents.training import TrainingConfig
+from maze_nca_gym.names import unknown_name
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The weights of a card's model beside those of a new run.
+
+    Attributes:
+        published: hash of the model's weights.
+        ours: hash of the new ones.
+        difference: the largest absolute difference of two weights.
+    """
+
+    published: str
+    ours: str
+    difference: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all weights are equal, bit for bit."""
+        return self.published == self.ours
+
+
+def weights_hash(weights: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of names, shapes and bytes of tensors on the CPU, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(weights.items()):
+        digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        digest.update(tensor.detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | None = None) -> Policy:
+    """Train by the configuration of a card, on the CPU, and return the policy.
+
+    Args:
+        name: of the model, for messages.
+        card: what `publish_model` wrote.
+        folder: of the run. One that was stopped goes on, unless it learns from hints.
+        threads: of the CPU; by default as many as the card says.
+
+    Raises:
+        ValueError: the card has no configuration, or one that this version cannot read.
+    """
+    configuration = card.get("configuration")
+    if configuration is None:
+        raise ValueError(f"{name} was not trained: its card has no configuration")
+    n_threads = threads or card["made_in"]["threads"]
+    if "certificate" in card:
+        options = {key: value for key, value in vars(HintConfig.from_json(configuration)).items() if value is not None}
+        task, heals = options.pop("task"), options.pop("heals")
+        return train_hinted(task, heals=heals, out=folder, threads=n_threads, overwrite=True, **options)[0]
+    return train(TrainingConfig.from_json(configuration), out=folder, device="cpu", threads=n_threads)
+
+
+def compare(published: Policy, ours: Policy) -> Comparison:
+    """Return how far the weights of two policies of one shape agree."""
+    left, right = published.state_dict(), ours.state_dict()
+    difference = max(float((left[name] - right[name]).abs().max()) for name in left)
+    return Comparison(weights_hash(left), weights_hash(right), difference)
+
+
+def main() -> None:
+    """Read the command line, train, and print the comparison; the exit code is 1 where weights differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="of the model")
+    parser.add_argument("--out", type=Path, default=Path("runs/retrain"), help="folder of the runs")
+    parser.add_argument("--threads", type=int, help="of the CPU; by default as many as the card says")
+    arguments = parser.parse_args()
+    known = {name: card for name, card in cards().items() if "configuration" in card}
+    if arguments.name not in known:
+        parser.error(unknown_name("trained model", arguments.name, known))
+    card = known[arguments.name]
+    policy = retrain(arguments.name, card, arguments.out / arguments.name, arguments.threads)
+    found = compare(load(arguments.name), policy)
+    print(f"{arguments.name}: {'the same weights' if found.agrees else 'other weights'}")
+    print(f"  card  {found.published}\n  here  {found.ours}\n  largest difference {found.difference:.3g}")
+    changed = {key: (was, versions().get(key)) for key, was in card["versions"].items() if versions().get(key) != was}
+    for key, (was, now) in changed.items():
+        print(f"  {key} {now}, the card has {was}")
+    raise SystemExit(not found.agrees)
+
+
+if __name__ == "__main__":
+    main()
