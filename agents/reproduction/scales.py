@@ -75,9 +75,10 @@ def find_scale(name: str) -> Scale:
 def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
     """Return a configuration of the paper at a scale. Full scale changes nothing.
 
-    Channels, the nodes of an MLP and iterations are divided, mazes are smaller, updates and levels fewer. Two things
+    Channels, the nodes of an MLP and iterations are divided, mazes are smaller, updates and levels fewer. Three things
     stay as they were. The learning rate grows as the updates become fewer, up to a bound, so that weights can move as
-    far. The population gets as many offspring for each of its levels.
+    far. The population gets as many offspring for each of its levels. A threshold of evolution becomes relative to the
+    loss of an empty path, which is larger on small mazes.
     """
     from ..training.config import changed
 
@@ -97,9 +98,16 @@ def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
     if config.evolve:
         fewer_levels = scale.n_levels / config.population.capacity
         every = config.breeding.evolve_every * fewer_updates / fewer_levels
-        values |= {"capacity": scale.n_levels, "evolve_every": max(1, math.ceil(every))}
+        whole = max(1, math.ceil(every))
+        values |= {"capacity": scale.n_levels, "evolve_every": whole}
+        values["n_offspring"] = round(config.breeding.n_offspring * whole / every)
+        if config.evolve_absolute and config.breeding.evolve_below is not None:
+            relative = config.breeding.evolve_below / EMPTY_LOSS[config.task]
+            values |= {"evolve_absolute": False, "evolve_below": relative}
     return changed(config, **values)
 
 
+EMPTY_LOSS = {"shortest-path": 9.02 / 18**2, "diameter": 24.09 / 18**2}
+"""Task -> mean squared error of an empty path on the paper's training mazes, whose mean solution lengths it prints."""
 MLP_NODES = 256
 """Nodes of the paper's MLPs."""

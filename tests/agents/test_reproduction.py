@@ -144,9 +144,16 @@ class TestScales:
             before = configurations(row)[0]
             after = shrink(before, find_scale("small"))
             if before.evolve:
-                rounds = [config.n_updates / config.breeding.evolve_every for config in (before, after)]
-                each = [n / config.population.capacity for n, config in zip(rounds, (before, after), strict=True)]
+                each = [
+                    config.n_updates
+                    / config.breeding.evolve_every
+                    * config.breeding.n_offspring
+                    / config.population.capacity
+                    for config in (before, after)
+                ]
                 assert each[1] == pytest.approx(each[0], rel=0.2)
+                assert (before.evolve_absolute, after.evolve_absolute) == (True, False)
+                assert 0.1 < after.breeding.evolve_below < 0.5
 
     def test_unknown_scales_are_refused(self):
         with pytest.raises(ValueError, match=r"unknown scale 'smal'; known: full, small, tiny\. Did you mean 'small'"):
