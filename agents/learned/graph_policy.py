@@ -153,8 +153,8 @@ class GraphPolicy(Policy):
     @torch.no_grad()
     def draw_as_published(self, generator: torch.Generator) -> None:
         """Draw weights again as the paper's code does: normal with a deviation of 0.01, biases too, attention apart."""
-        for layer in self.layers:
-            for parameter in (layer.lin.weight, layer.bias):
+        for name, parameter in self.named_parameters():
+            if name.endswith((".lin.weight", ".bias")):
                 parameter.normal_(0, 0.01, generator=generator)
 
     @property

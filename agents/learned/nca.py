@@ -365,7 +365,7 @@ def _pool_added(convolved: Tensor) -> Tensor:
 
     Of equal numbers the first alone receives the gradient of their maximum, as in the paper's code.
     """
-    kept, of_map, last = convolved.split([convolved.shape[1] - 2, 1, 1], dim=1)
+    kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
     over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))
     of_map = of_map + over_map[:, None, None, None]
     over_channels = torch.cat([kept, of_map, last], dim=1).max(dim=1, keepdim=True).values
