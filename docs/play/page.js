@@ -61,6 +61,15 @@
     makeThumbnails();
     levelChanged();
     fit();
+    if (state.policy.needs_border && hasGaps(level)) {
+      say(`${state.policy.name} learned on mazes with a wall around them, and this one has gaps there: it may fail.`);
+    }
+  }
+
+  /** Return whether a level has a free tile on its rim. */
+  function hasGaps({ height, width, tiles }) {
+    const onRim = (tile) => tile < width || tile >= width * (height - 1) || tile % width === 0 || tile % width === width - 1;
+    return tiles.some((kind, tile) => kind !== levels.WALL && onRim(tile));
   }
 
   function levelChanged() {
@@ -70,8 +79,8 @@
 
   const newLevel = guarded(() => {
     state.seed = (state.seed + 1) % 1e9;
-    begin(levels.generate(find("family").value, Number(find("size").value), state.seed));
     say("");
+    begin(levels.generate(find("family").value, Number(find("size").value), state.seed));
   });
 
   /** Return what a link says, {policy, level}; a damaged one throws. */
@@ -96,8 +105,8 @@
   function openMap(file) {
     if (!file) return;
     file.text().then(guarded((text) => {
-      begin(levels.parse(text, state.seed));
       say("");
+      begin(levels.parse(text, state.seed));
     }), () => say(`The file ${file.name} could not be read.`));
   }
 
