@@ -112,13 +112,13 @@ class Strip:
 
     Attributes:
         row: the row whose best run is shown.
-        is_large: whether on the larger mazes.
+        on_large: whether on the larger mazes; the first for which there is a fit level.
         choose: (N,) lengths of solutions, whether paths are right, and how far they overlap with the solutions -> the
             index of the level to show, or None if none is fit.
     """
 
     row: str
-    is_large: bool
+    on_large: tuple[bool, ...]
     choose: Callable[[NDArray[np.int64], NDArray[np.bool_], NDArray[np.float64]], int | None]
 
 
@@ -139,12 +139,12 @@ def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: 
 
 
 STRIPS: Mapping[str, Strip] = {
-    "mlp": Strip("1.3", False, usual),
-    "gcn": Strip("1.2", False, usual),
-    "nca": Strip("1.5", False, longest_right),
-    "nca-large": Strip("1.5", True, longest_right),
-    "diameter-right": Strip("5.2", True, longest_right),
-    "diameter-wrong-fork": Strip("5.2", True, nearly_right),
+    "mlp": Strip("1.3", (False,), usual),
+    "gcn": Strip("1.2", (False,), usual),
+    "nca": Strip("1.5", (False,), longest_right),
+    "nca-large": Strip("1.5", (True,), longest_right),
+    "diameter-right": Strip("5.2", (True, False), longest_right),
+    "diameter-wrong-fork": Strip("5.2", (True, False), nearly_right),
 }
 """Figures of behaviour by the name of their file: those of the paper's appendix."""
 
@@ -159,7 +159,7 @@ def draw_behaviour(jobs: Sequence[Job], out: Path) -> list[Path]:
     drawn = []
     for name, strip in STRIPS.items():
         job = _best([job for job in jobs if job.is_finished], strip.row)
-        if job is not None and _draw_strip(job, strip, out / f"{name}.png"):
+        if job is not None and any(_draw_strip(job, strip, large, out / f"{name}.png") for large in strip.on_large):
             drawn.append(out / f"{name}.png")
     return drawn
 
@@ -172,11 +172,11 @@ def _best(jobs: Sequence[Job], label: str) -> Job | None:
 
 
 @torch.no_grad()
-def _draw_strip(job: Job, strip: Strip, path: Path) -> bool:
-    """Write a strip; return whether there is a fit level."""
-    policy, size = load_model(job.folder / MODEL), job.scale.sizes[strip.is_large]
+def _draw_strip(job: Job, strip: Strip, is_large: bool, path: Path) -> bool:
+    """Write a strip; return whether there is a fit level of that size."""
+    policy, size = load_model(job.folder / MODEL), job.scale.sizes[is_large]
     tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
-    task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=strip.is_large)
+    task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
     targets = task.solve(tiles)
     last = _paths(policy, tiles, {n_steps})[0] > 0.5
     right = np.asarray(task.is_optimal(tiles, last), np.bool_)

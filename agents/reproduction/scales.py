@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 LEAST_CHANNELS = 4
 """Channels of the narrowest networks: a path, and the two that max-pooling replaces, leave one."""
-HIGHEST_RATE = 3e-3
-"""Bound of the learning rate of shrunk runs."""
+SHRUNK_RATE = 3e-3
+"""Learning rate of shrunk runs: narrow networks bear more than wide ones, and few updates need more."""
 
 
 @dataclass(frozen=True)
@@ -75,28 +75,26 @@ def find_scale(name: str) -> Scale:
 def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
     """Return a configuration of the paper at a scale. Full scale changes nothing.
 
-    Channels, the nodes of an MLP and iterations are divided, mazes are smaller, updates and levels fewer. Three things
-    stay as they were. The learning rate grows as the updates become fewer, up to a bound, so that weights can move as
-    far. The population gets as many offspring for each of its levels. A threshold of evolution becomes relative to the
-    loss of an empty path, which is larger on small mazes.
+    Channels, the nodes of an MLP and iterations are divided, mazes are smaller, updates and levels fewer. The learning
+    rate is `SHRUNK_RATE`. A population gets as many offspring for each of its levels as at full scale. A threshold of
+    evolution becomes relative to the loss of an empty path, which is larger on small mazes.
     """
     from ..training.config import changed
 
     if scale == FULL:
         return config
-    fewer_updates = scale.n_updates / config.n_updates
     values: dict[str, Any] = {
         "n_channels": max(LEAST_CHANNELS, config.model.n_channels // scale.narrower),
         "n_iterations": config.model.n_iterations and max(1, config.model.n_iterations // scale.shorter),
         "sizes": (scale.size,),
         "n_levels": scale.n_levels,
         "n_updates": scale.n_updates,
-        "learning_rate": min(config.optimiser.learning_rate / fewer_updates, HIGHEST_RATE),
+        "learning_rate": SHRUNK_RATE,
     }
     if config.model.model == "MLP":
         values["n_nodes"] = (config.model.n_nodes or MLP_NODES) // scale.narrower
     if config.evolve:
-        fewer_levels = scale.n_levels / config.population.capacity
+        fewer_updates, fewer_levels = scale.n_updates / config.n_updates, scale.n_levels / config.population.capacity
         every = config.breeding.evolve_every * fewer_updates / fewer_levels
         whole = max(1, math.ceil(every))
         values |= {"capacity": scale.n_levels, "evolve_every": whole}

@@ -17,7 +17,7 @@ from ..runs import write_json
 from .effects import Effect, find_effects
 from .results import Cell, Failure, Results, RowResult
 from .rows import COLUMNS, Row, Table, tables
-from .scales import Scale
+from .scales import SHRUNK_RATE, Scale
 
 JSON, MARKDOWN, LATEX = "results.json", "results.md", "results.tex"
 OPTIONS = {
@@ -117,12 +117,14 @@ def _varies(table: Table, name: str) -> bool:
 def describe(results: Results) -> str:
     """Return a paragraph on what the figures are."""
     scale = results.scale
-    text = f"Scale {scale.name}, {results.trials} trials, maze_nca_gym {__version__}."
+    trials = f"{results.trials} trial{'' if results.trials == 1 else 's'}"
+    text = f"Scale {scale.name}, {trials}, maze_nca_gym {__version__}."
     if scale.name != "full":
         text += (
             f" Channels are divided by {scale.narrower} (at least 4), layers by {scale.shorter}; mazes have size "
             f"{scale.size} and {2 * scale.size} instead of 16 and 32; {scale.n_levels:,} levels and "
-            f"{scale.n_updates:,} updates instead of 10,000 and 50,000. Options are shown as published."
+            f"{scale.n_updates:,} updates instead of 10,000 and 50,000; the learning rate is {SHRUNK_RATE:g}. "
+            "Options are shown as published."
         )
     return text + (
         " Each figure is ours, mean and sample standard deviation, then in brackets the published one and how far ours "
