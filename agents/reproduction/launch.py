@@ -224,6 +224,15 @@ class SubmititLauncher:
         except (NameError, TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(f"submitit refuses the cluster {cluster} with {dict(options)}: {error}") from error
         self._queue, self._submitted = deque[Job](), list[tuple[Job, Any]]()
+        self._ids = folder / "submitted.txt"
+        self._cancel_left()
+
+    def _cancel_left(self) -> None:
+        """Cancel what a command that was killed has left in the cluster's queue: its runs would be trained twice."""
+        ids = self._ids.read_text().split() if self._is_array and self._ids.exists() else []
+        for job_id in ids:
+            _submitit().SlurmJob(self._executor.folder, job_id).cancel(check=False)
+        self._ids.unlink(missing_ok=True)
 
     def submit(self, jobs: Sequence[Job]) -> None:
         """Append an attempt of each job to the queue."""
@@ -246,6 +255,8 @@ class SubmititLauncher:
         with self._executor.batch():
             submitted = [self._executor.submit(Attempt(job)) for job in jobs]
         self._submitted += zip(jobs, submitted, strict=True)
+        with self._ids.open("a") as file:
+            file.writelines(f"{each.job_id}\n" for each in submitted)
 
     def running(self) -> Collection[Job]:
         """Return the jobs that run now."""

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,13 @@ def run_to_end(launcher, n, disturb=lambda: None, seconds=300):
         disturbed = disturbed or disturb()
     assert disturbed is not False
     return ended
+
+
+def wait_until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.2)
 
 
 def free_port():
@@ -138,6 +146,22 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
     for job, alone in zip((killed, untouched), make_jobs(tmp_path / "alone"), strict=True):
         assert launch.attempt(alone) is None
         assert figures(job) == figures(alone)
+
+
+@pytest.mark.slow
+def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
+    job = jobs.plan(find_rows(["1.5"]), 1, replace(LEAST, n_updates=10**6), tmp_path / "paper")[0]
+    folder, options = tmp_path / "paper" / "submitit", {"slurm_partition": "debug"}
+    killed = launch.SubmititLauncher(folder, "slurm", 2, options)
+    killed.submit([job])
+    killed.wait(0.1)
+
+    def queue():
+        return subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True).stdout
+
+    wait_until(lambda: " R " in queue())
+    launch.SubmititLauncher(folder, "slurm", 2, options)
+    wait_until(lambda: not queue().strip())
 
 
 @pytest.mark.slow
