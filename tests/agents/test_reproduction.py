@@ -119,7 +119,7 @@ class TestRows:
 
 
 SHRUNK = ("n_channels", "n_iterations", "n_nodes", "sizes", "n_levels", "n_updates", "learning_rate", "capacity")
-SHRUNK += ("evolve_every",)
+SHRUNK += ("evolve_every", "n_offspring", "evolve_below", "evolve_absolute")
 """Options that scales change."""
 
 
