@@ -16,7 +16,7 @@ CHROMIUM = next(
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
 
 
-def dump_page(url: str, profile: Path, seconds: float = 3) -> str:
+def dump_page(url: str, profile: Path, seconds: float = 15) -> str:
     """Return the document of a page after some seconds of its own time."""
     words = [
         CHROMIUM,
