@@ -166,7 +166,8 @@ def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[n
 def _tint(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return (H, W) magnitudes as parts of the largest one, 0 where all are 0."""
     magnitude = np.abs(np.nan_to_num(values))
-    return magnitude / max(float(magnitude.max()), float(np.finfo(np.float32).tiny))
+    peak = max(float(magnitude.max()), float(np.finfo(np.float32).tiny))
+    return (magnitude / peak).astype(np.float32, copy=False)
 
 
 def _names(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
