@@ -26,9 +26,12 @@ from maze_nca_gym.agents.promises import Promises
 from maze_nca_gym.agents.rollouts import solved as solving
 from maze_nca_gym.agents.rollouts import window
 from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli import main
+from maze_nca_gym.cli.output import percent
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
+from maze_nca_gym.packs import list_packs
 from maze_nca_gym.solvers import shortest_path
 
 pytestmark = pytest.mark.usefixtures("command_line")
@@ -423,8 +426,17 @@ class TestGenerate:
 
 
 class TestLevels:
-    def test_prefabs_and_generators(self, capsys):
+    def test_one_table_of_all_names(self, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
         assert main(["levels", "list"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        names = [*list_prefabs(), *list_packs(), *BENCHMARK_SETS, *generation.GENERATORS]
+        assert [line.split()[1] for line in lines if line.startswith("│")] == names
+        assert max(map(len, lines)) <= 80
+        assert re.search(r"│ edits-12 +│ benchmark set +│ 100 x 129 │ +14 x 14 │", "\n".join(lines))
+
+    def test_prefabs_and_generators(self, capsys):
+        assert main(["levels", "list", "--details"]) == 0
         out = capsys.readouterr().out
         for name in list_prefabs()[:4]:
             tiles = prefab(name)
@@ -495,14 +507,33 @@ class TestLevels:
 
 class TestPolicies:
     def test_list(self, capsys, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "200")  # a policy a line
+        monkeypatch.setenv("COLUMNS", "200")
         assert main(["policies", "list"]) == 0
         out = capsys.readouterr().out
         for name, info in list_policies().items():
             score = info.scores.get("complete, random-16")
-            shown = "exact" if info.exact else "" if score is None else f"{100 * score:.2f} %"
-            cells = (name, str(load(name).n_channels), shown, info.description)
-            assert re.search("│ +" + " +│ +".join(map(re.escape, cells)) + " +│", out)
+            shown = "exact" if info.exact else "" if score is None else percent(score, digits=1)
+            cells = (name, str(load(name).n_channels), shown)
+            assert re.search(
+                f"^{' +'.join(map(re.escape, cells))}\n  {re.escape(info.description)}$", out, re.MULTILINE
+            )
+
+    @pytest.mark.parametrize("details", [False, True])
+    def test_narrow_terminals(self, details, capsys, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "60")
+        assert main(["policies", "list", *["--details"] * details]) == 0
+        out = capsys.readouterr().out
+        parts = re.split(r"^(\S+) +\d+ .*\n", out, flags=re.MULTILINE)
+        assert sorted(parts[1::2]) == sorted(list_policies())
+        for name, text in zip(parts[1::2], parts[2::2], strict=True):
+            description, lines = list_policies()[name].description, re.findall(r"^  (.*)$", text, re.MULTILINE)
+            assert max(map(len, lines)) <= 58
+            if details or len(description) <= 58:
+                assert " ".join(lines) == description
+            else:
+                (line,) = lines
+                assert line.endswith("…")
+                assert description.startswith(line[:-1])
 
     def test_without_the_extra_for_graphs(self, monkeypatch, capsys):
         def refuse(name):
@@ -510,7 +541,7 @@ class TestPolicies:
 
         monkeypatch.setattr("maze_nca_gym.cli.policies.load", refuse)
         assert main(["policies", "list"]) == 0
-        assert re.search(r"diameter +│ +\? +│ +exact", capsys.readouterr().out)
+        assert re.search(r"^diameter +\? +exact$", capsys.readouterr().out, re.MULTILINE)
         assert main(["policies", "show", "diameter"]) == 1
         assert capsys.readouterr().err == 'maze-nca-gym: error: run `pip install "maze-nca-gym[gnn]"`\n'
 

@@ -38,10 +38,22 @@ def results(folder="runs/evaluate"):
 def test_tables_of_one_policy_name_it_in_their_titles_and_fold_no_levels(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     save_model(learned(), "model-with-a-name-as-long-as-that.safetensors")
-    assert main(["evaluate", "model-with-a-name-as-long-as-that.safetensors", "--sizes", "10", "--n", "2"]) == 0
+    options = ["--sizes", "10", "--n", "2", "--details"]
+    assert main(["evaluate", "model-with-a-name-as-long-as-that.safetensors", *options]) == 0
     out = capsys.readouterr().out
     titles = re.findall(r"^model-with-a-name-as-long-as-that.safetensors: ", out, re.MULTILINE)
     assert len(re.findall("│ random-10 +│", out)) == len(re.findall("│ perfect-10 +│", out)) == len(titles) == 6
+
+
+def test_one_table_a_policy_unless_details_are_asked_for(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    policies = ["nca-shortest-path-healing-hinted", "shortest-path-bfs"]
+    assert main(["evaluate", *policies, "--sizes", "5,8", "--families", "perfect", "--n", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line.split(":")[0] for line in lines if line.startswith(tuple(policies))] == policies
+    assert [line.split()[1] for line in lines if line.startswith("│ perfect")] == 2 * ["perfect-5", "perfect-8"]
+    assert len(results()["results"][0]["stability"]["edits"]) > 0
 
 
 def learned(n_iterations=6, seed=0, **options):
@@ -50,7 +62,7 @@ def learned(n_iterations=6, seed=0, **options):
 
 class TestEndToEnd:
     def test_tables_figures_and_json(self, capsys):
-        assert main(["evaluate", "shortest-path-bfs", "depth-first", *SMALL]) == 0
+        assert main(["evaluate", "shortest-path-bfs", "depth-first", *SMALL, "--details"]) == 0
         assert files() == [
             f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png", "stability.png")
         ]
@@ -61,12 +73,14 @@ class TestEndToEnd:
                 assert len(image.getcolors(1 << 20)) > 10
         out, err = capsys.readouterr()
         assert err == ""
-        assert len(re.findall(r"│ shortest-path-bfs, (?:random|perfect)-[57] ", out)) == 4 * 5
+        names = ["random-5", "random-7", "perfect-5", "perfect-7"]
+        tables = re.split(r"^(shortest-path-bfs|depth-first): ", out, flags=re.MULTILINE)
+        assert tables[1::2].count("shortest-path-bfs") == 6
+        assert all(re.findall(r"^│ (\w+-\d+) ", table, re.MULTILINE) == names for table in tables[2::2])
         assert "\nshortest-path-bfs: % of paths by how they agree with exact search\n" in out  # depth-first draws none
         assert f"{600 / (6 + 1.959964**2):.2f} to 100.00" in out
         assert out.endswith("figure: runs/evaluate/stability.png\n")
         rows = results()["results"]
-        names = ["random-5", "random-7", "perfect-5", "perfect-7"]
         assert [(row["policy"], row["levels"]["name"]) for row in rows] == [
             (policy, name) for policy in ("shortest-path-bfs", "depth-first") for name in names
         ]

@@ -32,7 +32,7 @@ class Bench(ImportOption):
     """
 
     sets: Annotated[Positional[tuple[str, ...]], _SETS] = ("maze-unique-30", "maze-hard-30")
-    """Names of sets; `levels list` describes them."""
+    """Names of sets; `levels list --details` describes them."""
     policies: Annotated[tuple[str, ...], _POLICIES]
     """Names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy of tokens,
     a row a maze."""

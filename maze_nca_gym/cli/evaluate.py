@@ -56,6 +56,8 @@ class Evaluate(ImportOption):
     """Number of levels that run at once."""
     device: str = "cpu"
     """Device: cpu, cuda, cuda:1 …"""
+    details: bool = False
+    """Print the intervals of accuracies, agreement with exact search and stability too; results.json has them."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evaluate")
     """Folder for results.json and the figures; it replaces those of an earlier run."""
 
@@ -107,7 +109,9 @@ class Evaluate(ImportOption):
             batch=self.batch,
             device=self.device,
         )
-        _print_results(results, _notes(policies))
+        _print_results(results, self.details)
+        for note in _notes(policies):
+            print(note)
         for label, paths in results.save(self.out).items():
             for path in paths:
                 print(f"{label}: {path}")
@@ -140,37 +144,36 @@ def _verdict(result: Result) -> int:
     return FAILED
 
 
-def _print_results(results: Sequence[Result], notes: Sequence[str]) -> None:
-    """Print all tables, a row a policy and set, narrow enough for a terminal of 80 columns, and then the notes."""
+def _print_results(results: Sequence[Result], details: bool) -> None:
+    """Print the tables, a row a policy and set, narrow enough for a terminal of 80 columns."""
     _print_rows(results, "% of levels after the last step, with 95 % intervals", _metrics)
+    if not details:
+        print("accuracy: of each level, against its nearest optimum; --details prints the")
+        print("paper's accuracy, agreement with exact search, and stability")
+        return
     _print_rows(results, "accuracy after the last step, ours and the paper's", _accuracies)
     agreeing = [result for result in results if result.evaluation.agreement]
-    if agreeing:
-        _print_rows(agreeing, "% of paths by how they agree with exact search", _agreement)
+    _print_rows(agreeing, "% of paths by how they agree with exact search", _agreement)
     disturbed = [result for result in results if result.stability is not None]
-    if disturbed:
-        _print_rows(disturbed, "% complete, running on or with a corrupted state", _stability)
-        _print_rows(disturbed, "% of levels on which the path, in the long run", _habits)
-        _print_rows(disturbed, "% hysteresis: levels that only a fresh start solves, edited on the way", _hysteresis)
+    _print_rows(disturbed, "% complete, running on or with a corrupted state", _stability)
+    _print_rows(disturbed, "% of levels on which the path, in the long run", _habits)
+    _print_rows(disturbed, "% hysteresis: levels that only a fresh start solves, edited on the way", _hysteresis)
     print("accuracy: of each level, against its nearest optimum; paper's: of minibatches of 64, as published")
-    for note in notes:
-        print(note)
 
 
 def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Result], Mapping[str, str]]) -> None:
-    """Print a row a result; the only policy of a table is named in its title, which leaves room for the columns."""
-    described = [describe(result) for result in results]
-    columns = list(dict.fromkeys(column for cells in described for column in cells))
-    names, levels = [result.policy for result in results], [f"{result.family}-{result.size}" for result in results]
-    if len(set(names)) == 1:
-        heading, title, labels = "levels", f"{names[0]}: {title}", levels
-    else:
-        heading = "policy, levels"
-        labels = [f"{name}, {where}" for name, where in zip(names, levels, strict=True)]
-    rows = [
-        (label, *(cells.get(column, "-") for column in columns)) for label, cells in zip(labels, described, strict=True)
-    ]
-    print_table((heading, *columns), rows, numbers=columns, title=title, unbroken=columns)
+    """Print a table for each policy, whose title names it: there is no room for long names beside the columns."""
+    for name in dict.fromkeys(result.policy for result in results):
+        own = [result for result in results if result.policy == name]
+        described = [describe(result) for result in own]
+        columns = list(dict.fromkeys(column for cells in described for column in cells))
+        rows = [
+            (f"{result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
+            for result, cells in zip(own, described, strict=True)
+        ]
+        print_table(
+            ("levels", *columns), rows, numbers=columns, title=f"{name}: {title}", unbroken=("levels", *columns)
+        )
 
 
 def _metrics(result: Result) -> dict[str, str]:
@@ -180,6 +183,7 @@ def _metrics(result: Result) -> dict[str, str]:
         "steps": _steps(found),
         "complete": _with_interval(found.final.complete),
         "optimal": _with_interval(found.final.optimal),
+        "accuracy": f"{found.final.accuracy.value:.4f}",
     }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import flag
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli.options import INTEGER, GeneratorOptions
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.files import npz_path
@@ -73,6 +73,9 @@ class ListLevels:
     files: Annotated[Positional[tuple[str, ...]], arg(metavar="[FILE|NAME …]", help_behavior_hint="(optional)")] = ()
     """Files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes."""
 
+    details: bool = False
+    """Describe each name, with a table for each kind."""
+
     def run(self) -> int:
         """Print the tables and return the exit code.
 
@@ -81,7 +84,10 @@ class ListLevels:
         """
         for path, levels in [(path, load_levels(path)) for path in self.files]:
             print_facts({"file": path, **_facts(levels)})
-        if not self.files:
+        if not self.files and not self.details:
+            _print_names()
+            print("--details describes each; `levels show NAME` draws levels.")
+        elif not self.files:
             _print_prefabs()
             _print_packs()
             _print_benchmark_sets()
@@ -170,6 +176,24 @@ def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
     print(f"picture: {save_png(path, picture)}")
 
 
+def _print_names() -> None:
+    """Print what there is, a name a row."""
+    prefabs = [(name, "maze", "1", _size(prefab(name))) for name in list_prefabs()]
+    packs = [(name, "pack of evolved levels", load_levels(name)) for name in list_packs()]
+    rows = [
+        *prefabs,
+        *((name, kind, f"{len(levels):,}", _size(levels.tiles)) for name, kind, levels in packs),
+        *((name, "benchmark set", _count(each), f"{each.side} x {each.side}") for name, each in BENCHMARK_SETS.items()),
+        *((name, "generator", "any", "any") for name in GENERATORS),
+    ]
+    columns = ("name", "kind", "levels", "tiles")
+    print_table(columns, rows, numbers=columns[2:], unbroken=columns)
+
+
+def _count(each: BenchmarkSet) -> str:
+    return f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}"
+
+
 def _print_prefabs() -> None:
     rows = []
     for name in list_prefabs():
@@ -199,8 +223,7 @@ def _print_packs() -> None:
 def _print_benchmark_sets() -> None:
     rows = []
     for name, each in BENCHMARK_SETS.items():
-        count = f"{each.n:,}" if each.stream == 1 else f"{each.n:,} x {each.stream}"
-        rows.append((name, count, f"{each.side} x {each.side}", each.stands_for))
+        rows.append((name, _count(each), f"{each.side} x {each.side}", each.stands_for))
     columns = ("benchmark set", "levels", "tiles", "what they are")
     print_table(columns, rows, numbers=("levels", "tiles"), unbroken=columns[:3])
 

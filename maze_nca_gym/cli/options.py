@@ -152,7 +152,7 @@ class GeneratorOptions:
     """Fresh levels: their generator, its options and their size."""
 
     generator: Annotated[str, _GENERATOR] = "random"
-    """Generator of the levels; `levels list` describes each."""
+    """Generator of the levels; `levels list --details` describes each."""
     size: Annotated[str, _SIZE] = "16"
     """Inner size of the levels in tiles, without the border of one wall tile."""
     wall_probability: Annotated[float | None, NUMBER, _own("wall_probability", "FRACTION")] = None

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import indent, wrap
 from typing import Any, Literal
 
 from rich.console import Console
@@ -91,6 +92,37 @@ def print_table(
     if title is not None:
         console.print(Text(title, style="table.title"))  # here: a title of the table folds at the table's width
     console.print(table)
+
+
+def print_list(
+    title: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str], str]], whole: bool = False
+) -> None:
+    """Print names with figures, each above a line of text, with a header.
+
+    Args:
+        title: what the names are of, above them.
+        columns: the headings of the figures, which are aligned to the right.
+        rows: name, figures and text.
+        whole: whether a text that is wider than the terminal goes on in the next line, rather than being cut off.
+    """
+    console, rows = Console(highlight=False), list(rows)
+    cells = [(title, *columns), *((name, *figures) for name, figures, _ in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+    def print_line(name: str, figures: Sequence[str], style: str) -> None:
+        cells = (f"{cell:>{width}}" for cell, width in zip(figures, widths[1:], strict=True))
+        console.print(Text.assemble((f"{name:<{widths[0]}}", style), *(f"   {cell}" for cell in cells)), soft_wrap=True)
+
+    print_line(title, columns, "table.title")
+    for name, figures, text in rows:
+        print_line(name, figures, "bold")
+        lines = wrap(text, console.width - 2, break_on_hyphens=False) if whole else [cut(text, console.width - 2)]
+        console.print(Text(indent("\n".join(lines), "  ")), soft_wrap=True)
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that is at most `width` characters wide: a longer one ends in an ellipsis."""
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def print_level(drawing: str) -> None:

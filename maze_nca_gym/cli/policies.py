@@ -10,30 +10,30 @@ from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
 from maze_nca_gym.cli.options import ImportOption
-from maze_nca_gym.cli.output import percent, print_facts, print_table
+from maze_nca_gym.cli.output import percent, print_facts, print_list, print_table
 
 
 @dataclass(frozen=True)
 class ListPolicies:
     """List all policies by task: name, state channels, complete levels of the test set random-16, description."""
 
+    details: bool = False
+    """Show descriptions in full, where they are wider than the terminal."""
+
     def run(self) -> int:
-        """Print a table for each task and what its figures mean, and return the exit code."""
+        """Print a list for each task and what its figures mean, and return the exit code."""
         policies = list_policies()
         for task in dict.fromkeys(info.task for info in policies.values()):
-            print_table(
-                ("name", "channels", "16x16", "description"),
-                [
-                    (name, _n_channels(name), _complete(info), info.description)
-                    for name, info in policies.items()
-                    if info.task == task
-                ],
-                numbers=("channels", "16x16"),
-                title=task,
-                unbroken=("name", "channels", "16x16"),
-            )
-        print("16x16: levels of the test set random-16 whose path is the canonical one after the policy's iterations,")
-        print("as `evaluate` measures it; exact: solves every maze, by a proof or an argument")
+            rows = [
+                (name, (_n_channels(name), _complete(info)), info.description)
+                for name, info in policies.items()
+                if info.task == task
+            ]
+            print_list(task, ("channels", "16x16"), rows, whole=self.details)
+            print()
+        print("16x16: levels of the test set random-16 whose path is the canonical one after")
+        print("the policy's iterations, as `evaluate` measures it; exact: solves every maze,")
+        print("by a proof or an argument. `policies show NAME` has all figures.")
         return 0
 
 
@@ -47,7 +47,7 @@ def _n_channels(name: str) -> str:
 def _complete(info: PolicyInfo) -> str:
     """Return the score on the test set random-16, or "exact" for a policy that promises to solve all levels."""
     score = info.scores.get("complete, random-16")
-    return "exact" if info.exact else "" if score is None else percent(score)
+    return "exact" if info.exact else "" if score is None else percent(score, digits=1)
 
 
 @dataclass(frozen=True)
