@@ -140,7 +140,7 @@ def test_other_files(tmp_path):
         ({"colour": "red"}, "unexpected keyword argument 'colour'"),
         ({"activation": "relu"}, "unexpected keyword argument 'activation'"),
         ({"generator": 3}, "generator"),
-        ({"n_layers": 65536, "shared_weights": False}, "it asks for 65536 iterations"),
+        ({"n_layers": 65536, "shared_weights": False}, "n_layers is called n_iterations: leave n_layers out"),
         ({"n_iterations": 32}, "its checksum is wrong"),
         ({"max_pool": True, "channel_names": None}, "its checksum is wrong"),
     ],
