@@ -183,7 +183,7 @@ def _end_with_parent() -> None:
 
 
 class Attempt:
-    """A call of `attempt` that submitit may pickle, and put into the queue again when its time is over."""
+    """A call of `attempt` that submitit can store, and put into the queue again when its time is over."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

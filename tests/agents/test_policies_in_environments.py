@@ -71,7 +71,7 @@ def test_a_rollout_equals_stepping_a_vector_environment(name):
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_iterations_are_counted_from_the_first_state_of_an_episode(mode):
-    policy = NCA(4, 6, n_layers=3, shared_weights=False, generator=torch.Generator().manual_seed(0))
+    policy = NCA(4, 6, n_iterations=3, shared_weights=False, generator=torch.Generator().manual_seed(0))
     env = policy.make_env(2, size=5, autoreset_mode=mode)
     observation, _ = env.reset(seed=1)
     counters, starts, n_episodes = None, np.ones(2, bool), 0
