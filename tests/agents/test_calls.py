@@ -106,7 +106,8 @@ class TestTrain:
 
 class TestEvaluate:
     def test_its_options_are_the_commands(self):
-        assert {field.name for field in fields(Evaluate)} - {"module"} == set(signature(evaluate).parameters) - {
+        of_commands = {"module", "details"}  # what to import and what to print
+        assert {field.name for field in fields(Evaluate)} - of_commands == set(signature(evaluate).parameters) - {
             "levels"
         }
 
