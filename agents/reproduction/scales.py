@@ -54,7 +54,7 @@ SCALES = {
     scale.name: scale
     for scale in (
         FULL,
-        Scale("small", size=8, shorter=2, narrower=8, n_levels=2_500, n_updates=1_500, n_tested=2_048),
+        Scale("small", size=8, shorter=2, narrower=8, n_levels=2_500, n_updates=1_000, n_tested=2_048),
         Scale("tiny", size=6, shorter=8, narrower=8, n_levels=512, n_updates=60, n_tested=256),
     )
 }
