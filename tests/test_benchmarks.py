@@ -13,11 +13,12 @@ import torch
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import load
+from maze_nca_gym.agents.evaluation import test_levels
 from maze_nca_gym.generation import generate
 
 sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
 
-from benchmarks import automata, extrapolation, graphs, machine, plainly, report, timing, training
+from benchmarks import automata, extrapolation, fresh_levels, graphs, machine, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
 from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
@@ -189,3 +190,25 @@ def test_extrapolation_chooses_sets():
     for wrong in ({"families": ("round",)}, {"share": 0.0}, {"share": 2.0}, {"largest": 3}):
         with pytest.raises(ValueError, match=r"families must be of|no set is as small"):
             extrapolation.sets_of(extrapolation.Arguments(**wrong))
+
+
+def test_fresh_levels_are_of_no_named_set_and_depend_on_the_seed():
+    named = {tile.tobytes() for tile in test_levels("sparse", 16, "shortest-path", 64).tiles}
+    fresh = fresh_levels.fresh_levels("sparse", 16, "shortest-path", 64, seed=1)
+    again = fresh_levels.fresh_levels("sparse", 16, "shortest-path", 64, seed=1)
+    other = fresh_levels.fresh_levels("sparse", 16, "shortest-path", 64, seed=2)
+    assert np.array_equal(fresh, again)
+    assert len(named | {tile.tobytes() for tile in [*fresh, *other]}) == 3 * 64
+    assert np.all(np.diff([(tiles == 1).mean() for tiles in (fresh[i::4] for i in range(4))]) > 0)  # more walls each
+
+
+def test_policies_on_fresh_levels_give_a_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        sys, "argv", ["", "--policies", "nca-shortest-path-hinted", "--share", "0.002", "--out", str(tmp_path)]
+    )
+    monkeypatch.setattr(fresh_levels, "SETS", {("random", 16): 2048})
+    fresh_levels.main()
+    assert (
+        "| `nca-shortest-path-hinted` | random-16 | 100.00 | 100.00 | 100.00 | 100.00 |"
+        in (tmp_path / "FRESH_LEVELS.md").read_text()
+    )
