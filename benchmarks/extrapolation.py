@@ -39,8 +39,8 @@ class Arguments:
 
     policies: tuple[str, ...] = (
         "nca-shortest-path-small",
+        "nca-shortest-path-solutions",
         "nca-shortest-path",
-        "nca-shortest-path-guided",
         "nca-shortest-path-hinted",
     )
     """Names of learned policies, or model files."""

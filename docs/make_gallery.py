@@ -198,7 +198,7 @@ def learned() -> Animation:
     return Animation(
         "learned-101",
         "Learned at 12x12 and 24x24",
-        load("nca-shortest-path-guided"),
+        load("nca-shortest-path"),
         tiles,
         solvers.shortest_path(tiles),
         _named("path", "up", "left", "down", "right"),

@@ -22,7 +22,7 @@ COMMANDS = [
     for line in block.splitlines()
     if line.startswith("maze-nca-gym ")
 ]
-FEW = {"shortest-path-bfs", "nca-shortest-path-guided", "nca-diameter", "depth-first"}
+FEW = {"shortest-path-bfs", "nca-shortest-path", "nca-diameter", "depth-first"}
 NAMES = [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in list_policies()]
 SHORT = {
     "solve": ["--n", "4", "--size", "8"],

@@ -1,7 +1,7 @@
 """Train a model of the package again by its card, and compare hashes of the weights.
 
     python -m tools.retrain nca-shortest-path-hinted
-    python -m tools.retrain nca-shortest-path-guided --threads 2 --out runs/retrain
+    python -m tools.retrain nca-shortest-path --threads 2 --out runs/retrain
 
 The card's configuration decides, not its command: presets may have changed since. Weights depend on the versions of
 torch and NumPy and on the processor, so other bits are no proof of an error. The largest difference says how far off

@@ -24,7 +24,7 @@ from ..environments import border_warning
 from ..evaluation.metrics import proportion
 from ..policy import Policy
 from ..pretrained import cards
-from ..registry import list_policies, load
+from ..registry import FORMER_NAMES, list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .answers import OPTIMAL, judge, judge_tokens
@@ -101,7 +101,7 @@ def bench(
 
     This is the command `maze-nca-gym bench`, with its options.
 
-    >>> bench("maze-hard-30", policies=["nca-shortest-path-guided", "predictions.csv"]).rows[0].scores["canonical"]
+    >>> bench("maze-hard-30", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
 
     Args:
         sets: names from `benchmark_sets`.
@@ -241,6 +241,7 @@ def _try(label: str, policy: Policy, tiles: Tiles, n_steps: int) -> None:
 
 def trained_on(name: str) -> str:
     """Return what a policy of that name learned from, as its card says."""
+    name = FORMER_NAMES.get(name, name)
     if name in cards():
         return str(cards()[name]["data"])
     return "nothing: weights written by hand" if name in list_policies() else UNSTATED

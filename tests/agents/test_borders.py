@@ -12,7 +12,7 @@ from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 
-GUIDED = "nca-shortest-path-guided"
+GUIDED = "nca-shortest-path"
 
 
 def n_complete(family: str, size: int, n: int, border: bool) -> int:

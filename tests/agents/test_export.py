@@ -50,7 +50,7 @@ class TestJson:
         assert len(content["inputs"]) + len(content["channels"]) == program.kernel.shape[1]
 
     def test_it_is_the_iteration(self, tmp_path):
-        policy = load("nca-shortest-path-guided")
+        policy = load("nca-shortest-path")
         content = read(export(policy, tmp_path / "policy"))
         kernel, bias = kernel_of(content)
         maze = torch.from_numpy(one_hot(generate(np.random.default_rng(0), 3, (6, 9))))
@@ -111,7 +111,7 @@ class TestOnnx:
         "name",
         [
             *("shortest-path-bfs", "all-shortest-paths", "depth-first", "diameter"),
-            *("nca-shortest-path-guided", "nca-shortest-path-small", "nca-diameter-hinted"),
+            *("nca-shortest-path", "nca-shortest-path-small", "nca-diameter-hinted"),
         ],
     )
     def test_onnxruntime_does_the_same_on_every_size(self, name, tmp_path):

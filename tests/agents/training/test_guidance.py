@@ -136,7 +136,7 @@ def test_channels_are_named_after_what_they_show():
 )
 def test_the_network_of_the_package_is_right_beyond_what_it_learned_from(family, size, n):
     """After as many iterations as a flood and a walk back take, and for good."""
-    policy = load("nca-shortest-path-guided")
+    policy = load("nca-shortest-path")
     tiles = policy_levels(family, size, "shortest-path", n).tiles
     target = shortest_path(tiles)
     needed = 2 * int(target.sum(axis=(1, 2)).max()) - 1

@@ -1,6 +1,6 @@
 MazePlay.addPolicy({
 "format": "maze_nca_gym automaton 1",
-"name": "nca-shortest-path-guided",
+"name": "nca-shortest-path",
 "task": "shortest-path",
 "draws": "path",
 "exact": false,
