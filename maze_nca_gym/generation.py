@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
@@ -71,11 +72,11 @@ def random(
     n_accepted = n_drawn = futile = 0
     while n_accepted < n:
         n_candidates = max(16, min(6 * (n - n_accepted), CHUNK // (height * width)))
-        noise = np.frombuffer(rng.bytes(2 * n_candidates * height * width), np.uint16)
+        noise = _draw_uint16(rng, n_candidates * height * width)
         source = rng.integers(height * width, size=n_candidates)
         target = (source + rng.integers(1, height * width, size=n_candidates)) % (height * width)
         n_new = kernels(noise.size).accept_random(
-            noise.reshape(n_candidates, height, width).copy(),
+            noise.reshape(n_candidates, height, width),
             round(wall_probability * (1 << 16)),
             source,
             target,
@@ -96,6 +97,12 @@ def random(
             )
     levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
     return levels if endpoints else clear_endpoints(levels)
+
+
+def _draw_uint16(rng: np.random.Generator, n: int) -> NDArray[np.uint16]:
+    """Draw n numbers of 16 bits, (n,) uint16: those of `rng.bytes`, which copies its own draws twice."""
+    words = rng.integers(1 << 32, size=(n + 1) // 2, dtype=np.uint32)
+    return words.astype("<u4", copy=False).view(np.uint16)[:n]
 
 
 def perfect(rng: np.random.Generator, n: int, size: Size, *, border: bool = True, endpoints: bool = True) -> Tiles:
