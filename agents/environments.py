@@ -6,6 +6,7 @@ Nothing here imports torch.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ class Runs(Protocol):
     task: str
     n_channels: int
     channel_names: tuple[str, ...]
+    front: str
     size: tuple[int, int] | None
 
     @property
@@ -38,8 +40,9 @@ class Runs(Protocol):
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
     """Make an environment in which a policy can run.
 
-    It has the policy's task, number of channels and names of channels. A policy that is built for one size gets levels
-    of that size. Episodes last at least as long as the policy may need, and never longer than it has weights for.
+    It has the policy's task, number of channels and names of channels, and pictures tinted by the policy's front. A
+    policy that is built for one size gets levels of that size. Episodes last at least as long as the policy may need,
+    and never longer than it has weights for.
 
     Args:
         policy: a policy.
@@ -56,7 +59,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
         ValueError: a bad option.
     """
     make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
-    options = {**_choices(policy), **options}
+    options = {**_choices(policy, options), **options}
     shape, has_border = shape_and_border(**options)
     options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
     env: Any = make(environment_id(policy.task), **options)
@@ -70,10 +73,11 @@ def border_warning(name: str) -> str:
     return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
 
 
-def _choices(policy: Runs) -> dict[str, Any]:
+def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
     fixed = {} if policy.size is None else {"size": policy.size}
-    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **fixed}
+    front = {} if "channel_names" in options else {"front": policy.front}  # other names may lack it
+    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **front, **fixed}
 
 
 def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:

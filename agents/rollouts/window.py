@@ -41,6 +41,7 @@ def play(policy: Policy, *, fps: float = 10.0, episodes: int | None = None, seed
         task=policy.task,
         n_channels=policy.n_channels,
         channel_names=policy.channel_names,
+        front=policy.front,
         render_mode="human",
         render_fps=fps,
         **options,

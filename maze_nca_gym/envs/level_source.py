@@ -26,7 +26,17 @@ def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
     return draw(rows)
 
 
-ARGUMENTS = ("task", "size", "generator", "n_channels", "levels", "render_mode", "render_fps", "channel_names")
+ARGUMENTS = (
+    "task",
+    "size",
+    "generator",
+    "n_channels",
+    "levels",
+    "render_mode",
+    "render_fps",
+    "channel_names",
+    "front",
+)
 """Names of what the single environment takes besides a generator's options: what a misspelt option may mean."""
 
 

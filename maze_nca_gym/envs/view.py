@@ -31,17 +31,22 @@ class View:
         channel_names: Sequence[str] | None,
         n_channels: int,
         title: str,
+        front: str | None = None,
     ) -> None:
         """Check the mode and the names.
 
         Raises:
-            ValueError: an unknown render mode, or more names than channels.
+            ValueError: an unknown render mode, more names than channels, or a front that is none of the names.
         """
         modes = metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
             raise ValueError(unknown_name("render_mode", render_mode, modes))
         if channel_names is not None and len(channel_names) > n_channels:
             raise ValueError(f"got {len(channel_names)} channel_names for n_channels={n_channels}")
+        names = ("path",) if channel_names is None else tuple(channel_names)
+        if front is not None and front not in names:
+            raise ValueError(unknown_name("front", front, names))
+        self._front = None if front is None else names.index(front) or None  # the path is drawn anyway
         self._mode = render_mode
         self._fps = metadata["render_fps"]
         self._names = None if channel_names is None else tuple(channel_names)
@@ -100,6 +105,7 @@ class View:
             "step": n_steps,
             "accuracy": float(state.scores.accuracy[index]),
             "title": self._title,
+            "front": self._front,
         }
 
     def close(self) -> None:

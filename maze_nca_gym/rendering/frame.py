@@ -2,46 +2,61 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.levels import Tile, Tiles, as_tiles
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.layout import CAPTION, HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
+from maze_nca_gym.rendering.captions import caption_of, names_of, put_bounds, put_name
+from maze_nca_gym.rendering.layout import HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
 from maze_nca_gym.rendering.maze_panel import draw_maze, fill
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
 
 _TITLE, _STATUS, _TEXT, _SMALL = 22, 18, 14, 12
-_NAME_GAP, _WORD_GAP, _ENTRY_GAP = 6, 7, 20
+_WORD_GAP, _ENTRY_GAP = 7, 20
 _OVERHANG = 5
 """Pixels by which the markers may exceed a small tile: a source must be found in a maze of 4,000 tiles."""
 _SWATCH = 20
-_BAR_LABEL = "channels"
-_BAR_WIDTH, _BAR_HEIGHT = 400, 12
-_TICKS = {
-    -10_000: "-10k",
-    -100: "-100",
-    -1: "-1",
-    0: "0",
-    1: "1",
-    10: "10",
-    100: "100",
-    1000: "1k",
-    10_000: "10k",
-}
+_BAR_LABEL = "each channel"
+_BAR_WIDTH, _BAR_HEIGHT = 160, 12
+_TICKS = ("lowest", "0", "highest")
+
+
+class _Swatch(NamedTuple):
+    """An entry of the maze's key.
+
+    Attributes:
+        label: what it says.
+        tile: the kind of its tiles.
+        path: predictions, one a tile.
+        exact: whether it is on the exact path.
+        tints: how strongly the tiles are tinted, one a tile.
+    """
+
+    label: str
+    tile: Tile = Tile.EMPTY
+    path: tuple[float, ...] = (0.0,)
+    exact: bool = False
+    tints: tuple[float, ...] = (0.0,)
+
+    def drawn(self, cols: int) -> tuple[Tiles, NDArray[np.float32], NDArray[np.bool_], int, NDArray[np.float32]]:
+        """Return the arguments of `draw_maze` for a row of so many tiles."""
+        path, tints = (np.resize(np.array(part, np.float32), (1, cols)) for part in (self.path, self.tints))
+        return np.full((1, cols), self.tile, np.uint8), path, np.full((1, cols), self.exact), 0, tints
+
+
 _SWATCHES = (
-    ("source", Tile.SOURCE, (0.0,), False),
-    ("target", Tile.TARGET, (0.0,), False),
-    ("predicted path, 0 to 1", Tile.EMPTY, (0.0, 0.33, 0.67, 1.0), False),
-    ("exact path", Tile.EMPTY, (0.0,), True),
-    ("wall", Tile.WALL, (0.0,), False),
+    _Swatch("source", Tile.SOURCE),
+    _Swatch("target", Tile.TARGET),
+    _Swatch("predicted path, 0 to 1", path=(0.0, 0.33, 0.67, 1.0)),
+    _Swatch("exact path", exact=True),
+    _Swatch("wall", Tile.WALL),
 )
-"""Label, tile, predictions and whether it is on the exact path, of each entry of the maze's key."""
 
 
 def draw_frame(
@@ -60,9 +75,8 @@ def draw_frame(
     """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
 
     The prediction is blue, stronger for larger values (on a wall: a square inside the black); the exact
-    path is outlined in orange. The heat maps share the fixed scale of `palette` (linear to 1, then
-    logarithmic), so a value has one colour in every channel and frame. The number above each is its
-    value of largest magnitude, where there is room for it beside the name.
+    path is outlined in orange. Each heat map has a scale of its own, white at 0, whose bounds are written above
+    it.
 
     Args:
         tiles: (H, W) `Tile` values.
@@ -78,7 +92,7 @@ def draw_frame(
         size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
 
     Returns:
-        (h, w, 3) uint8; the shape depends on H, W, C, `show_channels` and `size` alone.
+        (h, w, 3) uint8; the shape depends on H, W, C, the channels' names, `show_channels` and `size` alone.
 
     Raises:
         ValueError: shapes that do not belong together, more names than channels, a front that is no channel, a size
@@ -87,17 +101,18 @@ def draw_frame(
     tiles = as_tiles(tiles, ndim=(2,))
     values = np.asarray(channels, dtype=np.float32)
     solution = np.asarray(target, dtype=bool)
-    names = _names(channel_names, _check_shapes(tiles, values, solution))
+    names = names_of(channel_names, _check_shapes(tiles, values, solution))
     if front is not None and not 0 <= front < len(values):
         raise ValueError(f"front must be a channel from 0 to {len(values) - 1}, got {front}")
-    tint = None if front is None else _tint(values[front])
+    tint = None if front is None else tint_of(values[front])
     rows, cols = tiles.shape
-    layout = frame_layout(rows, cols, len(values), show_channels, size)
-    frame = _background(layout, names, bool((tiles >= Tile.SOURCE).any())).copy()
+    layout = frame_layout(rows, cols, len(values), show_channels, size, caption_of(names))
+    tinted = None if front is None else names[front]
+    frame = _background(layout, names, bool((tiles >= Tile.SOURCE).any()), tinted).copy()
     draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, _OVERHANG, tint)
     _draw_header(frame, title, step, accuracy)
     if layout.channels:
-        _draw_channels(frame, layout, names, values, tiles == Tile.WALL)
+        _draw_channels(frame, layout, values, tiles == Tile.WALL)
     return np.ascontiguousarray(frame[: layout.height, : layout.width])
 
 
@@ -163,46 +178,39 @@ def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[n
     return len(values)
 
 
-def _tint(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (H, W) magnitudes as parts of the largest one, 0 where all are 0."""
+def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (H, W) magnitudes as parts of the largest finite one, from 0 to 1; 0 where all are 0 or no number."""
     magnitude = np.abs(np.nan_to_num(values))
-    peak = max(float(magnitude.max()), float(np.finfo(np.float32).tiny))
-    return (magnitude / peak).astype(np.float32, copy=False)
-
-
-def _names(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
-    """Return one name a channel."""
-    given = ("path",) if channel_names is None else tuple(channel_names)
-    if len(given) > n_channels:
-        raise ValueError(f"got {len(given)} channel names for {n_channels} channels")
-    return given + tuple(f"ch {index}" for index in range(len(given), n_channels))
+    return np.minimum(magnitude / palette.peaks(magnitude), np.float32(1))
 
 
 @lru_cache(maxsize=8)
-def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool) -> Frame:
+def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool, tinted: str | None) -> Frame:
     """Return what all frames of an episode share; it is copied, never drawn on."""
     frame = np.empty((*layout.canvas, 3), dtype=np.uint8)
     frame[...] = palette.PAPER
     _draw_captions(frame, layout, names)
-    _draw_keys(frame, layout, has_endpoints)
+    _draw_keys(frame, layout, has_endpoints, tinted)
     return frame
 
 
 def _draw_captions(frame: Frame, layout: Layout, names: tuple[str, ...]) -> None:
     """Draw every heat map's name, and a thin line around the map."""
     for panel, name in zip(layout.channels, names, strict=bool(layout.channels)):
-        put_text(frame, panel.top - CAPTION, panel.left, shorten(name, _SMALL, panel.width), _SMALL)
+        put_name(frame, panel.top, panel.left, name, max(panel.width, layout.caption.width))
         _frame_panel(frame, panel)
 
 
-def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool) -> None:
+def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool, tinted: str | None) -> None:
     """Draw the maze's key and, where there are heat maps, their colour bar: on one line, or on two."""
-    _draw_maze_key(frame, layout.footer, has_endpoints)
+    right = frame.shape[1]
     if layout.channels:
         top = layout.footer + KEY_LINE * (layout.key_lines - 1)
-        whole = text_width(_BAR_LABEL, _TEXT) + _ENTRY_GAP + _BAR_WIDTH
-        left = MARGIN if layout.key_lines > 1 else frame.shape[1] - MARGIN - whole
+        whole = text_width(_BAR_LABEL, _TEXT) + _ENTRY_GAP + _BAR_WIDTH + text_width(_TICKS[-1], _SMALL) // 2
+        left = MARGIN if layout.key_lines > 1 else right - MARGIN - whole
+        right = right if layout.key_lines > 1 else left
         _draw_colour_bar(frame, top, left)
+    _draw_maze_key(frame[:, :right], layout.footer, has_endpoints, tinted)
 
 
 def _frame_panel(frame: Frame, panel: Panel) -> None:
@@ -212,37 +220,37 @@ def _frame_panel(frame: Frame, panel: Panel) -> None:
     frame[[rows.start - 1, rows.stop], cols.start - 1 : cols.stop + 1] = palette.RULE
 
 
-def _draw_maze_key(frame: Frame, top: int, has_endpoints: bool) -> None:
+def _draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | None) -> None:
     """Sample tiles and a label for everything that the maze shows, as far as there is room."""
+    swatches = list(_SWATCHES[0 if has_endpoints else 2 :])
+    if tinted is not None:
+        swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.33, 0.67, 1.0)))
     left = MARGIN
-    for label, tile, path, exact in _SWATCHES[0 if has_endpoints else 2 :]:
-        panel = Panel(top, left, 1, len(path), _SWATCH)
-        left += panel.width + _WORD_GAP + text_width(label, _TEXT) + _ENTRY_GAP
+    for swatch in swatches:
+        panel = Panel(top, left, 1, max(len(swatch.path), len(swatch.tints)), _SWATCH)
+        left += panel.width + _WORD_GAP + text_width(swatch.label, _TEXT) + _ENTRY_GAP
         if left > frame.shape[1]:
             left = panel.left
             continue
-        tiles, solution = np.full((1, len(path)), tile, np.uint8), np.full((1, len(path)), exact)
-        draw_maze(frame[panel.area], panel, tiles, np.array([path], np.float32), solution)
+        draw_maze(frame[panel.area], panel, *swatch.drawn(panel.cols))
         _frame_panel(frame, panel)
-        put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, label, _TEXT)
+        put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, swatch.label, _TEXT)
 
 
 def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:
-    """Draw the heat maps' scale with its ticks; a narrow frame makes it shorter."""
+    """Draw the shades of every heat map's scale; a narrow frame makes the bar shorter."""
     put_text(frame, top - 3, left, _BAR_LABEL, _TEXT)
     left += text_width(_BAR_LABEL, _TEXT) + _ENTRY_GAP
     panel = Panel(top, left, _BAR_HEIGHT, min(_BAR_WIDTH, frame.shape[1] - MARGIN - left), 1)
-    values = palette.heat_value(np.linspace(-1, 1, panel.width, dtype=np.float32))
+    if panel.cols < 2:
+        return
+    values = np.linspace(-1, 1, panel.width, dtype=np.float32)
     frame[panel.area] = palette.heat_colours(values[None], np.zeros((1, panel.width), dtype=bool))
     _frame_panel(frame, panel)
-    end = 0
-    for value, label in _TICKS.items():
-        position = float(palette.heat_position(np.array(value, dtype=np.float32)))
-        col, half = left + round((position + 1) / 2 * (panel.width - 1)), text_width(label, _SMALL) // 2
-        if col - half > end + _WORD_GAP // 2:
-            frame[top + _BAR_HEIGHT : top + _BAR_HEIGHT + 4, col] = palette.FAINT_INK
-            put_text(frame, top + _BAR_HEIGHT + 4, col, label, _SMALL, palette.FAINT_INK, "centre")
-            end = col + half
+    for part, label in enumerate(_TICKS):
+        col = left + part * (panel.width - 1) // (len(_TICKS) - 1)
+        frame[top + _BAR_HEIGHT : top + _BAR_HEIGHT + 4, col] = palette.FAINT_INK
+        put_text(frame, top + _BAR_HEIGHT + 4, col, label, _SMALL, palette.FAINT_INK, "centre")
 
 
 def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
@@ -258,31 +266,10 @@ def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
     put_text(frame, top, MARGIN, shorten(title, _TITLE, right - MARGIN), _TITLE)
 
 
-def _draw_channels(
-    frame: Frame,
-    layout: Layout,
-    names: tuple[str, ...],
-    values: NDArray[np.float32],
-    walls: NDArray[np.bool_],
-) -> None:
-    """Draw every channel's heat map and, where there is room beside its name, its value of largest magnitude."""
-    panel = layout.channels[0]
-    every = slice(None, None, panel.stride)
-    colours = palette.heat_colours(values[:, every, every], walls[every, every])
-    flat = values.reshape(len(values), -1)
-    peaks = np.take_along_axis(flat, np.abs(flat).argmax(axis=1)[:, None], axis=1)[:, 0] + 0.0
-    for panel, name, colour, peak in zip(layout.channels, names, colours, peaks, strict=True):
+def _draw_channels(frame: Frame, layout: Layout, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
+    """Draw every channel's heat map and the bounds of its scale."""
+    every = slice(None, None, layout.channels[0].stride)
+    colours = palette.heat_colours(values, walls)[:, every, every]
+    for panel, colour, channel in zip(layout.channels, colours, values, strict=True):
         fill(frame[panel.area], colour, panel.cell)
-        number = _compact(float(peak))
-        if text_width(name, _SMALL) + text_width(number, _SMALL) + _NAME_GAP <= panel.width:
-            top, right = panel.top - CAPTION, panel.left + panel.width
-            put_text(frame, top, right, number, _SMALL, palette.FAINT_INK, "right")
-
-
-def _compact(value: float) -> str:
-    """Return a number in few characters: 57, 0.25, -3.1, 16777k."""
-    if 10_000 <= abs(value) < math.inf:
-        return f"{value / 1000:.0f}k"
-    if value.is_integer():
-        return f"{value:.0f}"
-    return f"{round(value, 2) + 0.0:.2f}" if abs(value) < 10 else f"{value:.1f}"
+        put_bounds(frame, panel.top, panel.left, channel)

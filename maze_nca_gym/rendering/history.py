@@ -26,6 +26,7 @@ class Snapshot:
         step: iterations so far.
         accuracy: the accuracy of the prediction, at most 1.
         title: a line above the maze.
+        front: number of the channel that tints the maze; None for no tint.
     """
 
     tiles: Tiles
@@ -35,6 +36,7 @@ class Snapshot:
     step: int = 0
     accuracy: float = 0.0
     title: str = ""
+    front: int | None = None
 
     def copy(self) -> Snapshot:
         """Return the same with its own arrays."""

@@ -14,7 +14,6 @@ from itertools import product
 
 MARGIN = 24
 HEADER = 56
-CAPTION = 17
 KEY_LINE = 46
 _MAZE_GAP = 32
 _PANEL_GAP = 10
@@ -29,6 +28,19 @@ _COARSE = 64
 """Strides up to twice that are tried one by one."""
 _READABLE = 88
 """Pixels that the longer side of a heat map should have before the default frame stops growing."""
+
+
+@dataclass(frozen=True)
+class Caption:
+    """Room above every heat map for its name and its bounds.
+
+    Attributes:
+        height: pixels from the caption's top to the map.
+        width: pixels that the longest line takes; maps that are narrower stand further apart.
+    """
+
+    height: int = 31
+    width: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,6 +98,7 @@ class Layout:
         maze: the maze.
         channels: one panel a channel; none where they are switched off or there is no room for them.
         footer: pixel row where the keys begin.
+        caption: the room above each of the channels' panels.
     """
 
     height: int
@@ -94,6 +107,7 @@ class Layout:
     maze: Panel
     channels: tuple[Panel, ...]
     footer: int
+    caption: Caption
 
     @property
     def key_lines(self) -> int:
@@ -127,6 +141,7 @@ class _Mosaic:
         n_panels: the number of heat maps.
         maze: the maze's scale.
         panel: the heat maps' scale.
+        caption: the room above each of them.
         columns: the number of columns of the grid; 0 where the maze stands alone.
         offset: pixels from the maze's left edge to the grid's; 0 where the grid flows around the maze.
         span_rows: rows at the grid's top whose first places the maze covers; 0 where it stands beside.
@@ -138,15 +153,21 @@ class _Mosaic:
     n_panels: int
     maze: _Scale
     panel: _Scale
+    caption: Caption
     columns: int = 0
     offset: int = 0
     span_rows: int = 0
     span_cols: int = 0
 
     @property
+    def panel_width(self) -> int:
+        """Pixels of a heat map or of the widest name, whichever is more."""
+        return max(self.panel.extent(self.cols), self.caption.width)
+
+    @property
     def pitch(self) -> tuple[int, int]:
         """Pixels (down, right) from one heat map to the next; beside a taller maze they stand looser."""
-        height, width = CAPTION + self.panel.extent(self.rows), self.panel.extent(self.cols)
+        height, width = self.caption.height + self.panel.extent(self.rows), self.panel_width
         down = height + _PANEL_GAP
         if self.offset and self.n_panels > self.columns:
             gaps = -(-self.n_panels // self.columns) - 1
@@ -158,7 +179,7 @@ class _Mosaic:
         """Pixels from top to bottom."""
         grid = 0
         if self.columns:
-            grid = self.place(self.n_panels - 1)[0] + CAPTION + self.panel.extent(self.rows)
+            grid = self.place(self.n_panels - 1)[0] + self.caption.height + self.panel.extent(self.rows)
         return max(self.maze.extent(self.rows), grid)
 
     @property
@@ -180,7 +201,12 @@ class _Mosaic:
 
 @lru_cache(maxsize=64)
 def frame_layout(
-    rows: int, cols: int, n_channels: int, show_channels: bool = True, size: tuple[int, int] | None = None
+    rows: int,
+    cols: int,
+    n_channels: int,
+    show_channels: bool = True,
+    size: tuple[int, int] | None = None,
+    caption: Caption = Caption(),
 ) -> Layout:
     """Return the layout of a frame.
 
@@ -191,6 +217,7 @@ def frame_layout(
         show_channels: whether heat maps of the channels are shown.
         size: (height, width) in pixels of the frame. By default it is 1140 to 1400 wide (640 to 1280 without heat
             maps) and as high as needed. Both are even, as video encoders want them.
+        caption: the room above each heat map.
 
     Raises:
         ValueError: a size without pixels.
@@ -200,9 +227,9 @@ def frame_layout(
         if min(size) < 1:
             raise ValueError(f"size must be (height, width) of at least 1 x 1 pixels, got {size}")
         canvas = (max(size[0], _SMALLEST_CANVAS[0]), max(size[1], _SMALLEST_CANVAS[1]))
-        return _place(_arrange(rows, cols, n_panels, canvas), canvas, size)
+        return _place(_arrange(rows, cols, n_panels, canvas, caption), canvas, size)
     for canvas in _DEFAULT_CANVASES:
-        mosaic = _arrange(rows, cols, n_panels, canvas)
+        mosaic = _arrange(rows, cols, n_panels, canvas, caption)
         if mosaic.panel.extent(max(rows, cols)) >= _READABLE:
             break
     canvas = _trim(mosaic)
@@ -225,7 +252,7 @@ def _fit(height: int, width: int, rows: int, cols: int) -> _Scale:
     return _Scale(cell, 1) if cell else _Scale(1, max(-(-rows // height), -(-cols // width)))
 
 
-def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int]) -> _Mosaic:
+def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int], caption: Caption) -> _Mosaic:
     """Return the mosaic with the best scales, the smallest of these; the maze alone where heat maps find no room."""
     body = _body(canvas, bool(n_panels))
     largest = _fit(*body, rows, cols)
@@ -233,10 +260,11 @@ def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int]) -> _M
     scales += [_Scale(1, largest.stride + more) for more in _thinned(max(rows, cols) // 8)]
     pairs = [pair for pair in product(scales, repeat=2) if n_panels and _quality(*pair)]
     for maze, panel in sorted(pairs, key=lambda pair: -_quality(*pair)):
-        mosaics = [m for m in _mosaics(_Mosaic(rows, cols, n_panels, maze, panel), body[1]) if m.height <= body[0]]
+        scaled = _Mosaic(rows, cols, n_panels, maze, panel, caption)
+        mosaics = [mosaic for mosaic in _mosaics(scaled, body[1]) if mosaic.height <= body[0]]
         if mosaics:
             return min(mosaics, key=lambda mosaic: mosaic.height * mosaic.width)
-    return _Mosaic(rows, cols, n_panels, largest, largest)
+    return _Mosaic(rows, cols, n_panels, largest, largest, caption)
 
 
 def _thinned(end: int) -> Iterator[int]:
@@ -281,7 +309,7 @@ def _place(mosaic: _Mosaic, canvas: tuple[int, int], size: tuple[int, int]) -> L
     panels = []
     for index in range(mosaic.n_panels if mosaic.columns else 0):
         down, right = mosaic.place(index)
-        at = top + down + CAPTION, left + right
+        at = top + down + mosaic.caption.height, left + right
         panels.append(Panel(*at, rows, cols, mosaic.panel.cell, mosaic.panel.stride))
     footer = canvas[0] - KEY_LINE * _key_lines(canvas[1], bool(panels))
-    return Layout(*size, canvas, maze, tuple(panels), footer)
+    return Layout(*size, canvas, maze, tuple(panels), footer, mosaic.caption)

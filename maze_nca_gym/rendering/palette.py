@@ -1,12 +1,11 @@
-"""Colours: the maze's (the paper's figures, adjusted for colour blindness) and the heat maps' fixed scale.
+"""Colours: the maze's (the paper's figures, adjusted for colour blindness), the tint's and the heat maps'.
 
 The maze: white empty tiles, black walls, blue source, green target, dark blue path, as in the paper. Blue
 and green are Okabe and Ito's. The exact path is outlined in their vermilion, far from the path's hue.
 
-The heat maps share one scale, so that a value has the same colour in every channel, frame and episode. It is white
-at 0. Half of the ramp is for magnitudes up to 1 (linear), the other half for 1 to `HEAT_LIMIT` (logarithmic,
-saturating). Zeros, ones and counters in the hundreds thus stay apart. Positive values run through blue,
-negative ones through brown, both with lightness falling linearly (in the OKLab colour space).
+Each heat map has a scale of its own: white at 0, and the darkest shade at the channel's largest magnitude. So a counter
+shows its steps whatever it counts to. Positive values run through blue, negative ones through brown, both with
+lightness falling linearly (in the OKLab colour space).
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ EXACT_PATH: RGB = (213, 94, 0)
 FRONT: RGB = (84, 199, 194)
 """Free tiles where the front, the channel that shows the automaton at work, is largest."""
 
-HEAT_LIMIT = 10_000.0
-"""Magnitude from which the colour no longer changes."""
 NOT_A_NUMBER: RGB = (255, 0, 255)
 _POSITIVE = (
     (255, 255, 255),
@@ -49,8 +46,6 @@ _POSITIVE = (
     (0, 152, 193),
     (26, 116, 175),
     (51, 82, 142),
-    (53, 53, 99),
-    (39, 31, 53),
 )
 _NEGATIVE = (
     (255, 255, 255),
@@ -60,8 +55,6 @@ _NEGATIVE = (
     (202, 108, 48),
     (172, 78, 32),
     (137, 54, 29),
-    (97, 38, 28),
-    (55, 27, 25),
 )
 _SHADES = 255
 _WALL_GREY, _WALL_OPACITY = 150.0, 0.65
@@ -83,33 +76,25 @@ def _heat_tables() -> NDArray[np.uint8]:
 _HEAT = _heat_tables()
 
 
-def heat_position(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the place of (...) values on the scale, from -1 to 1: linear to magnitude 1 (at 1/2), then logarithmic."""
-    magnitude = np.minimum(np.abs(values), np.float32(HEAT_LIMIT))
-    tail = np.log10(np.maximum(magnitude, np.float32(1)))
-    position = np.minimum(magnitude, np.float32(1)) + tail / np.float32(np.log10(HEAT_LIMIT))
-    return np.copysign(position / np.float32(2), values)
-
-
-def heat_value(position: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the (...) values at places of the scale from -1 to 1: the inverse of `heat_position`."""
-    magnitude = np.float32(2) * np.abs(position)
-    tail = np.float32(HEAT_LIMIT) ** np.maximum(magnitude - np.float32(1), np.float32(0))
-    return np.copysign(np.where(magnitude <= 1, magnitude, tail), position)
+def peaks(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (..., 1, 1) the largest finite magnitude in each (..., H, W) map, at least the smallest normal number."""
+    magnitude = np.where(np.isfinite(values), np.abs(values), np.float32(0))
+    largest = magnitude.max(axis=(-2, -1), keepdims=True)
+    return np.maximum(largest, np.finfo(np.float32).tiny)
 
 
 def heat_colours(values: NDArray[np.float32], walls: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Return colours of channel values on the fixed scale.
+    """Return colours of channel values, each map on a scale of its own.
 
     Args:
-        values: (..., H, W) float32, any value; not-a-number is shown in magenta.
+        values: (..., H, W) float32, any value; infinity has the last shade, and not-a-number is shown in magenta.
         walls: (H, W) bool; there the colours are dimmed towards grey, which keeps the maze recognisable.
 
     Returns:
         (..., H, W, 3) uint8.
     """
     unknown = np.isnan(values)
-    position = heat_position(np.where(unknown, np.float32(0), values))
+    position = np.clip(np.where(unknown, np.float32(0), values) / peaks(values), -1, 1)
     shade = np.rint(position * np.float32(_SHADES)).astype(np.intp) + _SHADES
     shade[unknown] = 2 * _SHADES + 1
     colours: Frame = _HEAT[walls.astype(np.intp), shade]

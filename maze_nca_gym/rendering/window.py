@@ -171,6 +171,7 @@ class Window:
             step=viewed.step,
             accuracy=viewed.accuracy,
             title=viewed.title,
+            front=viewed.front,
             show_channels=self._show_channels,
             size=self._frame_size(),
         )

@@ -93,6 +93,7 @@ def test_its_spec_makes_it_again(name):
         assert again.spec.max_episode_steps == env.spec.max_episode_steps
         assert again.observation_space == env.observation_space
         assert again.unwrapped._view._names == load(name).channel_names
+        assert again.spec.kwargs["front"] == load(name).front
 
 
 class TestEpisodeSteps:

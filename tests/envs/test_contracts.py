@@ -26,6 +26,7 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.level_source import ARGUMENTS
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse, to_text
+from maze_nca_gym.rendering import palette
 
 IDS = list(maze_nca_gym.ENVIRONMENTS)
 POLICIES = {"MazeShortestPath-v0": "shortest-path-bfs", "MazeDiameter-v0": "diameter"}
@@ -488,6 +489,8 @@ class TestConstructor:
             ({"n_channels": True}, "n_channels must be an integer >= 1"),
             ({"n_channels": 2.0}, "n_channels must be an integer >= 1"),
             ({"channel_names": ["a", "b", "c"]}, "got 3 channel_names for n_channels=2"),
+            ({"channel_names": ["path", "age"], "front": "agee"}, r"unknown front 'agee'; known: path, age\. Did you"),
+            ({"front": "age"}, "unknown front 'age'; known: path"),
             ({"levels": "Nowhere"}, "neither a file nor a known name"),
             ({"levels": np.full((5, 5), 9)}, "tiles must be integers from 0 to 3"),
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
@@ -571,6 +574,17 @@ class TestRendering:
         assert isinstance(second, np.ndarray)
         assert second.shape == first.shape
         assert (second != first).any()
+
+    def test_the_front_tints_the_picture(self, id: str) -> None:
+        pictures = []
+        for front in (None, "path", "age"):
+            env = make(id, render_mode="rgb_array", channel_names=["path", "age"], front=front)
+            env.reset(seed=0)
+            env.step(np.ones_like(noise(env)) * np.array([0, 7], np.float32)[:, None, None])
+            pictures.append(env.render())
+        assert np.array_equal(pictures[0], pictures[1])  # the path is drawn anyway
+        tinted = (pictures[2] == palette.FRONT).all(axis=-1).sum()
+        assert tinted > 20 + (pictures[0] == palette.FRONT).all(axis=-1).sum()
 
     def test_text(self, id: str) -> None:
         env = bare(id, render_mode="ansi")

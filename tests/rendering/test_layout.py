@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from maze_nca_gym.rendering.layout import CAPTION, Layout, Panel, frame_layout
+from maze_nca_gym.rendering.layout import Caption, Layout, Panel, frame_layout
 
 SHAPES = [(18, 18, 11), (18, 18, 31), (66, 66, 11), (66, 66, 31), (1, 1, 1), (1, 40, 11), (40, 1, 11), (12, 30, 64)]
 SIZES = [None, (1, 1), (240, 320), (900, 420), (620, 800), (1080, 1920)]
@@ -14,13 +14,22 @@ SIZES = [None, (1, 1), (240, 320), (900, 420), (620, 800), (1080, 1920)]
 def boxes(layout: Layout) -> list[tuple[int, int, int, int]]:
     """(top, left, bottom, right) of the maze and of every heat map with its caption."""
     maze, *channels = [(p.top, p.left, p.top + p.height, p.left + p.width) for p in (layout.maze, *layout.channels)]
-    return [maze, *((top - CAPTION, left, bottom, right) for top, left, bottom, right in channels)]
+    return [
+        maze,
+        *(
+            (top - layout.caption.height, left, max(bottom, top), max(right, left + layout.caption.width))
+            for top, left, bottom, right in channels
+        ),
+    ]
 
 
+@pytest.mark.parametrize("caption", [Caption(), Caption(44, 150)])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_nothing_overlaps_or_leaves_the_canvas(shape: tuple[int, int, int], size: tuple[int, int] | None) -> None:
-    layout = frame_layout(*shape, size=size)
+def test_nothing_overlaps_or_leaves_the_canvas(
+    shape: tuple[int, int, int], size: tuple[int, int] | None, caption: Caption
+) -> None:
+    layout = frame_layout(*shape, size=size, caption=caption)
     assert len(layout.channels) in (0, shape[2])
     for top, left, bottom, right in boxes(layout):
         assert 0 < top < bottom <= layout.footer
@@ -40,7 +49,7 @@ def test_default_size_is_even_and_fit_for_video(shape: tuple[int, int, int]) -> 
 
 
 @pytest.mark.parametrize(
-    ("shape", "maze_cell", "channel_cell"), [((18, 18, 11), 24, 8), ((18, 18, 31), 24, 5), ((66, 66, 31), 8, 2)]
+    ("shape", "maze_cell", "channel_cell"), [((18, 18, 11), 24, 8), ((18, 18, 31), 24, 5), ((66, 66, 31), 7, 2)]
 )
 def test_default_is_readable(shape: tuple[int, int, int], maze_cell: int, channel_cell: int) -> None:
     layout = frame_layout(*shape)
