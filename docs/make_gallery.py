@@ -46,7 +46,8 @@ class Animation:
         every: how many steps lie between two frames.
         fps: frames a second.
         size: (height, width) in pixels.
-        front: which channel, as those that are shown, tints the maze; the others are then left out.
+        front: which of the channels that are shown tints the maze; None for none.
+        show_channels: whether the channels have heat maps.
         later: mazes and targets that follow, each once the automaton has finished with the one before.
     """
 
@@ -60,6 +61,7 @@ class Animation:
     fps: float = 10
     size: tuple[int, int] = SIZE
     front: str | None = None
+    show_channels: bool = True
     later: tuple[tuple[Tiles, NDArray[np.bool_]], ...] = ()
 
 
@@ -107,7 +109,7 @@ def _frame(animation: Animation, state: Field, step: int) -> Frame:
         accuracy=1 - float(error.sum() / animation.target.sum()),
         title=animation.title,
         front=None if front is None else list(animation.channels).index(front),
-        show_channels=front is None,
+        show_channels=animation.show_channels,
         size=animation.size,
     )
 
@@ -147,6 +149,7 @@ def shortest_path() -> Animation:
         tiles,
         solvers.shortest_path(tiles),
         _named("path", "flood", "age", "point_l", "point_d", "point_r"),
+        front="age",
     )
 
 
@@ -161,6 +164,7 @@ def bidirectional_flood() -> Animation:
         _all_shortest_paths(tiles),
         _named("path", "flood_s", "flood_t", "age"),
         fps=5,
+        front="age",
     )
 
 
@@ -175,6 +179,7 @@ def depth_first() -> Animation:
         solvers.distances(tiles) >= 0,
         _named("path", "pebble", "stack", "stack_direction", "stack_rank"),
         fps=6,
+        front="stack_rank",
     )
 
 
@@ -189,6 +194,7 @@ def diameter() -> Animation:
         solvers.diameter(tiles),
         _named("path", "route", "pebble", "stack", "clock - wave", "eccentricity", "flood", "age"),
         every=2,
+        front="clock - wave",
     )
 
 
@@ -222,6 +228,7 @@ def healing() -> Animation:
         tiles,
         solvers.shortest_path(tiles),
         {"path": "path", "flood": "flood_low - flood_high", "alarm": "alarm_low - alarm_high", "reset": "reset"},
+        front="flood",
         later=tuple((maze, solvers.shortest_path(maze)) for maze in (opened, moved)),
     )
 
@@ -240,6 +247,7 @@ def hero() -> Animation:
         fps=25,
         size=(700, 700),
         front="flood",
+        show_channels=False,
         later=((blocked, solvers.shortest_path(blocked)),),
     )
 
