@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from maze_nca_gym.names import unknown_name, warn_renamed
 
 from . import environments
-from .pretrained import cards
+from .pretrained import cards, check_shipped
 
 if TYPE_CHECKING:
     from .policy import Policy
@@ -27,6 +27,25 @@ MODEL_FILE = ".safetensors"
 
 FORMER_NAMES = {"nca-shortest-path-guided": "nca-shortest-path"}
 """Former name of a policy -> its name now. For one version a former name is accepted with a `DeprecationWarning`."""
+
+
+MAIN = "main"
+ROLES = (MAIN, "ablation", "baseline")
+"""Roles of policies: those to use (exact, or the best that was learned for a task), and those to compare with.
+
+An ablation was trained with less, or began elsewhere; a baseline has an architecture of the paper at a small size.
+"""
+NAME_PARTS = {
+    "compiled": "exact weights, written by hand for the learned architecture",
+    "hinted": "learned from the states of an automaton, proven to do the same",
+    "healing": "finds the new path where the maze changes while it runs",
+    "general": "learned on more kinds of maze than the one with the plain name",
+    "solutions": "learned from solutions alone, without the first move at every tile",
+    "aligned": "learned from solutions alone, with compiled weights at the start",
+    "small": "learned from solutions of random 16x16 mazes alone",
+    "baseline": "small, of an architecture of the paper, after 6 % of its updates",
+}
+"""Part of a pretrained policy's name, behind its architecture and task -> what it means."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,7 @@ class PolicyInfo:
         options: default keyword arguments of the constructor.
         exact: whether it promises to draw what it should on every level, so that anything else is an error.
         scores: measured figures by name.
+        role: a name from `ROLES`.
     """
 
     task: str
@@ -48,6 +68,7 @@ class PolicyInfo:
     options: Mapping[str, Any] = field(default_factory=dict)
     exact: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
+    role: str = MAIN
 
 
 _POLICIES = {
@@ -84,26 +105,36 @@ _POLICIES = {
             options={"name": name},
             exact=card["exact"],
             scores=card["metrics"],
+            role=card.get("role", MAIN),
         )
         for name, card in cards().items()
+        if "unshipped" not in card
     },
 }
 
 
-def list_policies() -> dict[str, PolicyInfo]:
-    """Return the task, description and measured scores of every policy that `load` accepts, by name."""
-    return dict(_POLICIES)
+def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
+    """Return the task, description and measured scores of policies by name.
+
+    Args:
+        all: whether to return every policy that `load` accepts, rather than those of the role "main" alone. These come
+            first.
+    """
+    return {
+        name: info for role in ROLES for name, info in _POLICIES.items() if info.role == role and (all or role == MAIN)
+    }
 
 
 def find_policy(name: str) -> PolicyInfo:
     """Return the row of a policy, or one made up for a model file.
 
     Args:
-        name: one of `list_policies()`, the path of a file that `save_model` wrote, which ends in .safetensors, or
-            "module:class" for a class of one's own.
+        name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
+            or "module:class" for a class of one's own.
 
     Raises:
         ValueError: unknown name (the message lists the known ones), no such file or class, or one that is no policy.
+            So are weights that do not ship, and the message says how to train them.
     """
     name = _present_name(name)
     if name.endswith(MODEL_FILE) or ":" in name:
@@ -111,6 +142,7 @@ def find_policy(name: str) -> PolicyInfo:
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
         description = f"a model of class {type(policy).__name__}, {kind}"
         return PolicyInfo(task=policy.task, description=description, constructor="", exact=policy.exact)
+    check_shipped(name)
     if name not in _POLICIES:
         raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
@@ -120,8 +152,8 @@ def load(name: str, **options: Any) -> Policy:
     """Return a ready policy by name, on the CPU.
 
     Args:
-        name: one of `list_policies()`, the path of a model file, which ends in .safetensors, or "module:name". That
-            is a class of one's own, or a function that returns a policy; the module is imported.
+        name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
+            "module:name". That is a class of one's own, or a function that returns a policy; the module is imported.
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:

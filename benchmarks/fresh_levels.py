@@ -84,7 +84,7 @@ def row(name: str, family: str, size: int, metrics: Metrics) -> str:
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
-    names = arguments.policies or tuple(name for name in cards() if name in list_policies())
+    names = arguments.policies or tuple(name for name in cards() if name in list_policies(all=True))
     rows, results = [], []
     for name in track(names, "policies"):
         policy = load(name)

@@ -5,10 +5,14 @@ python docs/make_tables.py
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from maze_nca_gym.agents import Policy, list_policies, load
-from maze_nca_gym.agents.promises import DRAWINGS
+from maze_nca_gym.agents.pretrained import cards
+from maze_nca_gym.agents.promises import DRAWINGS, Promises
+from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.files import replacing
 
 FILE = Path(__file__).parent / "policies.md"
@@ -23,13 +27,27 @@ COLUMNS = (
 def table() -> str:
     """Return the table in Markdown: a row for each policy and test set on its card."""
     lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
-    lines += [f"| {' | '.join(row)} |" for name in list_policies() for row in _rows(name)]
+    shipped = list_policies(all=True)
+    rows = [row for name, info in shipped.items() for row in _rows(f"`{name}`", load(name), info.scores)]
+    rows += [
+        row
+        for name, card in cards().items()
+        if name not in shipped
+        for row in _rows(f"`{name}` (not shipped)", untrained(card), card["metrics"])
+    ]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def _rows(name: str) -> list[tuple[str, ...]]:
-    policy, scores = load(name), list_policies()[name].scores
-    about = (f"`{name}`", str(policy.n_channels), f"{policy.n_weights:,}", iterations(policy), _border(policy))
+def untrained(card: Mapping[str, Any]) -> Policy:
+    """Return the policy of a card as it was before its training."""
+    policy = TrainingConfig.from_json(card["configuration"]).make_model()
+    policy.promises = Promises.from_json(card["promises"])
+    return policy
+
+
+def _rows(name: str, policy: Policy, scores: Mapping[str, float]) -> list[tuple[str, ...]]:
+    about = (name, str(policy.n_channels), f"{policy.n_weights:,}", iterations(policy), _border(policy))
     sets = list(dict.fromkeys(key.split(", ")[1] for key in scores))
     figures = [(of, *(f"{100 * scores[f'{metric}, {of}']:.2f}" for metric in METRICS)) for of in sets]
     blank = ("",) * len(about)

@@ -23,6 +23,7 @@ from maze_nca_gym import __version__, generation
 from maze_nca_gym.agents import list_policies, load, rollouts
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises
+from maze_nca_gym.agents.registry import NAME_PARTS
 from maze_nca_gym.agents.rollouts import solved as solving
 from maze_nca_gym.agents.rollouts import window
 from maze_nca_gym.agents.weights import save_model
@@ -506,11 +507,20 @@ class TestLevels:
 
 
 class TestPolicies:
-    def test_list(self, capsys, monkeypatch):
+    @pytest.mark.parametrize("everything", [False, True])
+    def test_list(self, everything, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "200")
-        assert main(["policies", "list"]) == 0
+        assert main(["policies", "list", *["--all"] * everything]) == 0
         out = capsys.readouterr().out
-        for name, info in list_policies().items():
+        assert ("nca-shortest-path-baseline" in out) == everything
+        assert ("`policies list --all` has 6 more" in out) != everything
+        assert all((f"\n  {part:<11}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
+        assert re.findall("^(.*?) +channels +16x16$", out, re.MULTILINE) == [
+            "shortest-path",
+            "diameter",
+            *["shortest-path, ablations", "shortest-path, baselines"] * everything,
+        ]
+        for name, info in list_policies(all=everything).items():
             score = info.scores.get("complete, random-16")
             shown = "exact" if info.exact else "" if score is None else percent(score, digits=1)
             cells = (name, str(load(name).n_channels), shown)
@@ -521,12 +531,12 @@ class TestPolicies:
     @pytest.mark.parametrize("details", [False, True])
     def test_narrow_terminals(self, details, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "60")
-        assert main(["policies", "list", *["--details"] * details]) == 0
-        out = capsys.readouterr().out
+        assert main(["policies", "list", "--all", *["--details"] * details]) == 0
+        out = capsys.readouterr().out.split("Parts of names:")[0]
         parts = re.split(r"^(\S+) +\d+ .*\n", out, flags=re.MULTILINE)
-        assert sorted(parts[1::2]) == sorted(list_policies())
+        assert sorted(parts[1::2]) == sorted(list_policies(all=True))
         for name, text in zip(parts[1::2], parts[2::2], strict=True):
-            description, lines = list_policies()[name].description, re.findall(r"^  (.*)$", text, re.MULTILINE)
+            description, lines = list_policies(all=True)[name].description, re.findall(r"^  (.*)$", text, re.MULTILINE)
             assert max(map(len, lines)) <= 58
             if details or len(description) <= 58:
                 assert " ".join(lines) == description
@@ -545,7 +555,7 @@ class TestPolicies:
         assert main(["policies", "show", "diameter"]) == 1
         assert capsys.readouterr().err == 'maze-nca-gym: error: run `pip install "maze-nca-gym[gnn]"`\n'
 
-    @pytest.mark.parametrize("name", list_policies())
+    @pytest.mark.parametrize("name", list_policies(all=True))
     def test_show(self, name, capsys):
         assert main(["policies", "show", name]) == 0
         out, policy = capsys.readouterr().out, load(name)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from oracles import place_of
+from scripted_policies import FRESH_MLP
 
-from maze_nca_gym.agents import list_policies, load
+from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile, prefab
 
@@ -23,7 +24,9 @@ COMMANDS = [
     if line.startswith("maze-nca-gym ")
 ]
 FEW = {"shortest-path-bfs", "nca-shortest-path", "nca-diameter", "depth-first"}
-NAMES = [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in list_policies()]
+NAMES = [
+    pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in [*list_policies(all=True), FRESH_MLP]
+]
 SHORT = {
     "solve": ["--n", "4", "--size", "8"],
     "play": ["--episodes", "1", "--size", "6", "--fps", "100000"],
@@ -41,7 +44,7 @@ def _folder(tmp_path, monkeypatch):
 
 def of_its_size(name: str, options: list[str]) -> list[str]:
     """An MLP runs on 16x16 alone."""
-    return [{"6": "16", "8": "16"}.get(option, option) for option in options] if name.startswith("mlp") else options
+    return [{"6": "16", "8": "16"}.get(option, option) for option in options] if name == FRESH_MLP else options
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -50,12 +53,12 @@ def test_the_ten_lines_work_for_any_policy(name):
     code = next(block for block in PYTHON if "load(" in block)
     assert "shortest-path-bfs" in code
     assert 'render_mode="human"' in code
-    size = "" if name.startswith("mlp") else ", size=5"
+    size = "" if name == FRESH_MLP else ", size=5"
     seen: dict[str, object] = {}
     exec(code.replace("shortest-path-bfs", name).replace('render_mode="human"', f'render_mode="rgb_array"{size}'), seen)
     info = seen["info"]
     assert isinstance(info, dict)
-    if list_policies()[name].exact and name not in ("depth-first", "all-shortest-paths"):
+    if find_policy(name).exact and name not in ("depth-first", "all-shortest-paths"):
         assert (info["accuracy"], info["complete"], info["optimal"]) == (pytest.approx(1, abs=1e-3), True, True)
 
 
@@ -66,18 +69,18 @@ def test_any_command_takes_any_policy(name, command, capsys):
     out, err = capsys.readouterr()
     assert "is exact, yet" not in err
     assert "Traceback" not in err
-    if list_policies()[name].exact and command == "solve":
+    if find_policy(name).exact and command == "solve":
         assert "100.00 %" in out
-    if list_policies()[name].exact and command == "evaluate":
+    if find_policy(name).exact and command == "evaluate":
         assert out.count("100.00 %") >= 4
 
 
 def test_its_figures_are_those_of_the_cards():
     rows = re.findall(r"^\| `([a-z-]+)` \|.*\| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) % \|$", README, re.MULTILINE)
     assert len(rows) == 4
-    assert f"Four policies, of {len(list_policies())}" in README
+    assert f"Four policies, of {len(list_policies(all=True))}" in README
     for name, n_weights, complete, paper_accuracy in rows:
-        info = list_policies()[name]
+        info = find_policy(name)
         assert n_weights == f"{load(name).n_weights:,}"
         for shown, metric in ((complete, "complete"), (paper_accuracy, "paper_accuracy")):
             assert shown == f"{100 * info.scores.get(f'{metric}, random-16', 1.0):.2f}"

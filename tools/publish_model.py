@@ -150,6 +150,8 @@ def write_card(name: str, **changes: Any) -> None:
     ordered = (
         "task",
         "description",
+        "role",
+        "unshipped",
         "front",
         "measured",
         "exact",

@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/retrain"), help="folder of the runs")
     parser.add_argument("--threads", type=int, help="of the CPU; by default as many as the card says")
     arguments = parser.parse_args()
-    known = {name: card for name, card in cards().items() if "configuration" in card}
+    known = {name: card for name, card in cards().items() if "configuration" in card and "unshipped" not in card}
     if arguments.name not in known:
         parser.error(unknown_name("trained model", arguments.name, known))
     card = known[arguments.name]

@@ -1,10 +1,11 @@
 """Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
 
-A card holds `task`, `description` (one line), `exact` and `promises` (as the model's file has them, see
-`agents.promises`). It says how the model came to be: `made_by` (the command that makes the file), `data` (what it was
-trained on), `configuration` (of that training). And it has figures: `metrics` (name -> number), `evaluation` (all that
-was measured) and `measured` (on what). It may hold `front`, the name of the channel that shows the model at work, for
-pictures. Reading cards imports no torch.
+A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`), `exact` and `promises` (as the model's
+file has them, see `agents.promises`). It says how the model came to be: `made_by` (the command that makes the file),
+`data` (what it was trained on), `configuration` (of that training). And it has figures: `metrics` (name -> number),
+`evaluation` (all that was measured) and `measured` (on what). It may hold `front`, the name of the channel that shows
+the model at work, for pictures. A card with `unshipped`, a reason, has figures alone: there is no file of weights.
+Reading cards imports no torch.
 """
 
 from __future__ import annotations
@@ -22,22 +23,34 @@ if TYPE_CHECKING:
 
 @cache
 def cards() -> dict[str, dict[str, Any]]:
-    """Return the cards of all models here by name."""
-    files = sorted(file.name for file in resources.files(__package__).iterdir() if file.name.endswith(".json"))
-    return {
-        name.removesuffix(".json"): json.loads(resources.files(__package__).joinpath(name).read_text(encoding="utf-8"))
-        for name in files
-    }
+    """Return the cards of all models here by name, those whose weights do not ship among them."""
+    files = [file for file in resources.files(__package__).iterdir() if file.name.endswith(".json")]
+    read = {file.name.removesuffix(".json"): json.loads(file.read_text(encoding="utf-8")) for file in files}
+    return dict(sorted(read.items()))
+
+
+def check_shipped(name: str) -> None:
+    """Check that a card, if there is one of that name, is not one of figures alone.
+
+    Raises:
+        ValueError: the weights do not ship; the message has the command that trains such a model.
+    """
+    card = cards().get(name, {})
+    if "unshipped" in card:
+        raise ValueError(
+            f"the weights of {name} do not ship, as it {card['unshipped']}; to train it: {card['made_by']}"
+        )
 
 
 def load_pretrained(name: str) -> Policy:
     """Return a model of this folder, on the CPU.
 
     Raises:
-        ValueError: unknown name; the message lists the known ones.
+        ValueError: unknown name (the message lists the known ones), or a model whose weights do not ship.
     """
     from ..weights import load_model
 
+    check_shipped(name)
     if name not in cards():
         raise ValueError(unknown_name("pretrained model", name, cards()))
     with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -9,32 +10,50 @@ from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_list, print_table
 
 
 @dataclass(frozen=True)
 class ListPolicies:
-    """List all policies by task: name, state channels, complete levels of the test set random-16, description."""
+    """List policies by task: name, state channels, complete levels of the test set random-16, description."""
 
+    all: bool = False
+    """Also list those to compare with, ablations and baselines, and what the parts of names mean."""
     details: bool = False
     """Show descriptions in full, where they are wider than the terminal."""
 
     def run(self) -> int:
         """Print a list for each task and what its figures mean, and return the exit code."""
-        policies = list_policies()
-        for task in dict.fromkeys(info.task for info in policies.values()):
+        policies = list_policies(all=self.all)
+        for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
             rows = [
                 (name, (_n_channels(name), _complete(info)), info.description)
                 for name, info in policies.items()
-                if info.task == task
+                if (info.role, info.task) == (role, task)
             ]
-            print_list(task, ("channels", "16x16"), rows, whole=self.details)
+            title = task if role == MAIN else f"{task}, {role}s"
+            print_list(title, ("channels", "16x16"), rows, whole=self.details)
             print()
+        if self.all:
+            _print_legend("Parts of names", NAME_PARTS)
         print("16x16: levels of the test set random-16 whose path is the canonical one after")
         print("the policy's iterations, as `evaluate` measures it; exact: solves every maze,")
         print("by a proof or an argument. `policies show NAME` has all figures.")
+        if not self.all:
+            n_others = len(list_policies(all=True)) - len(policies)
+            print(f"`policies list --all` has {n_others} more, to compare with.")
         return 0
+
+
+def _print_legend(title: str, meanings: Mapping[str, str]) -> None:
+    """Print what names mean, one a line."""
+    width = max(map(len, meanings))
+    print(f"{title}:")
+    for name, meaning in meanings.items():
+        print(f"  {name:<{width}}  {meaning}")
+    print()
 
 
 def _n_channels(name: str) -> str:

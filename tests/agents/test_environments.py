@@ -10,9 +10,10 @@ import pytest
 import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
+from scripted_policies import FRESH_MLP
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
-from maze_nca_gym.agents import Policy, list_policies, load, make_env
+from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.weights import save_model
@@ -44,17 +45,17 @@ def run(policy, env, n_steps):
     return info, terminated, truncated
 
 
-@pytest.mark.parametrize("name", list_policies())
+@pytest.mark.parametrize("name", [*list_policies(all=True), FRESH_MLP])
 def test_one_line_for_every_policy(name):
     env = make_env(name)
     info, _, _ = run(load(name), env, 3)
     assert np.isfinite(info["accuracy"])
-    assert ENVIRONMENTS[env.spec.id][0] == list_policies()[name].task
+    assert ENVIRONMENTS[env.spec.id][0] == find_policy(name).task
     assert env.action_space.shape[0] == load(name).n_channels
     env.close()
 
 
-@pytest.mark.parametrize("name", ["shortest-path-bfs", "diameter", "mlp-shortest-path-baseline", "nca-diameter"])
+@pytest.mark.parametrize("name", ["shortest-path-bfs", "diameter", FRESH_MLP, "nca-diameter"])
 def test_many_environments_at_once(name):
     policy = load(name)
     env = policy.make_env(num_envs=5, autoreset_mode="SameStep")
@@ -78,14 +79,14 @@ def test_options_are_passed_on_and_replace_what_the_policy_chooses():
     assert env.action_space.shape == (20, 6, 9)
     assert env.render_mode == "ansi"
     assert policy.make_env(levels=TWO_ROWS).action_space.shape == (11, 2, 3)
-    assert load("mlp-shortest-path-baseline").make_env(levels="FourRooms").action_space.shape[1:] == (15, 15)
+    assert load(FRESH_MLP).make_env(levels="FourRooms").action_space.shape[1:] == (15, 15)
     with pytest.raises(ValueError, match="unknown generator"):
         policy.make_env(generator="none")
     with pytest.raises(ValueError, match=r"Did you mean 'diameter'\?"):
         make_env("diametre")
 
 
-@pytest.mark.parametrize("name", ["shortest-path-bfs", "mlp-shortest-path-baseline"])
+@pytest.mark.parametrize("name", ["shortest-path-bfs", FRESH_MLP])
 def test_its_spec_makes_it_again(name):
     env = make_env(name, size=6, max_episode_steps=9) if name == "shortest-path-bfs" else make_env(name)
     for spec in (env.spec, EnvSpec.from_json(env.spec.to_json())):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.error import DependencyNotInstalled
+from scripted_policies import fresh_mlp
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import list_policies, load
@@ -20,7 +21,7 @@ from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 
-HELD = [name for name in list_policies() if "-baseline" not in name] + ["nca-shortest-path-baseline"]
+HELD = [name for name in list_policies(all=True) if "-baseline" not in name] + ["nca-shortest-path-baseline"]
 
 
 def read(path):
@@ -66,7 +67,7 @@ class TestJson:
         assert policy.n_iterations is not None
         assert read(export(policy, tmp_path / "policy"))["rule"] == "relu"
 
-    @pytest.mark.parametrize("name", list_policies())
+    @pytest.mark.parametrize("name", list_policies(all=True))
     def test_the_front_is_a_channel(self, name):
         policy = load(name)
         assert policy.front in policy.channel_names
@@ -135,7 +136,7 @@ class TestRefusals:
         "policy",
         [
             load("gcn-shortest-path-baseline"),
-            load("mlp-shortest-path-baseline"),
+            fresh_mlp(),
             ShortestPathNCA(form="bounded"),
             NCA(4, 3, shared_weights=False, n_iterations=2),
             NCA(4, 3, skip_connections=False),

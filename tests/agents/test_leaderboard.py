@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scripted_policies import FRESH_MLP
 
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.evaluation.metrics import Estimate
@@ -211,7 +212,7 @@ class TestPolicies:
             ("dt-net-9", "diameter", "ask for the shortest path, and diameter is for the task 'diameter'"),
             ("dt-net-9", "shortest-path-dfs", "unknown policy 'shortest-path-dfs'"),
             ("dt-net-9", "missing.csv", "there is no file of predictions missing.csv"),
-            ("dt-net-9", "mlp-shortest-path-baseline", "mlp-shortest-path-baseline on dt-net-9: "),
+            ("dt-net-9", FRESH_MLP, f"{FRESH_MLP} on dt-net-9: "),
         ],
     )
     def test_wrong_names_are_explained(self, sets, policies, message):

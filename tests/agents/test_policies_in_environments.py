@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from scripted_policies import FRESH_MLP
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load, rollout, trace
@@ -34,7 +35,7 @@ def level_for(policy):
     return level if policy.n_tiles == 4 else clear_endpoints(level)
 
 
-@pytest.mark.parametrize("name", list_policies())
+@pytest.mark.parametrize("name", [*list_policies(all=True), FRESH_MLP])
 def test_a_rollout_equals_stepping_the_environment(name):
     policy = load(name)
     level = level_for(policy)
@@ -52,7 +53,7 @@ def test_a_rollout_equals_stepping_the_environment(name):
     env.close()
 
 
-@pytest.mark.parametrize("name", list_policies())
+@pytest.mark.parametrize("name", [*list_policies(all=True), FRESH_MLP])
 def test_a_rollout_equals_stepping_a_vector_environment(name):
     policy = load(name)
     env = gym.make_vec(environment_id(policy.task), 3, size=policy.size or 5, n_channels=policy.n_channels)

@@ -11,7 +11,7 @@ from oracles import optimal_shortest_paths
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
 
 from maze_nca_gym import solvers
-from maze_nca_gym.agents import list_policies, load, rollout
+from maze_nca_gym.agents import find_policy, list_policies, load, rollout
 from maze_nca_gym.agents.evaluation import test_levels
 from maze_nca_gym.agents.hinting.certificate import AUTOMATA
 from maze_nca_gym.agents.hinting.config import HintConfig
@@ -26,7 +26,8 @@ from maze_nca_gym.names import renamed
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
 
-EXACT = [name for name, info in list_policies().items() if info.exact]
+SHIPPED = {name: card for name, card in cards().items() if "unshipped" not in card}
+EXACT = [name for name, info in list_policies(all=True).items() if info.exact]
 PATHS = [name for name in EXACT if load(name).draws == "path"]
 
 
@@ -83,11 +84,11 @@ class TestPromises:
         monkeypatch.setattr(weights, "save_tensors", save_as_before)
         assert load_model(save_model(NCA(4, 6), tmp_path / "model")).promises == Promises()
 
-    @pytest.mark.parametrize("name", cards())
+    @pytest.mark.parametrize("name", SHIPPED)
     def test_cards_agree_with_the_files(self, name):
-        card, model = cards()[name], load_pretrained(name)
+        card, model = SHIPPED[name], load_pretrained(name)
         assert card["promises"] == model.promises.to_json()
-        assert card["exact"] == model.exact == list_policies()[name].exact
+        assert card["exact"] == model.exact == find_policy(name).exact
         assert json.loads(json.dumps(card)) == card
 
     @pytest.mark.parametrize("name", [name for name, card in cards().items() if "configuration" in card])
@@ -102,6 +103,8 @@ class TestPromises:
             values = renamed(values, FORMER)
             values |= {"replay_probability": 1 - values["replay_probability"], "score": "loss"}
         assert written == usual | values, "options that the card's version did not have keep their defaults"
+        if name not in SHIPPED:
+            return
         model = load(name)
         assert (config.task, config.model.n_channels) == (model.task, model.n_channels)
         assert config.make_model().n_weights == model.n_weights

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 import torch
@@ -9,14 +12,17 @@ import torch
 from maze_nca_gym import agents
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load
 from maze_nca_gym.agents.leaderboard.run import trained_on
-from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.registry import FORMER_NAMES
+from maze_nca_gym.agents.learned import MLP, NCA
+from maze_nca_gym.agents.pretrained import cards, load_pretrained
+from maze_nca_gym.agents.registry import FORMER_NAMES, NAME_PARTS
+from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.cli import main
 
 
-@pytest.mark.parametrize("name", list_policies())
+@pytest.mark.parametrize("name", list_policies(all=True))
 def test_every_policy_loads_and_is_what_the_table_says(name):
-    policy, info = load(name), list_policies()[name]
+    policy, info = load(name), list_policies(all=True)[name]
     assert isinstance(policy, Policy)
     assert policy.task == info.task
     assert policy.channel_names[0] == "path"
@@ -40,7 +46,7 @@ def test_a_former_name_is_accepted_and_not_listed(former):
     with pytest.warns(DeprecationWarning, match="is called") as caught:
         info = find_policy(former)
     assert caught[0].filename == __file__
-    assert former not in list_policies()
+    assert former not in list_policies(all=True)
     assert info == find_policy(FORMER_NAMES[former])
     present = load(FORMER_NAMES[former])
     assert all(torch.equal(mine, its) for mine, its in zip(policy.parameters(), present.parameters(), strict=True))
@@ -53,7 +59,7 @@ def test_a_model_file_is_a_policy(tmp_path):
     loaded, info = load(path), find_policy(path)
     assert (info.task, info.description, info.exact) == ("diameter", "a model of class NCA, from a file", False)
     assert torch.equal(loaded.kernel(), model.kernel())
-    assert path not in list_policies()
+    assert path not in list_policies(all=True)
 
 
 def test_what_is_no_model_file(tmp_path):
@@ -72,13 +78,46 @@ def test_options_reach_the_constructor():
 
 
 def test_the_table_of_policies_is_a_copy():
-    list_policies().clear()
-    assert list_policies()
+    list_policies(all=True).clear()
+    assert list_policies(all=True)
+
+
+def test_those_to_use_come_first_and_the_rest_is_asked_for():
+    """The best of each task has the plain name."""
+    usual, everything = list_policies(), list_policies(all=True)
+    assert list(everything)[: len(usual)] == list(usual)
+    assert {info.role for info in usual.values()} == {"main"}
+    assert {info.role for name, info in everything.items() if name not in usual} == {"ablation", "baseline"}
+    for task in ("shortest-path", "diameter"):
+        best = everything[f"nca-{task}"].scores["complete, random-16"]
+        others = [info for info in everything.values() if info.task == task and not info.exact]
+        assert all(info.scores["complete, random-16"] <= best for info in others)
+
+
+def test_every_part_of_a_name_is_explained():
+    trained = [name for name in list_policies(all=True) if name.startswith(("nca-", "gcn-", "gat-"))]
+    parts = {part for name in trained for part in re.sub("^.*?-(shortest-path|diameter)", "", name).split("-") if part}
+    assert parts == set(NAME_PARTS)
+
+
+def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
+    name = "mlp-shortest-path-baseline"
+    assert name not in list_policies(all=True)
+    for asked in (load, find_policy, load_pretrained):
+        with pytest.raises(ValueError, match=f"the weights of {name} do not ship, as it completes nothing") as caught:
+            asked(name)
+    command = str(caught.value).split("to train it: maze-nca-gym ")[1].split()
+    shorter = ["3" if before == "--n-updates" else word for before, word in pairwise(["", *command])]
+    assert main([*shorter, "--out", str(tmp_path), "--threads", "1"]) == 0
+    configuration = json.loads((tmp_path / "config.json").read_text())["configuration"]
+    expected = TrainingConfig.from_json(cards()[name]["configuration"]).to_json()
+    assert {**configuration, "n_updates": 3000} == expected
+    assert type(load(str(tmp_path / "model.safetensors"))) is MLP
 
 
 def test_listing_policies_imports_no_torch():
     code = (
-        "import sys, maze_nca_gym.agents as agents; agents.list_policies();"
+        "import sys, maze_nca_gym.agents as agents; agents.list_policies(all=True);"
         "print('torch' in sys.modules, hasattr(agents, 'xyz'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from scripted_policies import FRESH_MLP
 from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout
@@ -49,7 +50,7 @@ def test_a_model_file_with_max_pooling(tmp_path):
     ("changes", "message"),
     [
         ({"start_from": "nca"}, "unknown policy 'nca'; known: .*nca-shortest-path-compiled"),
-        ({"start_from": "mlp-shortest-path-baseline"}, "to start from mlp-.* both must be of class NCA, with shared"),
+        ({"start_from": FRESH_MLP}, f"to start from {FRESH_MLP}.* both must be of class NCA, with shared"),
         ({"start_from": "nca-diameter-hinted"}, "nca-diameter-hinted is for the task diameter, not shortest-path"),
         ({"cut_corners": False}, "has a kernel_size of 3 and cut_corners True: so must the model"),
         ({"kernel_size": 5}, "has a kernel_size of 3 and cut_corners True: so must the model"),
