@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from maze_nca_gym import environment_id, notebooks
 from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back, upload
 
 from .environments import make_env
 from .promises import DRAWINGS, Promises
@@ -356,7 +357,8 @@ class Policy(nn.Module):
             ValueError: an error of `forward`, or counts or `episode_start` of another length than the batch.
         """
         device = self.device
-        maze, current = (_to_tensor(observation[key], device) for key in ("maze", "state"))
+        arrays = (np.require(observation[key], np.float32, ["C", "W"]) for key in ("maze", "state"))
+        maze, current = (upload(array, device) for array in arrays)  # torch shares no read-only or strided array
         single = current.ndim == 3
         if single:
             maze, current = maze[None], current[None]
@@ -364,7 +366,7 @@ class Policy(nn.Module):
         action = self._step_by_counter(maze, current, counters)
         if episode_start is not None:
             counters -= _already_ended(current, np.asarray(episode_start, bool))
-        return (action[0] if single else action).cpu().numpy(), (counters + 1,)
+        return read_back(action[0] if single else action), (counters + 1,)
 
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
         """Return one iteration of every environment; those at the same step run as one batch, or all if none
@@ -373,14 +375,9 @@ class Policy(nn.Module):
             return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
         action = torch.empty_like(state)
         for step in np.unique(counters):
-            members = torch.from_numpy(np.flatnonzero(counters == step)).to(state.device)
+            members = upload(np.flatnonzero(counters == step), state.device)
             action[members] = self.forward(maze[members], state[members], int(step))
         return action
-
-
-def _to_tensor(array: NDArray[np.float32], device: torch.device) -> Tensor:
-    """Return copies only what torch cannot share: read-only or strided arrays."""
-    return torch.from_numpy(np.require(array, np.float32, ["C", "W"])).to(device)
 
 
 def _restarted_counters(
@@ -402,7 +399,7 @@ def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool
     An episode begins with a state of zeros. With autoreset mode NEXT_STEP, one that has ended is observed once more.
     """
     ended = starts.copy()
-    ended[starts] = states[torch.from_numpy(starts).to(states.device)].flatten(1).any(dim=1).cpu().numpy()
+    ended[starts] = read_back(states[upload(np.flatnonzero(starts), states.device)].flatten(1).any(dim=1))
     return ended
 
 

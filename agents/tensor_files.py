@@ -18,6 +18,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from maze_nca_gym.files import reading, replacing
+from maze_nca_gym.transfer import on_host
 
 CHECKSUM = "sha256"
 
@@ -53,7 +54,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
         ValueError: a tensor holds floats that are not finite, or of another precision than float32.
         OSError: the disk is full, or the folder is missing or not writable; an older file is then as it was.
     """
-    tensors = {key: tensor.detach().cpu().contiguous() for key, tensor in tensors.items()}
+    tensors = {key: on_host(tensor).contiguous() for key, tensor in tensors.items()}
     for key, tensor in tensors.items():
         _check_values(key, tensor)
     header = {**description, CHECKSUM: _digest(description, tensors)}

@@ -51,11 +51,11 @@ def rng_for(seed: int, purpose: str, *indices: int) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *indices])
 
 
-def torch_rng_for(seed: int, purpose: str, *indices: int) -> torch.Generator:
-    """Return a generator of torch, on the CPU, for a purpose and what is counted; see `rng_for`."""
+def torch_rng_for(seed: int, purpose: str, *indices: int, device: torch.device | str = "cpu") -> torch.Generator:
+    """Return a generator of torch on a device for a purpose and what is counted; see `rng_for`."""
     import torch  # importing the core must not load it
 
-    return torch.Generator().manual_seed(int(rng_for(seed, purpose, *indices).integers(2**63)))
+    return torch.Generator(device).manual_seed(int(rng_for(seed, purpose, *indices).integers(2**63)))
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import level_hashes
+from maze_nca_gym.transfer import read_back
 
 from ..policy import Policy
 from ..rollouts import path_of, trace
@@ -65,7 +66,7 @@ def find_periods(
     hashes = []
     for step, current in enumerate(trace(policy.without_gradients(), maze, WINDOW, state, start_step=start_step)):
         hashes.append(level_hashes((path_of(current) > 0.5).astype(np.uint8)))
-        back = (current == state).flatten(1).all(dim=1).cpu().numpy()
+        back = read_back((current == state).flatten(1).all(dim=1))
         of_state[back & (of_state == 0)] = step
     return of_state, repeat_periods(np.array(hashes))
 

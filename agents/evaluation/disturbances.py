@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -16,6 +15,7 @@ from maze_nca_gym.families import named_seed
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.solvers import distances
 from maze_nca_gym.tasks import Task
+from maze_nca_gym.transfer import read_back, upload
 
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 """Fractions of a state's entries that are corrupted."""
@@ -37,14 +37,14 @@ def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
     _, n_channels, height, width = state.shape
     area = height * width
     entries = n_channels * area
-    corrupted = state.cpu().numpy().reshape(len(state), entries).copy()
+    corrupted = read_back(state).reshape(len(state), entries).copy()
     for i, values in enumerate(corrupted):
         rng = np.random.default_rng(named_seed(f"corruption {fraction}", first + i))
         places = rng.choice(entries, max(1, round(fraction * entries)), replace=False, shuffle=False)
         tiles = places % area
         donors = (tiles + rng.integers(1, area, size=len(places))) % area
         values[places] = values[places - tiles + donors]
-    return torch.from_numpy(corrupted).view(state.shape).to(state.device)
+    return upload(corrupted, state.device).view(state.shape)
 
 
 def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:

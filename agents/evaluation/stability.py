@@ -15,6 +15,7 @@ from torch import Tensor
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 from maze_nca_gym.tasks import Task
+from maze_nca_gym.transfer import upload
 
 from ..policy import Policy
 from ..rollouts import (
@@ -252,7 +253,7 @@ class _Probe:
             return
         targets, maze = self.task.solve_all(edited), encode(self.policy, edited)
         longer = max(0, default_steps(self.policy, targets) - default_steps(self.policy, self.levels.targets))
-        kept = self.state[torch.from_numpy(rows).to(self.state.device)]
+        kept = self.state[upload(rows, self.state.device)]
         for kind, state in (("fresh", self._run(maze, extra=longer)), ("continued", self._run(maze, kept, longer))):
             scores = score_state(self.policy, edited, state, wanted_of(self.policy, edited, targets))
             self.tables.add(kind, name, scores)

@@ -27,6 +27,7 @@ from maze_nca_gym.names import renamed, unknown_name
 from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
 from maze_nca_gym.population.config import current_spelling, score_of
 from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back
 
 from ..policy import Policy, common_task
 from ..registry import named_policies
@@ -242,7 +243,7 @@ def _digest(policy: Policy) -> str:
     """Return the SHA-256 of the weights and biases."""
     digest = hashlib.sha256()
     for parameter in policy.parameters():
-        digest.update(parameter.detach().cpu().numpy().tobytes())
+        digest.update(read_back(parameter).tobytes())
     return digest.hexdigest()
 
 

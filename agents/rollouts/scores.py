@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, one_hot
 from maze_nca_gym.scoring import OPTIMAL, score, squared_errors
 from maze_nca_gym.tasks import Task, find_task
+from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH, Policy
 from ..promises import DRAWINGS
@@ -39,7 +39,7 @@ def task_of(policy: Policy, tiles: Tiles) -> Task:
 
 def encode(policy: Policy, tiles: Tiles) -> Tensor:
     """Return (B, T, H, W) float32 one-hot tiles on the policy's device."""
-    return torch.from_numpy(one_hot(tiles, policy.n_tiles)).to(policy.device)
+    return upload(one_hot(tiles, policy.n_tiles), policy.device)
 
 
 def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -55,7 +55,7 @@ def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArr
 
 def path_of(state: Tensor) -> NDArray[np.float32]:
     """Return (B, H, W) float32, the predicted path."""
-    return state[:, PATH].float().cpu().numpy()
+    return read_back(state[:, PATH].float())
 
 
 def score_paths(

@@ -20,6 +20,7 @@ from maze_nca_gym.rendering import draw_frame, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import Task, find_task
+from maze_nca_gym.transfer import read_back, upload
 
 from ..environments import border_warning
 from ..policy import Policy
@@ -166,6 +167,6 @@ def _spread(n_steps: int, most: int) -> set[int]:
 
 def _states(policy: Policy, task: Task, tiles: Tiles, n_steps: int) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield (step, (C, H, W) state) from 0 to `n_steps`."""
-    maze = torch.from_numpy(one_hot(tiles[None], task.n_tiles)).to(policy.device)
+    maze = upload(one_hot(tiles[None], task.n_tiles), policy.device)
     for step, state in enumerate(trace(policy, maze, n_steps)):
-        yield step, state[0].cpu().numpy()
+        yield step, read_back(state[0])

@@ -15,6 +15,7 @@ from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
 from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import Policy
 from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
@@ -59,7 +60,7 @@ class _Episodes(NamedTuple):
     state: Tensor
 
     def keep(self, mask: NDArray[np.bool_]) -> _Episodes:
-        where = torch.from_numpy(mask).to(self.state.device)
+        where = upload(np.flatnonzero(mask), self.state.device)
         return _Episodes(self.rows[mask], self.tiles[mask], self.wanted[mask], self.maze[where], self.state[where])
 
 
@@ -186,4 +187,4 @@ def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[
     solved = scores[:, OPTIMAL] != 0
     if step % _ASK_EVERY and not last:
         return solved, np.zeros_like(solved)
-    return solved, policy.finished(episodes.maze, episodes.state, step).cpu().numpy()
+    return solved, read_back(policy.finished(episodes.maze, episodes.state, step))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.transfer import read_back
 
 from ..policy import Policy
 from .scores import batches, encode, path_of
@@ -79,7 +80,7 @@ def visit(
             last += unroll(policy, maze, n_steps, range(max(1, n_steps - 2), n_steps + 1), state, start)
         last, state, done = last[-3:], last[-1], step
         if undisturbed and policy.tells_when_finished:
-            finished = bool(policy.finished(maze, state, start_step + step).all())
+            finished = bool(read_back(policy.finished(maze, state, start_step + step).all()))
         else:
             finished = _all_rest(policy, start_step + step, last, undisturbed)
         yield Visit(step, state, finished)
@@ -92,7 +93,7 @@ def _all_rest(policy: Policy, step: int, last: Sequence[Tensor], undisturbed: bo
     if len(last) < 3 or policy.same_from is None or step - 2 < policy.same_from:
         return False
     earlier, before, now = last
-    return bool(policy.rests(earlier, before, now, undisturbed).all())
+    return bool(read_back(policy.rests(earlier, before, now, undisturbed).all()))
 
 
 def run_to_end(

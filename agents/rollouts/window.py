@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.maze import MazeEnv, Observation
+from maze_nca_gym.transfer import read_back
 
 from ..policy import Policy
 from ..promises import DRAWINGS
@@ -82,7 +83,7 @@ def _play_episode(policy: Policy, env: MazeEnv, observation: Observation, target
 @torch.no_grad()
 def _has_finished(policy: Policy, observation: Observation, step: int) -> bool:
     maze, state = (torch.from_numpy(observation[key][None]) for key in ("maze", "state"))
-    return bool(policy.finished(maze, state, step)[0])
+    return bool(read_back(policy.finished(maze, state, step)[0]))
 
 
 def _check_screen() -> None:

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.families import (
@@ -23,7 +21,7 @@ from maze_nca_gym.families import (
     validation_levels,
 )
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
 
@@ -52,10 +50,6 @@ class Batch:
 
     def __getitem__(self, index: slice | NDArray[np.int64]) -> Batch:
         return Batch(self.tiles[index], self.target[index])
-
-    def one_hot(self, n_tiles: int, device: torch.device) -> Tensor:
-        """Return the levels as models read them, (N, n_tiles, H, W) float32 on a device."""
-        return torch.from_numpy(one_hot(self.tiles, n_tiles)).to(device, non_blocking=True)
 
 
 def concatenate(batches: list[Batch]) -> Batch:

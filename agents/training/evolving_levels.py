@@ -24,11 +24,13 @@ from maze_nca_gym.population.members import measure
 from maze_nca_gym.population.storage import ARRAYS
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back
 
 from ..policy import PATH, Policy
 from ..rollouts import unroll
 from .config import TrainingConfig
 from .data import Batch, LevelStream, concatenate, is_held_out
+from .lessons import Lessons
 from .processes import Workers
 
 
@@ -196,7 +198,7 @@ def check_description(description: Any) -> None:
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
     """Return what (B, H, W) paths lack and whether they are complete, (B, 2) float64, see `members.measure`."""
     judge = find_task(config.task).judge
-    paths = path.detach().float().cpu().numpy()
+    paths = read_back(path.detach().float())
     return torch.from_numpy(np.stack(measure(config.measure, batch.tiles, paths, batch.target, judge), axis=1))
 
 
@@ -214,7 +216,8 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
 
 
 def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
-    maze, n_steps = batch.one_hot(model.n_tiles, workers.device), config.model.n_iterations
+    maze = Lessons.of(batch, workers.device, guided=False).one_hot(model.n_tiles)
+    n_steps = config.model.n_iterations
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return unroll(model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH]
@@ -222,9 +225,10 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
     """Return the measurements of all workers in the order of levels, of which each took every `workers.size`-th."""
+    if workers.size == 1:
+        return share.numpy()
     shares = workers.gather(share.to(workers.device)).view(workers.size, -1, 2)
-    measured: NDArray[np.float64] = shares.transpose(0, 1).flatten(0, 1).cpu().numpy()
-    return measured
+    return read_back(shares.transpose(0, 1).flatten(0, 1))
 
 
 def _as_array(tensor: Tensor, name: str) -> NDArray[Any]:

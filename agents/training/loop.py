@@ -18,7 +18,7 @@ from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
 from .processes import Workers, asked_to_stop
 from .state import TrainingState
-from .updates import update
+from .updates import read_losses, update
 
 CHECKPOINT, MODEL, LEVELS = "checkpoint.safetensors", "model.safetensors", "population.npz"
 """Files of a run: what it goes on from, what it is for, and the levels that it has ended with if they evolve."""
@@ -106,7 +106,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
         with made_ahead(run.stream, state.update) as batches:
             for batch in batches:
                 run.step(batch)
-                if workers.any(stop.is_set()):
+                if run.asked_to_end(stop.is_set()):
                     break
         run.save_levels()  # first, so that a run whose last checkpoint there is has them
         run.save()
@@ -130,15 +130,23 @@ class _Run:
     def step(self, batch: Batch) -> None:
         """Make one update, and do what is due after it."""
         state, began = self.state, time.perf_counter()
-        loss = update(state, batch, self.stream, self.workers)
+        update(state, batch, self.stream, self.workers)
+        last = state.update == state.config.n_updates
+        due = last or state.update % self.intervals.log == 0
+        if due:
+            read_losses(state)  # a GPU has made its updates only now
         seconds = time.perf_counter() - began
         state.seconds, state.line_seconds = state.seconds + seconds, state.line_seconds + seconds
-        state.losses.append(loss)
-        last = state.update == state.config.n_updates
-        if last or state.update % self.intervals.log == 0:
+        if due:
             self.log(last or state.update % self.intervals.validate == 0)
             if time.monotonic() - self.saved_at > self.intervals.save:
                 self.save()
+
+    def asked_to_end(self, asked: bool) -> bool:
+        """Return whether any worker was asked to. Several with GPUs, which would wait, agree after lines of metrics."""
+        workers = self.workers
+        waits = workers.size > 1 and workers.device.type != "cpu"
+        return workers.any(asked) if not waits or self.state.update % self.intervals.log == 0 else False
 
     def log(self, with_validation: bool) -> None:
         """Send a line to the report."""
@@ -177,6 +185,7 @@ class _Run:
 
     def save(self) -> None:
         """Write the checkpoint and the model."""
+        read_losses(self.state)
         if self.workers.rank:
             return
         self.state.save(self.folder / CHECKPOINT)

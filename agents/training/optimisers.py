@@ -130,6 +130,12 @@ def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Ten
     return matrix
 
 
+def make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
+    """Return Adam for (...) float parameters. On a GPU it counts its steps there, so that it never reads from it."""
+    parameters = list(parameters)
+    return Adam(parameters, lr=lr, capturable=parameters[0].is_cuda)
+
+
 def _adam(parameter: Tensor) -> dict[str, Tensor]:
     return {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
 
@@ -156,7 +162,7 @@ def _check_soap(kept: Mapping[str, Tensor]) -> None:
             raise ValueError(f"the {side} basis must be orthonormal, its products are off by {skew:g}")
 
 
-OPTIMISERS = {"adam": Kind(Adam, _adam, _check_adam), "soap": Kind(SOAP, soap_tensors, _check_soap)}
+OPTIMISERS = {"adam": Kind(make_adam, _adam, _check_adam), "soap": Kind(SOAP, soap_tensors, _check_soap)}
 """Name -> kind."""
 
 

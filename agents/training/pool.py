@@ -10,20 +10,20 @@ solved, and are replaced first. So hard levels gather, not stuck states.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym.levels import as_tiles
 from maze_nca_gym.solvers import is_optimal
+from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
 from .config import TrainingConfig
 from .data import Batch, is_held_out, solutions
 from .editing import EDITS
+from .lessons import Lessons
 
 LARGEST = 100.0
 """Largest value of a state in the pool; those of networks that learn well mostly stay below 10."""
@@ -49,108 +49,116 @@ class Patience:
 
 @dataclass(eq=False)
 class StatePool:
-    """Levels of one size, their solutions, and their current states.
+    """Levels of one size, their solutions, and their current states, all on one device.
+
+    Nothing here waits for it, but for edits and for `Patience.any_optimum`, which the host decides.
 
     Attributes:
-        tiles: (P, H, W) uint8, on the CPU like all of it.
-        target: (P, H, W) bool.
+        levels: P of them.
         states: (P, C, H, W) float32.
         ages: (P,) int64, the iterations of the states since the level came, restarted, or was edited, less some grace.
         patience: the time until a level is due; None means forever.
     """
 
-    tiles: NDArray[np.uint8]
-    target: NDArray[np.bool_]
+    levels: Lessons
     states: Tensor
-    ages: NDArray[np.int64]
+    ages: Tensor
     patience: Patience | None = None
 
     @classmethod
-    def fresh(cls, batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
-        """Return (P, H, W) levels with empty states, (P, n_channels, H, W) float32 zeros."""
-        n, height, width = batch.tiles.shape
-        states = torch.zeros(n, n_channels, height, width)
-        return cls(batch.tiles.copy(), batch.target.copy(), states, np.zeros(n, np.int64), patience)
+    def fresh(cls, levels: Lessons, n_channels: int, patience: Patience | None = None) -> StatePool:
+        """Return P levels with empty states, (P, n_channels, H, W) float32 zeros."""
+        n, height, width = levels.tiles.shape
+        states = torch.zeros(n, n_channels, height, width, device=levels.tiles.device)
+        return cls(levels.copy(), states, torch.zeros(n, dtype=torch.int64, device=states.device), patience)
 
-    def _due(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whether the members at these places should be solved by now."""
-        if self.patience is None:
-            return np.zeros(len(places), bool)
-        lengths = self.target[places].sum(axis=(1, 2))
-        return cast(NDArray[np.bool_], self.ages[places] >= self.patience.per_tile * lengths + self.patience.more)
+    @property
+    def _device(self) -> torch.device:
+        return self.states.device
 
-    def _solved(self, places: NDArray[np.int64], paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return whether (n, H, W) paths are solutions of the members at these places."""
-        if self.patience is not None and self.patience.any_optimum:
-            return cast(NDArray[np.bool_], is_optimal(self.tiles[places], paths))
-        return cast(NDArray[np.bool_], (paths == self.target[places]).all(axis=(1, 2)))
+    def _due(self, places: Tensor, patience: Patience) -> Tensor:
+        """Return whether the members at these places should be solved by now, (n,) bool."""
+        lengths = self.levels.target[places].sum(dim=(1, 2))
+        return self.ages[places] >= patience.per_tile * lengths.double() + patience.more
 
-    def draw(self, rng: np.random.Generator, n: int, newcomers: Batch) -> NDArray[np.int64]:
-        """Return (n,) places of n members, at most P; the first of them give theirs to the newcomers, at most n.
+    def _solved(self, places: Tensor, paths: Tensor, patience: Patience) -> Tensor:
+        """Return whether (n, H, W) bool paths are solutions of the members at these places, (n,) bool."""
+        if patience.any_optimum:
+            right = is_optimal(read_back(self.levels.tiles[places]), read_back(paths))
+            return upload(np.asarray(right), self._device)
+        return (paths == self.levels.target[places]).flatten(1).all(dim=1)
+
+    def draw(self, rng: np.random.Generator, n: int, newcomers: Lessons) -> Tensor:
+        """Return (n,) int64 places of n members, at most P; the first of them give theirs to the newcomers, at most n.
 
         Those that are due come first, so that they are replaced first, and the next of them edited.
         """
-        places = rng.permutation(len(self.tiles))[:n]
-        places = places[np.argsort(~self._due(places), kind="stable")]
+        places = upload(rng.permutation(len(self.states))[:n], self._device)
+        if self.patience is not None:
+            places = places[(~self._due(places, self.patience)).byte().argsort(stable=True)]  # CUDA sorts no bool
         replaced = places[: len(newcomers)]
         self._replace(replaced, newcomers)
-        self.states[torch.from_numpy(replaced)] = 0
+        self.states[replaced] = 0
         return places
 
-    def edit(self, rng: np.random.Generator, places: NDArray[np.int64], task: str, edits: str) -> None:
-        """Edit the levels at these (n,) places in one of the ways of `editing.EDITS`; their states stay.
+    def edit(self, rng: np.random.Generator, places: Tensor, task: str, edits: str) -> None:
+        """Edit the levels at these (n,) int64 places in one of the ways of `editing.EDITS`; their states stay.
 
-        Edits that would result in levels of test sets are not made.
+        Edits that would result in levels of test sets are not made. The host waits for the levels, which depend on
+        what was solved in the update before.
         """
-        way = EDITS[edits]
-        edited = way.edit(rng, self.tiles[places], self.tiles)
-        allowed = ~is_held_out(edited, task)
-        self._replace(places[allowed], Batch(edited[allowed], solutions(edited[allowed], task)))
-        self.ages[places[allowed]] = -way.grace
+        way, device = EDITS[edits], self._device
+        edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles))
+        allowed = np.flatnonzero(~is_held_out(edited, task))
+        places = places[upload(allowed, device)]
+        batch = Batch(edited[allowed], solutions(edited[allowed], task))
+        self._replace(places, Lessons.of(batch, device, guided=self.levels.steps is not None))
+        self.ages[places] = -way.grace
 
-    def _replace(self, places: NDArray[np.int64], batch: Batch) -> None:
-        self.tiles[places], self.target[places], self.ages[places] = batch.tiles, batch.target, 0
+    def _replace(self, places: Tensor, levels: Lessons) -> None:
+        self.levels.put(places, levels)
+        self.ages[places] = 0
 
-    def take(self, places: NDArray[np.int64]) -> tuple[Batch, Tensor, Tensor]:
-        """Return the n levels at these places, their (n, C, H, W) states and (n,) ages."""
-        levels = Batch(self.tiles[places], self.target[places])
-        return levels, self.states[torch.from_numpy(places)], torch.from_numpy(self.ages[places])
+    def take(self, places: Tensor) -> tuple[Lessons, Tensor, Tensor]:
+        """Return the n levels at these places, their (n, C, H, W) float32 states and (n,) int64 ages."""
+        return self.levels[places], self.states[places], self.ages[places]
 
-    def put(self, places: NDArray[np.int64], states: Tensor, n_steps: int) -> None:
+    def put(self, places: Tensor, states: Tensor, n_steps: int) -> None:
         """Store the (n, C, H, W) states of the members at these places after `n_steps` more iterations.
 
         Members whose states have exploded restart: their part of a loss would exceed all others' for long. So do those
         that are due and wrong.
         """
-        states = states.detach().cpu().float()
-        exploded = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST).numpy()
+        states = states.detach().float()
         self.ages[places] += n_steps
-        anew = exploded | (self._due(places) & ~self._solved(places, (states[:, PATH] > 0.5).numpy()))
-        self.states[torch.from_numpy(places)] = torch.where(torch.from_numpy(anew)[:, None, None, None], 0.0, states)
-        self.ages[places[anew]] = 0
+        anew = ~(states.abs().flatten(1).amax(dim=1) <= LARGEST)
+        if self.patience is not None:
+            wrong = ~self._solved(places, states[:, PATH] > 0.5, self.patience)
+            anew |= self._due(places, self.patience) & wrong
+        self.states[places] = torch.where(anew[:, None, None, None], 0.0, states)
+        self.ages[places] = torch.where(anew, 0, self.ages[places])
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the attributes (P, ...) as tensors by name, for a checkpoint; `from_tensors` reads them back."""
-        return {
-            "tiles": torch.from_numpy(self.tiles),
-            "target": torch.from_numpy(self.target),
-            "states": self.states,
-            "ages": torch.from_numpy(self.ages),
-        }
+        return {"tiles": self.levels.tiles, "target": self.levels.target, "states": self.states, "ages": self.ages}
 
     @classmethod
-    def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, update: int) -> StatePool:
-        """Return the pool of the (P, ...) tensors that `tensors` returned after an update of a run.
+    def from_tensors(
+        cls, tensors: dict[str, Tensor], config: TrainingConfig, update: int, device: torch.device
+    ) -> StatePool:
+        """Return the pool of the (P, ...) tensors, on the CPU, that `tensors` returned after an update of a run.
 
         Raises:
             ValueError: a value that no pool has then.
         """
-        tiles, target, states, ages = (tensors[name].clone() for name in ("tiles", "target", "states", "ages"))
-        if not np.array_equal(solutions(as_tiles(tiles.numpy()), config.task), target.numpy()):
+        tiles, target, states, ages = (tensors[name] for name in ("tiles", "target", "states", "ages"))
+        batch = Batch(as_tiles(tiles.numpy()), target.numpy())
+        if not np.array_equal(solutions(batch.tiles, config.task), batch.target):
             raise ValueError("the targets of a pool are not the solutions of its levels")
         if (states.abs() > LARGEST).any():
             raise ValueError(f"the states of a pool must lie within +-{LARGEST:g}, got {states.abs().max().item():g}")
         least, most = -max(way.grace for way in EDITS.values()), update * config.pool.pool_steps[1]
         if ages.min() < least or ages.max() > most:
             raise ValueError(f"the ages of a pool must lie in [{least}, {most}], got {ages.min()} to {ages.max()}")
-        return cls(tiles.numpy(), target.numpy(), states, ages.numpy(), Patience.of(config))
+        levels = Lessons.of(batch, device, guided=config.loss.guidance > 0).copy()
+        return cls(levels, states.to(device, copy=True), ages.to(device, copy=True), Patience.of(config))

@@ -44,6 +44,7 @@ class TrainingState:
         seconds: the time that they took, over all sessions.
         losses: the losses of the updates since the last line of metrics, so that the next line is the same in a later
             session.
+        unread: the (2,) losses and norms of gradients of the updates after those, still on the device.
         line_seconds: the time that these took.
     """
 
@@ -56,6 +57,7 @@ class TrainingState:
     update: int = 0
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
+    unread: list[Tensor] = field(default_factory=list)
     line_seconds: float = 0.0
 
     @classmethod
@@ -145,7 +147,7 @@ class TrainingState:
         state._load_optimiser(tensors)
         for size in description["pools"]:
             levels = _under(f"pool {size}", tensors)
-            state.pools[size] = StatePool.from_tensors(levels, state.config, state.update)
+            state.pools[size] = StatePool.from_tensors(levels, state.config, state.update, device)
         if state.config.evolve:
             levels = _under(POPULATION, tensors)
             state.evolution = EvolvingLevels.from_tensors(description["evolution"], levels, state.config, state.update)
@@ -154,12 +156,14 @@ class TrainingState:
     def _load_optimiser(self, tensors: dict[str, Tensor]) -> None:
         if not self.update:
             return
+        on_device = self.optimiser.defaults.get("capturable", False)
         for key, parameter in self.model.named_parameters():
             kind = OPTIMISERS[self.config.optimiser.optimiser]
             kept = {name: tensors[f"{name}.{key}"] for name in kind.empty(parameter)}
             kind.check(kept)
             kept = {name: tensor.to(parameter, copy=True) for name, tensor in kept.items()}
-            self.optimiser.state[parameter] = {"step": torch.tensor(float(self.update)), **kept}
+            step = torch.tensor(float(self.update), device=parameter.device if on_device else None)
+            self.optimiser.state[parameter] = {"step": step, **kept}
 
 
 def compile_iterations(model: Policy) -> None:

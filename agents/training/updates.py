@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maze_nca_gym.random_streams import rng_for, torch_rng_for
 from maze_nca_gym.solvers import best_path
+from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
 from ..rollouts import unroll
 from .data import Batch, LevelStream
-from .losses import guidance, guidance_losses, had_time, loss_steps, path_losses
+from .lessons import Lessons
+from .losses import guidance_losses, had_time, loss_steps, path_losses
 from .optimisers import SCHEDULES
 from .pool import Patience, StatePool
 from .processes import Workers
@@ -32,17 +32,24 @@ class Diverged(RuntimeError):
     """The loss or its gradient is not finite any more, or the loss has exploded."""
 
 
-def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> float:
+def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> Tensor:
     """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
 
+    A GPU is not waited for, unless levels evolve, are edited or have several optimal solutions (`leniency`). Then the
+    host has to know what was solved.
+
     Args:
-        state: the state of the run, which is changed.
+        state: the state of the run, which is changed. Its `unread` receive the loss and the norm of its gradient.
         batch: the (n_fresh, H, W) levels of this update; with a pool or a population, its newcomers.
         stream: fills new pools.
         workers: the workers that share the batch.
 
+    Returns:
+        The loss, () float32 on the workers' device.
+
     Raises:
-        Diverged: raised on every worker; the weights are as they were.
+        Diverged: raised on every worker, on the CPU, where the weights are as they were. On a GPU, `read_losses`
+            raises it.
     """
     config, evolution = state.config, state.evolution
     if evolution is None:
@@ -54,7 +61,21 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     return loss
 
 
-def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[float, Tensor]:
+def read_losses(state: TrainingState) -> None:
+    """Move the unread losses of a run to its `losses`, (n,) floats: a GPU is waited for.
+
+    Raises:
+        Diverged: one of them is too large, or it or its gradient is not finite.
+    """
+    if state.unread:
+        rows = read_back(torch.stack(state.unread)).tolist()
+        state.unread = []
+        for number, (loss, norm) in enumerate(rows, state.update - len(rows) + 1):
+            _check(loss, norm, number)
+        state.losses += [loss for loss, _ in rows]
+
+
+def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     """Change the weights; also returns the (B, H, W) paths of this worker's share after the last iteration."""
     config = state.config
     rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](state.update / config.n_updates)
@@ -65,18 +86,21 @@ def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     loss, after = roll_out(state, batch, stream, workers)
     gradients = [p.grad for p in state.model.parameters() if p.grad is not None]
     workers.average([*gradients, loss])
-    _check(float(loss), gradients, state.update + 1)
+    norms = torch._foreach_norm(gradients)
+    norm = torch.stack(norms).norm()
+    if loss.is_cpu:  # a GPU would have to be waited for
+        _check(float(loss), float(norm), state.update + 1)
     if config.optimiser.normalise_gradients:
-        normalise(gradients)
+        _divide(gradients, norms)
     state.optimiser.step()
     state.update += 1
+    state.unread.append(torch.stack([loss, norm]))
     if state.average is not None:
         _follow(state.average, state.model, min(config.optimiser.ema_decay, state.update / (state.update + 9)))
-    return float(loss), after[:, PATH]
+    return loss, after[:, PATH]
 
 
-def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
-    norm = float(torch.stack([gradient.norm() for gradient in gradients]).norm())
+def _check(loss: float, norm: float, number: int) -> None:
     if not math.isfinite(norm) or not loss <= EXPLODED:
         raise Diverged(f"before update {number} the loss was {loss:.3g}, the norm of its gradient {norm:.3g}")
 
@@ -84,16 +108,18 @@ def _check(loss: float, gradients: Iterable[Tensor], number: int) -> None:
 def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
     assert config.model.n_iterations is not None
-    share = batch[workers.rank :: workers.size]
-    return _backward(state, share, None, torch.zeros(len(share)), config.model.n_iterations, workers.device)
+    share = Lessons.of(batch[workers.rank :: workers.size], workers.device, config.loss.guidance > 0)
+    ages = torch.zeros(len(share), device=workers.device)
+    return _backward(state, share, None, ages, config.model.n_iterations)
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     """Roll out from the states in the pool, and store those reached."""
     config = state.config
     rng = rng_for(config.seed, "pool", state.update)
-    pool = _pool(state, stream, newcomers.tiles.shape[1] - 2)
-    places = pool.draw(rng, config.batch_size, newcomers)
+    pool = _pool(state, stream, newcomers.tiles.shape[1] - 2, workers.device)
+    fresh = Lessons.of(newcomers, workers.device, config.loss.guidance > 0)
+    places = pool.draw(rng, config.batch_size, fresh)
     n_edited = round(config.pool.pool_edited * config.batch_size)
     if n_edited:
         pool.edit(rng, places[len(newcomers) :][:n_edited], config.task, config.pool.pool_edits)
@@ -101,70 +127,77 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     part = slice(workers.rank, None, workers.size)
     batch, states, ages = pool.take(places)
     if config.pool.state_noise:
-        generator = torch_rng_for(config.seed, "noise", state.update)
-        states = states + config.pool.state_noise * torch.randn(states.shape, generator=generator)
-    loss, after = _backward(state, batch[part], states[part], ages[part], n_steps, workers.device)
+        states = states + config.pool.state_noise * _noise(state, states)
+    loss, after = _backward(state, batch[part], states[part], ages[part], n_steps)
     order = [places[rank :: workers.size] for rank in range(workers.size)]
     for members, reached in zip(order, workers.gather(after).chunk(workers.size), strict=True):
         pool.put(members, reached, n_steps)
     return loss, after
 
 
-def _pool(state: TrainingState, stream: LevelStream, size: int) -> StatePool:
+def _noise(state: TrainingState, states: Tensor) -> Tensor:
+    """Return normal noise like (B, C, H, W) states, drawn where they are: other devices draw other numbers."""
+    generator = torch_rng_for(state.config.seed, "noise", state.update, device=states.device)
+    return torch.randn(states.shape, generator=generator, device=states.device)
+
+
+def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.device) -> StatePool:
     if size not in state.pools:
-        rng = rng_for(state.config.seed, "pool of size", size)
-        levels = stream.draw(rng, state.config.pool.pool_size, size)
-        state.pools[size] = StatePool.fresh(levels, state.config.model.n_channels, Patience.of(state.config))
+        config = state.config
+        levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
+        lessons = Lessons.of(levels, device, config.loss.guidance > 0)
+        state.pools[size] = StatePool.fresh(lessons, config.model.n_channels, Patience.of(config))
     return state.pools[size]
 
 
 def _backward(
-    state: TrainingState, batch: Batch, start: Tensor | None, ages: Tensor, n_steps: int, device: torch.device
+    state: TrainingState, batch: Lessons, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of a rollout and its last state, the path alone without a pool; the parameters get their
     gradients."""
     config = state.config
-    maze = batch.one_hot(state.model.n_tiles, device)
-    start = None if start is None else start.to(device)
+    maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
     marks = loss_steps(config.loss.loss_at, n_steps)
-    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
+    with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
         states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned, growth=growth)
         wanted = batch.target if not config.loss.leniency else _nearest_optima(batch, states[-1], config.loss.leniency)
-        target = torch.from_numpy(wanted).to(device, torch.float32, non_blocking=True)
-        counted = had_time(target, torch.stack([ages + mark for mark in marks]).to(device), config.loss.loss_after)
+        target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
+        counted = had_time(target, had, config.loss.loss_after)
         losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
         if config.loss.guidance:
-            losses = losses + config.loss.guidance * _of_guidance(states, batch, ages, marks, device)
+            losses = losses + config.loss.guidance * _of_guidance(states, batch, had)
     losses.sum().backward()  # type: ignore[no-untyped-call]
     return losses.detach().sum(), states[-1].detach()
 
 
-def _nearest_optima(batch: Batch, state: Tensor, leniency: float) -> NDArray[np.bool_]:
-    """Return (B, H, W) optimal solutions, see `TrainingConfig.leniency`."""
-    path = state[:, PATH].detach().float().clamp(0, 1).nan_to_num().cpu().numpy()
-    return best_path(batch.tiles, path + (1 - leniency) * batch.target)
+def _nearest_optima(batch: Lessons, state: Tensor, leniency: float) -> Tensor:
+    """Return (B, H, W) bool optimal solutions, see `TrainingConfig.leniency`; the host finds them."""
+    path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
+    tiles, target = read_back(batch.tiles), read_back(batch.target)
+    return upload(best_path(tiles, path + (1 - leniency) * target), state.device)
 
 
-def _of_guidance(
-    states: Sequence[Tensor], batch: Batch, ages: Tensor, marks: Sequence[int], device: torch.device
-) -> Tensor:
-    """Return losses of the first steps from all tiles which anything from the target could have reached."""
-    of_batch = guidance(batch.tiles)
-    steps, distances = (torch.from_numpy(array).to(device) for array in (of_batch.steps, of_batch.distances))
-    reached = torch.stack([(ages + mark).to(device)[:, None, None] >= distances for mark in marks])
-    return guidance_losses(states, steps.float(), reached)
+def _of_guidance(states: Sequence[Tensor], batch: Lessons, ages: Tensor) -> Tensor:
+    """Return losses of the first steps from all tiles which anything from the target could have reached, after (K, B)
+    iterations."""
+    assert batch.steps is not None
+    assert batch.distances is not None
+    return guidance_losses(states, batch.steps.float(), ages[:, :, None, None] >= batch.distances)
 
 
 @torch.no_grad()
-def normalise(gradients: Iterable[Tensor]) -> None:
+def normalise(gradients: list[Tensor]) -> None:
     """Divide gradients, each (...) float32, by their norms in place, as the paper's code does, but not its text."""
-    for gradient in gradients:
-        gradient /= gradient.norm() + TINY
+    _divide(gradients, torch._foreach_norm(gradients))
+
+
+@torch.no_grad()
+def _divide(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
+    torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
 
 
 @torch.no_grad()
 def _follow(average: nn.Module, model: nn.Module, decay: float) -> None:
-    for mean, weight in zip(average.parameters(), model.parameters(), strict=True):
-        mean.lerp_(weight, 1 - decay)
+    torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 1 - decay)

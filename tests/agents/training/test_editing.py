@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from training_runs import POOL, make_updates, started, tiny
+from training_runs import POOL, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.training.data import LevelStream, solutions
 from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST
-from maze_nca_gym.agents.training.pool import StatePool
 from maze_nca_gym.levels import Tile
 
 N, N_REPLACED, N_OPENED = 60, 18, 24
@@ -79,12 +78,13 @@ def test_any_number_of_levels_can_be_edited(n):
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
 def test_edited_levels_have_new_solutions_and_some_grace(task):
     batch = levels(30, task)
-    pool = StatePool.fresh(batch, 2)
-    pool.put(np.arange(30), torch.ones(30, 2, 12, 12), 7)
-    pool.edit(np.random.default_rng(0), np.arange(10, 30), task, "all-kinds")
+    pool = pool_of(batch, 2)
+    pool.put(torch.arange(30), torch.ones(30, 2, 12, 12), 7)
+    pool.edit(np.random.default_rng(0), torch.arange(10, 30), task, "all-kinds")
+    tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
     assert pool.ages.tolist() == [7] * 10 + [-8] * 20
-    assert np.array_equal(pool.target, solutions(pool.tiles, task))
-    assert (pool.tiles[10:] != batch.tiles[10:]).any(axis=(1, 2)).mean() > 0.9
+    assert np.array_equal(target, solutions(tiles, task))
+    assert (tiles[10:] != batch.tiles[10:]).any(axis=(1, 2)).mean() > 0.9
     assert (pool.states == 1).all()
 
 
@@ -93,6 +93,6 @@ def test_a_run_edits_in_the_way_of_its_configuration():
     for state in (few, all_kinds):
         make_updates(state, 2)
     (one,), (other,) = few.pools.values(), all_kinds.pools.values()
-    assert not np.array_equal(one.tiles, other.tiles)
+    assert not torch.equal(one.levels.tiles, other.levels.tiles)
     assert one.ages.min() >= 0
     assert other.ages.min() < 5

@@ -5,18 +5,18 @@ import math
 import numpy as np
 import pytest
 import torch
-from training_runs import EVOLVING, POOL, content, make_updates, started, tiny
+from training_runs import EVOLVING, POOL, content, lessons, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.agents.training.data import Batch, LevelStream
-from maze_nca_gym.agents.training.pool import Patience, StatePool
+from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import _nearest_optima
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import best_path, is_optimal, shortest_path
 
 OPEN = parse("S..\n...\n..T")
 CANONICAL, OTHER = shortest_path(OPEN), np.array([[1, 1, 1], [0, 0, 1], [0, 0, 1]], bool)
-ONE = Batch(OPEN[None], CANONICAL[None])
+ONE = lessons(Batch(OPEN[None], CANONICAL[None]))
 
 LENIENT = {**POOL, "n_channels": 12, "pool_retry": 2.0, "leniency": 0.75, "optimiser": "soap", "learning_rate": 0.008}
 
@@ -30,13 +30,13 @@ def showing(path: np.ndarray) -> torch.Tensor:
 @pytest.mark.parametrize("leniency", [1e-9, 0.3, 0.75, 1.0])
 def test_the_nearest_optimum_less_what_the_canonical_one_counts_for(certainty, leniency):
     assert (CANONICAL != OTHER).sum() == 6, "three tiles each of their own"
-    wanted = _nearest_optima(ONE, showing(certainty * OTHER), leniency)[0]
+    wanted = _nearest_optima(ONE, showing(certainty * OTHER), leniency)[0].numpy()
     assert np.array_equal(wanted, OTHER if min(certainty, 1) > 1 - leniency else CANONICAL)
 
 
 def test_a_state_that_has_exploded_is_no_error_here():
     state = torch.tensor([math.nan, math.inf, -math.inf]).repeat(1, 2, 3, 1)
-    assert is_optimal(OPEN, _nearest_optima(ONE, state, 1.0)[0])
+    assert is_optimal(OPEN, _nearest_optima(ONE, state, 1.0)[0].numpy())
 
 
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
@@ -58,8 +58,8 @@ def test_any_optimum_is_right_for_levels_that_are_tried_again():
     levels = Batch(np.repeat(OPEN[None], 3, axis=0), np.repeat(CANONICAL[None], 3, axis=0))
     states = torch.cat([showing(path) for path in (CANONICAL, OTHER, CANONICAL | OTHER)])
     for any_optimum, ages in ((True, [9, 9, 0]), (False, [9, 0, 0])):
-        pool = StatePool.fresh(levels, 2, Patience(per_tile=0.0, more=5, any_optimum=any_optimum))
-        pool.put(np.arange(3), states, 9)
+        pool = pool_of(levels, 2, Patience(per_tile=0.0, more=5, any_optimum=any_optimum))
+        pool.put(torch.arange(3), states, 9)
         assert pool.ages.tolist() == ages
 
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
-from training_runs import ALONE, CPU, POOL, content, make_updates, started, tiny
+from training_runs import ALONE, CPU, POOL, content, lessons, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
@@ -19,7 +19,7 @@ from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream, solutions
 from maze_nca_gym.agents.training.losses import LOSSES, had_time, loss_steps, path_losses
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
-from maze_nca_gym.agents.training.pool import Patience, StatePool
+from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import normalise, update
 from maze_nca_gym.levels import Tile, one_hot
 
@@ -157,7 +157,7 @@ def losses_on_one_batch(n: int, **changes: object) -> list[float]:
     state = started(n_channels=12, n_iterations=4, n_updates=1000, **changes)
     stream = LevelStream(state.config)
     batch = stream.batch(0)
-    return [update(state, batch, stream, ALONE) for _ in range(n)]
+    return [float(update(state, batch, stream, ALONE)) for _ in range(n)]
 
 
 @pytest.mark.parametrize(("task", "loss"), [("shortest-path", "mse"), ("diameter", "cross-entropy")])
@@ -178,34 +178,35 @@ def test_bfloat16_learns_too(options):
 
 def test_a_pool_gives_and_takes():
     levels = LevelStream(tiny(batch_size=9)).batch(0)
-    pool = StatePool.fresh(levels[:6], 2)
+    pool = pool_of(levels[:6], 2)
     assert pool.states.shape == (6, 2, 8, 8)
     pool.states[:] = torch.arange(1.0, 7)[:, None, None, None]
-    places = pool.draw(np.random.default_rng(0), 4, levels[6:8])
-    batch, states, ages = pool.take(places)
+    drawn = pool.draw(np.random.default_rng(0), 4, lessons(levels[6:8]))
+    batch, states, ages = pool.take(drawn)
+    places = drawn.numpy()
     assert len(set(places)) == 4
     assert ages.tolist() == [0, 0, 0, 0]
     assert np.array_equal(batch.tiles[:2], levels.tiles[6:8])
     assert np.array_equal(batch.target[:2], levels.target[6:8])
     assert np.array_equal(batch.tiles[2:], levels.tiles[places[2:]])
     assert states[:, 0, 0, 0].tolist() == [0, 0, *(places[2:] + 1)]
-    assert np.array_equal(pool.tiles[places], batch.tiles)
-    pool.put(places, torch.full((4, 2, 8, 8), 9.0), 5)
+    assert torch.equal(pool.levels.tiles[drawn], batch.tiles)
+    pool.put(drawn, torch.full((4, 2, 8, 8), 9.0), 5)
     rest = sorted(set(range(6)) - set(places))
     assert (pool.states[places] == 9).all()
     assert pool.states[rest, 1, 2, 3].tolist() == [place + 1 for place in rest]
     assert pool.ages.tolist() == [0 if place in rest else 5 for place in range(6)]
-    pool.draw(np.random.default_rng(0), 4, levels[6:7])
-    assert sorted(pool.ages) == [0, 0, 0, 5, 5, 5], "a newcomer starts anew"
+    pool.draw(np.random.default_rng(0), 4, lessons(levels[6:7]))
+    assert sorted(pool.ages.tolist()) == [0, 0, 0, 5, 5, 5], "a newcomer starts anew"
     assert np.array_equal(levels.tiles[0], LevelStream(tiny(batch_size=9)).batch(0).tiles[0]), "levels were changed"
 
 
 @pytest.mark.parametrize("value", [1e3, -1e3, math.inf, math.nan])
 def test_members_of_a_pool_whose_states_explode_start_anew(value):
-    pool = StatePool.fresh(LevelStream(tiny()).batch(0), 2)
+    pool = pool_of(LevelStream(tiny()).batch(0), 2)
     states = torch.ones(3, 2, 8, 8)
     states[1, 1, 4, 5] = value
-    pool.put(np.array([6, 2, 4]), states, 5)
+    pool.put(torch.tensor([6, 2, 4]), states, 5)
     assert pool.ages.tolist() == [0, 0, 0, 0, 5, 0, 5, 0]
     assert (pool.states[[6, 4]] == 1).all()
     assert (pool.states[[0, 1, 2, 3, 5, 7]] == 0).all()
@@ -213,14 +214,14 @@ def test_members_of_a_pool_whose_states_explode_start_anew(value):
 
 def test_what_is_wrong_when_it_is_due_starts_anew():
     levels = LevelStream(tiny(batch_size=12)).batch(0)
-    pool = StatePool.fresh(levels, 2, Patience(per_tile=1.5, more=3))
+    pool = pool_of(levels, 2, Patience(per_tile=1.5, more=3))
     lengths = levels.target.sum(axis=(1, 2))
     right, step = np.arange(12) % 2 == 0, 2
     states = torch.full((12, 2, 8, 8), 0.4)
     states[:, 0] = torch.from_numpy(np.where(right[:, None, None], levels.target, 0))
     in_hand = np.zeros(12, int)
     for _ in range(20):
-        pool.put(np.arange(12), states, step)
+        pool.put(torch.arange(12), states, step)
         in_hand += step
         in_hand[~right & (in_hand >= 1.5 * lengths + 3)] = 0
         assert pool.ages.tolist() == in_hand.tolist()
@@ -231,26 +232,28 @@ def test_what_is_wrong_when_it_is_due_starts_anew():
 
 
 def test_without_patience_what_is_wrong_goes_on():
-    pool = StatePool.fresh(LevelStream(tiny(batch_size=4)).batch(0), 2)
-    pool.put(np.arange(4), torch.full((4, 2, 8, 8), 0.4), 10_000)
+    pool = pool_of(LevelStream(tiny(batch_size=4)).batch(0), 2)
+    pool.put(torch.arange(4), torch.full((4, 2, 8, 8), 0.4), 10_000)
     assert pool.ages.tolist() == [10_000] * 4
     assert (pool.states == 0.4).all()
 
 
 def test_newcomers_replace_solved_levels_first():
     levels = LevelStream(tiny(batch_size=40)).batch(0)
-    pool = StatePool.fresh(levels[:30], 2, Patience(per_tile=0.0, more=5))
+    pool = pool_of(levels[:30], 2, Patience(per_tile=0.0, more=5))
     solved = np.arange(30) % 3 == 0
     pool.ages[solved] = 5
     pool.ages[~solved] = 4
     for seed in range(20):
         again = copy.deepcopy(pool)
-        places = again.draw(np.random.default_rng(seed), 20, levels[30:34])
+        places = again.draw(np.random.default_rng(seed), 20, lessons(levels[30:34])).numpy()
         n_solved = solved[places].sum()
         assert 0 < n_solved < 20
         assert solved[places[:n_solved]].all()
-        assert set(places) == set(pool.draw(np.random.default_rng(seed), 20, levels[:0])), "the draw is the same"
-        assert (again.tiles != pool.tiles).any(axis=(1, 2)).nonzero()[0].tolist() == sorted(places[:4])
+        same = pool.draw(np.random.default_rng(seed), 20, lessons(levels[:0])).tolist()
+        assert set(places) == set(same), "the draw is the same"
+        changed = (again.levels.tiles != pool.levels.tiles).flatten(1).any(1)
+        assert changed.nonzero().flatten().tolist() == sorted(places[:4])
 
 
 def test_patience_is_what_the_configuration_says():
@@ -288,27 +291,28 @@ def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
 @pytest.mark.parametrize(("task", "n_sources"), [("shortest-path", 1), ("diameter", 0)])
 def test_levels_in_a_pool_are_edited_where_they_stand(task, n_sources):
     levels = LevelStream(tiny(batch_size=40, task=task)).batch(0)
-    pool = StatePool.fresh(levels, 2)
-    pool.put(np.arange(40), torch.ones(40, 2, 8, 8), 7)
+    pool = pool_of(levels, 2)
+    pool.put(torch.arange(40), torch.ones(40, 2, 8, 8), 7)
     places = np.arange(3, 33)
-    pool.edit(np.random.default_rng(0), places, task, "few")
-    n_changed = (pool.tiles != levels.tiles).sum(axis=(1, 2))
+    pool.edit(np.random.default_rng(0), torch.arange(3, 33), task, "few")
+    tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
+    n_changed = (tiles != levels.tiles).sum(axis=(1, 2))
     assert not n_changed[[0, 1, 2, *range(33, 40)]].any()
     assert (n_changed[places] >= 1).all()
     assert n_changed.max() <= 4, "two edits, each of which may leave an empty tile elsewhere"
-    assert ((pool.tiles == Tile.SOURCE).sum(axis=(1, 2)) == n_sources).all()
-    assert np.array_equal(pool.target, solutions(pool.tiles, task))
-    assert (pool.target != levels.target).any(axis=(1, 2)).sum() > 5
+    assert ((tiles == Tile.SOURCE).sum(axis=(1, 2)) == n_sources).all()
+    assert np.array_equal(target, solutions(tiles, task))
+    assert (target != levels.target).any(axis=(1, 2)).sum() > 5
     assert (pool.states == 1).all()
     assert pool.ages.tolist() == [0 if place in places else 7 for place in range(40)]
 
 
 def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
     levels = LevelStream(tiny(batch_size=8)).batch(0)
-    pool = StatePool.fresh(levels, 2)
+    pool = pool_of(levels, 2)
     monkeypatch.setattr(pool_module, "is_held_out", lambda tiles, task: np.arange(len(tiles)) % 2 == 0)
-    pool.edit(np.random.default_rng(0), np.arange(8), "shortest-path", "few")
-    assert (pool.tiles != levels.tiles).any(axis=(1, 2)).tolist() == [False, True] * 4
+    pool.edit(np.random.default_rng(0), torch.arange(8), "shortest-path", "few")
+    assert (pool.levels.tiles.numpy() != levels.tiles).any(axis=(1, 2)).tolist() == [False, True] * 4
 
 
 def test_levels_that_had_no_time_do_not_count():
@@ -338,17 +342,17 @@ def test_updates_go_on_from_the_states_in_the_pool():
     state = started(n_iterations=None, pool_size=12, pool_steps=(3, 6), pool_fresh=0.25)
     make_updates(state, 3)
     pool, model = state.pools[6], copy.deepcopy(state.model)
-    tiles, states = pool.tiles.copy(), pool.states.clone()
+    tiles, states = pool.levels.tiles.clone(), pool.states.clone()
     newcomers = LevelStream(state.config).batch(state.update)
     make_updates(state, 1)
-    replaced = (pool.tiles != tiles).any(axis=(1, 2))
-    moved = (pool.states != states).flatten(1).any(1).numpy()
+    replaced = (pool.levels.tiles != tiles).flatten(1).any(1)
+    moved = (pool.states != states).flatten(1).any(1)
     assert replaced.sum() == len(newcomers) == 2
     assert moved.sum() == 8
-    assert {one.tobytes() for one in pool.tiles[replaced]} == {one.tobytes() for one in newcomers.tiles}
-    states[torch.from_numpy(replaced)] = 0
-    moved = torch.from_numpy(moved)
-    maze = torch.from_numpy(one_hot(pool.tiles))[moved]
+    now = pool.levels.tiles.numpy()
+    assert {one.tobytes() for one in now[replaced.numpy()]} == {one.tobytes() for one in newcomers.tiles}
+    states[replaced] = 0
+    maze = torch.from_numpy(one_hot(now))[moved]
     after = [rollout(model, maze, n, states[moved]).detach() for n in range(3, 7)]
     assert sum(torch.allclose(pool.states[moved], one, atol=1e-5) for one in after) == 1
 
@@ -385,7 +389,8 @@ def test_noise_is_as_strong_as_said_and_another_at_every_update(monkeypatch):
 def test_every_size_has_a_pool_of_its_own():
     state = started(**POOL)
     make_updates(state, 12)
-    assert {size: pool.tiles.shape for size, pool in state.pools.items()} == {6: (10, 8, 8), 7: (10, 9, 9)}
+    shapes = {size: tuple(pool.levels.tiles.shape) for size, pool in state.pools.items()}
+    assert shapes == {6: (10, 8, 8), 7: (10, 9, 9)}
 
 
 def test_runs_of_one_seed_are_equal_and_of_another_are_not(tmp_path):

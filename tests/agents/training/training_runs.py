@@ -7,7 +7,9 @@ from pathlib import Path
 import torch
 
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
-from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.training.lessons import Lessons
+from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.updates import update
 
 CPU = torch.device("cpu")
@@ -57,7 +59,17 @@ def started(**changes: object) -> TrainingState:
 def make_updates(state: TrainingState, n: int) -> list[float]:
     """Their losses."""
     stream = LevelStream(state.config)
-    return [update(state, stream.batch(state.update), stream, ALONE) for _ in range(n)]
+    return [float(update(state, stream.batch(state.update), stream, ALONE)) for _ in range(n)]
+
+
+def pool_of(batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
+    """A fresh pool of levels."""
+    return StatePool.fresh(lessons(batch), n_channels, patience)
+
+
+def lessons(batch: Batch) -> Lessons:
+    """Levels on the CPU, without guidance."""
+    return Lessons.of(batch, CPU, guided=False)
 
 
 def content(state: TrainingState, folder: Path) -> bytes:

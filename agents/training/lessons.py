@@ -1,0 +1,62 @@
+"""Levels as an update needs them, where the model is: tiles, solutions and guidance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from maze_nca_gym.transfer import upload
+
+from .data import Batch
+from .losses import guidance
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """Levels on a device.
+
+    Attributes:
+        tiles: (N, H, W) uint8.
+        target: (N, H, W) bool, the canonical solutions.
+        steps: (N, 4, H, W) bool, see `losses.Guidance`; None without guidance.
+        distances: (N, H, W) int32, likewise.
+    """
+
+    tiles: Tensor
+    target: Tensor
+    steps: Tensor | None = None
+    distances: Tensor | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, device: torch.device, guided: bool) -> Lessons:
+        """Return (N, H, W) levels on a device, with guidance if asked for; nothing waits for the device."""
+        arrays = [batch.tiles, batch.target]
+        if guided:
+            shown = guidance(batch.tiles)
+            arrays += [shown.steps, shown.distances]
+        return cls(*(upload(array, device) for array in arrays))
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    def __getitem__(self, index: slice | Tensor) -> Lessons:
+        return Lessons(*(tensor[index] for tensor in self._parts()))
+
+    def put(self, places: Tensor, others: Lessons) -> None:
+        """Replace the levels at (n,) int64 places by n others, in place."""
+        for mine, theirs in zip(self._parts(), others._parts(), strict=True):
+            mine[places] = theirs
+
+    def copy(self) -> Lessons:
+        """Return the same levels in memory of their own."""
+        return Lessons(*(tensor.clone() for tensor in self._parts()))
+
+    def one_hot(self, n_tiles: int) -> Tensor:
+        """Return the levels as models read them, (N, n_tiles, H, W) float32; the same as `levels.one_hot`."""
+        kinds = torch.arange(n_tiles, dtype=torch.uint8, device=self.tiles.device)
+        return (self.tiles[:, None] == kinds[:, None, None]).float()
+
+    def _parts(self) -> list[Tensor]:
+        return [part for part in (self.tiles, self.target, self.steps, self.distances) if part is not None]

@@ -1,0 +1,41 @@
+"""Arrays on their way to a device and back: the only places at which host and device meet.
+
+A GPU works through a queue. Whoever reads a value waits until the queue is empty, and the GPU then waits for the host.
+So whatever reads from a device does it here, where tests count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def read_back(tensor: Tensor) -> NDArray[Any]:
+    """Return the values of a (...) tensor as an array of its dtype; the host waits for a GPU.
+
+    On the CPU the array shares the tensor's memory.
+    """
+    return on_host(tensor).numpy()
+
+
+def on_host(tensor: Tensor) -> Tensor:
+    """Return a (...) tensor of any dtype on the CPU, without gradients; the host waits for a GPU."""
+    return _copied(tensor.detach())
+
+
+def upload(array: NDArray[Any], device: torch.device) -> Tensor:
+    """Return an array, (...) of any dtype, as a tensor on a device, without waiting for it.
+
+    On the CPU the tensor shares the array's memory. For a GPU the values are copied to pinned memory at once, so that
+    the array may change afterwards.
+    """
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor if device.type == "cpu" else tensor.pin_memory().to(device, non_blocking=True)
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    return tensor.cpu()

@@ -1,0 +1,159 @@
+"""Training on a GPU in pretence: as on the CPU, and without waiting for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pretend_gpu import GPU, PretendedGpu
+from pretend_gpu import gpu as gpu
+from training_runs import ACCEL, CPU, POOL, tiny
+
+from maze_nca_gym.agents.rollouts import unrolling
+from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, Workers, changed
+from maze_nca_gym.agents.training.config import PRESETS, preset
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.loop import CHECKPOINT, Intervals, Line, NullReport, train
+from maze_nca_gym.agents.training.updates import read_losses, update
+from maze_nca_gym.population.storage import ARRAYS
+
+SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
+POOLED = {"sizes": (9, 10), "pool_size": 20, "pool_steps": (2, 5), "pool_fresh": 0.34}
+WAITS = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
+"""End of a preset's name -> how often an update reads: levels to edit, paths to find the nearest solution of, paths of
+levels that evolve."""
+
+
+def small(name: str) -> TrainingConfig:
+    """A preset in miniature."""
+    if preset(name).pool.pool_size:
+        return changed(preset(name), **SMALL, **POOLED)
+    evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if preset(name).evolve else {}
+    fixed = {} if preset(name).levels.n_levels is None else {"n_levels": 16}
+    return changed(preset(name), **SMALL, **evolving, **fixed, sizes=(9,), n_iterations=5)
+
+
+def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> TrainingState:
+    """The state after some updates."""
+    state, stream = TrainingState.start(config, device), LevelStream(config)
+    for _ in range(config.n_updates if n is None else n):
+        update(state, stream.batch(state.update), stream, Workers(device))
+    return state
+
+
+def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e-3) -> None:
+    """Check that two runs have had the same losses, and have the same weights and levels."""
+    for state in (one, other):
+        read_losses(state)
+    assert one.losses == pytest.approx(other.losses, rel=tolerance)
+    mine, theirs = one._tensors(), other._tensors()
+    assert mine.keys() == theirs.keys()
+    for name, tensor in mine.items():
+        pair = [values.cpu() for values in (tensor, theirs[name])]
+        if ARRAYS.get(name.removeprefix("population."), [None])[0] == np.float64:
+            pair = [bits.view(torch.float64) for bits in pair]
+        close = tolerance if pair[0].is_floating_point() else 0
+        torch.testing.assert_close(*pair, rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_trains_there_without_waiting(name: str, gpu: PretendedGpu) -> None:
+    before = run(small(name), GPU, 2)
+    n_reads = gpu.n_reads
+    state, stream = before, LevelStream(before.config)
+    for _ in range(2):
+        update(state, stream.batch(state.update), stream, Workers(GPU))
+    most = next((n for end, n in WAITS.items() if name.endswith(end)), 0)
+    assert gpu.n_reads - n_reads <= 2 * most
+    n_reads = gpu.n_reads
+    read_losses(state)
+    assert gpu.n_reads == n_reads + 1
+    assert len(state.losses) == 4
+    assert {parameter.device for parameter in state.best_model.parameters()} == {GPU}
+
+
+@pytest.fixture
+def in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rollouts on the CPU that run in PyTorch, as those on a GPU do."""
+    monkeypatch.setattr(unrolling, "_compiles", lambda: False)
+
+
+@pytest.mark.parametrize("name", ["fast", "guided", "healing", "extrapolate", "paper-shortest-path-evolved"])
+def test_a_run_is_that_of_the_cpu(name: str, gpu: PretendedGpu, in_pytorch: None) -> None:
+    there = run(small(name), GPU)
+    with gpu.reading():
+        assert_alike(there, run(small(name), CPU), 1e-4)
+
+
+OPTIONS = {
+    "bfloat16": {"precision": "bfloat16"},
+    "pools": {**POOL, "pool_retry": 0.5, "ema_decay": 0.9},
+    "pools in bfloat16": {**POOL, "precision": "bfloat16", "leniency": 0.5},
+    "soap": {"optimiser": "soap", "normalise_gradients": True},
+    "no two layers alike": {"shared_weights": False, "skip_connections": False},
+    "max-pools": {"max_pool": True, "pool_adds": True, "gradient_growth": 1.0},
+    "evolving": ACCEL,
+    "diameters": {"task": "diameter", "symmetric": True, "cut_corners": True, "loss": "cross-entropy"},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_every_option_is_that_of_the_cpu(options: dict[str, object], gpu: PretendedGpu, in_pytorch: None) -> None:
+    there = run(tiny(**options), GPU)
+    with gpu.reading():
+        assert_alike(there, run(tiny(**options), CPU), 3e-2 if "precision" in options else 1e-3)
+
+
+def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) -> TrainingState:
+    """The state of a run in a folder after `n` more updates, or all that are left."""
+    checkpoint = folder / CHECKPOINT
+    state = TrainingState.load(checkpoint, device) if checkpoint.exists() else TrainingState.start(config, device)
+    stream = LevelStream(config)
+    for _ in range(n):
+        update(state, stream.batch(state.update), stream, Workers(device))
+    read_losses(state)
+    state.save(checkpoint)
+    return state
+
+
+@pytest.mark.parametrize("name", ["fast", "fast-diameter", "healing", "paper-diameter-evolved"])
+def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: PretendedGpu, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder, numbers in ((whole, [6]), (parts, [2, 4])):
+        folder.mkdir()
+        for n in numbers:
+            state = trained(small(name), folder, GPU, n)
+            assert {parameter.device for parameter in state.model.parameters()} == {GPU}
+    with gpu.reading():
+        states = [TrainingState.load(folder / CHECKPOINT, CPU) for folder in (whole, parts)]
+        assert_alike(*states, 0.0)
+
+
+def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: PretendedGpu, tmp_path: Path) -> None:
+    state = TrainingState.start(small("fast"), GPU)
+    n_tensors = len(state._tensors()) + len(state.best_model.state_dict())
+    lines: list[int] = []
+
+    class Lines(NullReport):
+        def log(self, line: Line) -> None:
+            lines.append(int(line["update"]))
+            assert line["loss"] > 0
+
+    train(state, tmp_path, Workers(GPU), Lines(), Intervals(log=3, validate=6))
+    assert lines == [3, 6]
+    n_adam = 2 * len(list(state.model.parameters()))
+    n_checks = gpu.n_reads - len(lines) - 2 * n_tensors - n_adam
+    assert 0 <= n_checks <= 60, "a validation looks now and then, and a save reads each tensor"
+
+
+def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: Path) -> None:
+    state = TrainingState.start(small("fast"), GPU)
+    with torch.no_grad():
+        state.model.biases[0][0] = 1e9
+    with pytest.raises(Diverged, match="before update 1 the loss was"):
+        train(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=3, validate=6))
+    assert state.update == 3
+    with gpu.reading():
+        assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 0

@@ -1,0 +1,172 @@
+"""A GPU in pretence: every function of torch runs on the CPU, and fails where it would fail or wait on a GPU.
+
+`FakeTensorMode` does this without values, but its backward pass needs a build of PyTorch with CUDA. Here the values are
+real. So a run on the pretended GPU is compared with one on the CPU, saved, and resumed.
+
+What a tensor's storage was made for decides where it is: on the CPU, or on `GPU`. An operation on tensors of both is an
+error, as is reading a value outside of `transfer`, which is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from maze_nca_gym import transfer
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+WAITS = {
+    *("item", "tolist", "__bool__", "__int__", "__float__", "__index__", "__contains__", "__repr__", "__format__"),
+    *("equal", "allclose", "nonzero", "argwhere", "masked_select", "unique", "bincount", "repeat_interleave"),
+}
+"""Names of functions that wait for a GPU."""
+HOST_ONLY = {"numpy", "__array__"}
+ANYWHERE = {"copy_", "_has_compatible_shallow_copy_type"}
+"""Functions that take tensors of both."""
+
+
+class WrongDeviceError(RuntimeError):
+    """Tensors of the CPU and of the GPU met."""
+
+
+class WaitError(RuntimeError):
+    """The host would have waited for the GPU, outside of `transfer`."""
+
+
+class PretendedGpu(TorchFunctionMode):
+    """Runs all of torch within the block, with tensors on the CPU and on a GPU that is none.
+
+    Attributes:
+        n_reads: how often `transfer` has read from the GPU.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_reads = 0
+        self._reading = False
+        self._storages: dict[int, Any] = {}  # kept, so that no other storage gets the address of one that is gone
+
+    def has(self, tensor: Tensor) -> bool:
+        """Return whether a tensor is on the GPU."""
+        with torch._C.DisableTorchFunction():
+            return not tensor.is_meta and tensor.untyped_storage()._cdata in self._storages
+
+    def mark(self, values: Any) -> Any:
+        """Note that tensors are on the GPU; return them."""
+        with torch._C.DisableTorchFunction():
+            for tensor in _tensors(values):
+                storage = tensor.untyped_storage()
+                self._storages[storage._cdata] = storage
+        return values
+
+    def read(self, tensor: Tensor) -> Tensor:
+        """Stand in for the function by which `transfer` reads."""
+        if self.has(tensor):
+            self.n_reads += 1
+        with self.reading():
+            return tensor.cpu()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Allow all within the block to wait for the GPU."""
+        before, self._reading = self._reading, True
+        try:
+            yield
+        finally:
+            self._reading = before
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs, name = dict(kwargs or {}), getattr(function, "__name__", "")
+        if name in ("__get__", "__set__"):
+            return self._property(function, name, args)
+        if name == "pin_memory":
+            return args[0]
+        if function in (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda):
+            return self._moved(function, args, kwargs)
+        if kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cuda":
+            return self.mark(function(*args, **{**kwargs, "device": CPU}))
+        here = [self.has(tensor) for tensor in _tensors([args, kwargs])]
+        if not any(here):
+            return function(*args, **kwargs)
+        self._check(name, args, kwargs)
+        result = function(*args, **kwargs)
+        return result if kwargs.get("device") is not None else self.mark(result)
+
+    def _property(self, function: Any, name: str, args: Any) -> Any:
+        known = {"device": (GPU,), "is_cpu": (False,), "is_cuda": (True,)}
+        if name == "__set__" or not self.has(args[0]):
+            return function(*args)
+        called = function.__self__.__name__
+        return known[called][0] if called in known else self.mark(function(*args))
+
+    def _moved(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Tensor:
+        tensor, others = args[0], args[1:]
+        before, device, more = self.has(tensor), None, {}
+        if function is torch.Tensor.to:
+            if others and isinstance(others[0], Tensor):
+                others, kwargs = (), {**kwargs, "device": GPU if self.has(others[0]) else CPU, "dtype": others[0].dtype}
+            more = {key: kwargs.pop(key) for key in ("copy", "memory_format") if key in kwargs}
+            device, dtype, _, _ = torch._C._nn._parse_to(*others, **kwargs)
+            more |= {} if dtype is None else {"dtype": dtype}
+        else:
+            device = CPU if function is torch.Tensor.cpu else GPU
+        after = before if device is None else device.type == "cuda"
+        if before and not after:
+            self._wait("a copy to the CPU")
+        moved = torch.Tensor.to(tensor, **({**more, "copy": True} if before != after else more))
+        return self.mark(moved) if after else moved
+
+    def _check(self, name: str, args: Any, kwargs: dict[str, Any]) -> None:
+        tensors = list(_tensors([args, kwargs]))
+        strangers = [tuple(tensor.shape) for tensor in tensors if tensor.ndim and not self.has(tensor)]
+        if strangers and name not in ANYWHERE:
+            raise WrongDeviceError(f"{name} of tensors on {GPU}, and of tensors of shapes {strangers} on the CPU")
+        if name in HOST_ONLY and not self._reading:
+            raise WrongDeviceError(f"{name} of a tensor on {GPU}")
+        if name in WAITS:
+            self._wait(name)
+        if name in ("__getitem__", "__setitem__") and self.has(args[0]):
+            for part in args[1] if isinstance(args[1], tuple) else (args[1],):
+                if isinstance(part, (list, np.ndarray)):
+                    raise WrongDeviceError(f"{name} with an index on the CPU, which waits: {part!r}")
+                if isinstance(part, Tensor) and part.dtype == torch.bool:
+                    self._wait(f"{name} with a mask")
+
+    def _wait(self, name: str) -> None:
+        if not self._reading:
+            raise WaitError(f"{name} waits for {GPU}: read by transfer.read_back where that is wanted")
+
+
+def _tensors(values: Any) -> Iterator[Tensor]:
+    if isinstance(values, Tensor):
+        yield values
+    elif isinstance(values, dict):
+        yield from _tensors(list(values.values()))
+    elif isinstance(values, (list, tuple)):
+        for value in values:
+            yield from _tensors(value)
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedGpu]:
+    """A pretended GPU for the length of a test, on which autocast works as on the CPU."""
+    mode, autocast, generator = PretendedGpu(), torch.autocast, torch.Generator
+    enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
+    monkeypatch.setattr(transfer, "_copied", mode.read)
+    monkeypatch.setattr(torch, "autocast", lambda kind, *args, **more: autocast("cpu", *args, **more))
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind="cpu": enabled("cpu"))
+    monkeypatch.setattr(torch, "get_autocast_dtype", lambda kind="cpu": dtype("cpu"))
+    monkeypatch.setattr(torch.amp, "is_autocast_available", lambda kind: True)
+    monkeypatch.setattr(torch, "Generator", lambda device="cpu": generator())
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with mode:
+        yield mode

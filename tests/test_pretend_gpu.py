@@ -1,0 +1,91 @@
+"""The GPU in pretence fails where a GPU fails, and where the host would wait for one."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from pretend_gpu import GPU, PretendedGpu, WaitError, WrongDeviceError
+from pretend_gpu import gpu as gpu
+from torch import nn
+from torch.nn import functional as F
+
+from maze_nca_gym.transfer import read_back, upload
+
+
+def test_tensors_are_where_they_were_made_for(gpu: PretendedGpu) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    there, here = upload(array, GPU), torch.from_numpy(array)
+    assert (there.device, there.is_cuda, there.is_cpu) == (GPU, True, False)
+    assert here.device.type == "cpu"
+    made = [
+        *(there + 1, there[0], there.view(3, 2), there.flatten().clone(), torch.zeros_like(there), there.new_zeros(3)),
+        *(torch.zeros(2, device="cuda"), torch.arange(3, device=GPU), here.to("cuda"), here.cuda(), here.to(there)),
+        *(torch.stack([there, there]), there.bfloat16(), *there.split(1), there.sum(), torch.where(there > 1, 0.0, 1)),
+    ]
+    assert {tensor.device for tensor in made} == {GPU}
+    assert read_back(there).tolist() == array.tolist()
+    assert read_back(here) is not None
+    assert gpu.n_reads == 1
+    array[:] = 9
+    assert (here == 9).all()
+    assert not read_back(there == 9).any(), "an upload is a copy"
+
+
+@pytest.mark.parametrize(
+    "meet",
+    [
+        lambda there, here: there + here,
+        lambda there, here: torch.stack([there, here]),
+        lambda there, here: F.conv1d(there[None, None], here[None, None]),
+        lambda there, here: there[here.long()],
+        lambda there, here: there[here.numpy().astype(int)],
+        lambda there, here: there.__setitem__(here.long(), 0),
+        lambda there, here: torch._foreach_lerp_([there], [here], 0.5),
+        lambda there, here: there.numpy(),
+        lambda there, here: torch.where(there > 0, here, 0.0),
+    ],
+)
+def test_what_fails_on_a_gpu(gpu: PretendedGpu, meet) -> None:
+    with pytest.raises(WrongDeviceError):
+        meet(torch.ones(3, device=GPU), torch.ones(3))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda there: there.sum().item(),
+        lambda there: bool((there > 0).all()),
+        lambda there: float(there.sum()),
+        lambda there: there.tolist(),
+        lambda there: there.cpu(),
+        lambda there: there.to("cpu"),
+        lambda there: there[there > 0],
+        lambda there: there.nonzero(),
+        lambda there: 1 if there.sum() > 0 else 0,
+        lambda there: f"{there.sum()}",
+    ],
+)
+def test_what_waits_for_a_gpu(gpu: PretendedGpu, read) -> None:
+    with pytest.raises(WaitError):
+        read(torch.ones(3, device=GPU))
+    with gpu.reading():
+        read(torch.ones(3, device=GPU))
+
+
+def test_models_gradients_and_optimisers_follow(gpu: PretendedGpu) -> None:
+    model = nn.Linear(3, 2).to(GPU)
+    other = copy.deepcopy(model)
+    optimiser = torch.optim.Adam(model.parameters(), capturable=True)
+    for _ in range(2):
+        optimiser.zero_grad()
+        model(torch.ones(4, 3, device=GPU)).square().sum().backward()
+        optimiser.step()
+    tensors = [*model.parameters(), *other.parameters(), *(parameter.grad for parameter in model.parameters())]
+    tensors += [tensor for kept in optimiser.state.values() for tensor in kept.values()]
+    assert {tensor.device for tensor in tensors} == {GPU}
+    assert (read_back(model.weight) != read_back(other.weight)).any()
+    with pytest.raises(WrongDeviceError):
+        model(torch.ones(4, 3))
