@@ -290,7 +290,7 @@ class TestBoard:
         assert {each.score for each in published()} <= {*SCORES, RESTARTED, REUSED}
         assert all(0 < each.value <= 100 and each.source and each.trained_on for each in published())
         figures = {(each.set, each.name, each.score): each.value for each in published()}
-        assert len(figures) == len(published()) == 18
+        assert len(figures) == len(published()) == 21
         assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
 
 
@@ -303,7 +303,7 @@ class TestCommand:
         text = capsys.readouterr().out
         assert "maze-hard-30: % of instances" in text
         assert "TRM (published)" in text
-        assert "SR2: quoted from the literature" in text
+        assert "UFM: quoted from the literature" in text
         assert "shortest-path-bfs: 1,485 weights, 2 instances, " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
