@@ -8,8 +8,8 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
+from fresh_models import FRESH_MLP
 from oracles import place_of
-from scripted_policies import FRESH_MLP
 
 from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli import main

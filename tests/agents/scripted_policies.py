@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import Policy
-from maze_nca_gym.agents.learned import MLP
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.solvers import shortest_path
 
@@ -14,15 +13,6 @@ from maze_nca_gym.solvers import shortest_path
 def exact_path(maze: Tensor) -> Tensor:
     """(B, H, W) float32, the canonical shortest paths, found by search."""
     return torch.from_numpy(shortest_path(maze.argmax(dim=1).to(torch.uint8).numpy())).float()
-
-
-FRESH_MLP = "scripted_policies:fresh_mlp"
-"""A name that `load` takes: no MLP ships, as the paper's completes nothing."""
-
-
-def fresh_mlp() -> MLP:
-    """Return an MLP for 16x16 with random weights."""
-    return MLP(4, 4, size=16, n_nodes=8, n_iterations=16)
 
 
 class Scripted(Policy):

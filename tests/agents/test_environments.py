@@ -8,9 +8,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from fresh_models import FRESH_MLP
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
-from scripted_policies import FRESH_MLP
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env

@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from fresh_models import fresh_mlp
 from gymnasium.error import DependencyNotInstalled
-from scripted_policies import fresh_mlp
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import list_policies, load

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scripted_policies import FRESH_MLP
+from fresh_models import FRESH_MLP
 
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.evaluation.metrics import Estimate

@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from scripted_policies import FRESH_MLP
+from fresh_models import FRESH_MLP
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load, rollout, trace

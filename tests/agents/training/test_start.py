@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from scripted_policies import FRESH_MLP
+from fresh_models import FRESH_MLP
 from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout

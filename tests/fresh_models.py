@@ -1,0 +1,13 @@
+"""Models with random weights, by names that `load` takes."""
+
+from __future__ import annotations
+
+from maze_nca_gym.agents.learned import MLP
+
+FRESH_MLP = "fresh_models:fresh_mlp"
+"""No MLP ships: the paper's completes nothing."""
+
+
+def fresh_mlp() -> MLP:
+    """Return an MLP for 16x16."""
+    return MLP(4, 4, size=16, n_nodes=8, n_iterations=16)
