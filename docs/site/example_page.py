@@ -1,0 +1,27 @@
+"""The page of the examples: each script of the folder `examples` with its first sentence."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+INTRODUCTION = """# Examples
+
+Scripts of the folder `examples`, each under 60 lines. They run as they are shown, once the package is installed.
+"""
+
+
+def names(folder: Path) -> list[str]:
+    """Return the names of the examples in their order, without `.py`."""
+    return sorted(path.stem for path in folder.glob("*.py"))
+
+
+def pages(folder: Path) -> dict[str, str | bytes]:
+    """Return the page by its path."""
+    return {"examples.md": "\n".join([INTRODUCTION, *(_section(folder / f"{name}.py") for name in names(folder))])}
+
+
+def _section(path: Path) -> str:
+    code = path.read_text(encoding="utf-8")
+    about = (ast.get_docstring(ast.parse(code)) or "").split("\n\n")[0]
+    return f"## {path.stem.replace('_', ' ')}\n\n{about}\n\n```python\n{code}```\n"

@@ -1,0 +1,91 @@
+"""Hooks of MkDocs: they make the pages that come from code and cards, and let links between files lead to pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import api_pages
+import environment_pages
+import example_page
+import links
+import policy_pages
+import tutorial_pages
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+COPIED = {
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changes.md",
+    "agents/pretrained/LOG.md": "research/log.md",
+    "benchmarks/EVOLUTION.md": "research/evolution.md",
+    "benchmarks/EXTRAPOLATION.md": "research/extrapolation.md",
+    "benchmarks/RESULTS.md": "research/results.md",
+}
+"""Page in the repository outside of this folder -> its page on the site."""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the generated pages into the navigation, and show mkdocstrings the sources as one package."""
+    listed = {
+        "tutorials/*": tutorial_pages.paths(),
+        "environments/*": environment_pages.paths(),
+        "policies/*": policy_pages.paths(),
+        "reference/*": api_pages.paths(),
+    }
+    config.nav = _expanded(config.nav, listed)
+    config.plugins["mkdocstrings"].config.handlers["python"]["paths"] = [str(_sources(Path(config.site_dir).parent))]
+    return config
+
+
+def _expanded(nav: Any, listed: Mapping[str, list[str]]) -> Any:
+    """Return the navigation with the names of folders replaced by their pages."""
+    if isinstance(nav, Mapping):
+        return {title: _expanded(entry, listed) for title, entry in nav.items()}
+    if isinstance(nav, list):
+        entries = [_expanded(entry, listed) for entry in nav]
+        return [row for entry in entries for row in (entry if isinstance(entry, list) else [entry])]
+    return listed.get(nav, nav)
+
+
+def _sources(folder: Path) -> Path:
+    """Return a folder with a copy of the package in which `agents` lies where it is imported from."""
+    target = folder / "sources"
+    shutil.rmtree(target, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.npz", "agents")
+    shutil.copytree(ROOT / "maze_nca_gym", target / "maze_nca_gym", ignore=ignored)
+    shutil.copytree(ROOT / "agents", target / "maze_nca_gym" / "agents", ignore=ignored)
+    return target
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add all pages and pictures that are not files of the folder."""
+    made: dict[str, str | bytes] = {
+        **environment_pages.pages(),
+        **policy_pages.pages(),
+        **api_pages.pages(),
+        **example_page.pages(ROOT / "examples"),
+        **tutorial_pages.pages(run=config.extra["execute_tutorials"]),
+        **{page: (ROOT / path).read_text(encoding="utf-8") for path, page in COPIED.items()},
+    }
+    for path, content in made.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to files of the repository lead to pages of the site."""
+    pages = {page: path for path, page in COPIED.items()}
+    places = {f"docs/{file.src_uri}": file.src_uri for file in files if not file.inclusion.is_excluded()}
+    places |= COPIED | {"examples": "examples.md"}
+    places |= {f"examples/{name}.py": "examples.md" for name in example_page.names(ROOT / "examples")}
+    places |= {f"docs/{path.removesuffix('.md')}.py": path for path in tutorial_pages.paths()}
+    path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    repository = f"{config.repo_url}/blob/HEAD" if config.repo_url else ""
+    markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, repository))
+    return policy_pages.linked(markdown) if page.file.src_uri == "policies.md" else markdown

@@ -1,0 +1,121 @@
+"""Small animations of the pages: few frames and few pixels, so that the site is built in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import Policy, trace
+from maze_nca_gym.agents.promises import DRAWINGS
+from maze_nca_gym.agents.rollouts import run_until_solved, step_limit
+from maze_nca_gym.agents.rollouts.visits import one_thread
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tiles, one_hot
+from maze_nca_gym.rendering import draw_frame, gif_bytes
+from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.scoring import score
+from maze_nca_gym.tasks import find_task
+
+SEED = 4
+"""Seed of the levels that are shown."""
+SIZE = 9
+"""Inner size of the levels, except for policies of one size."""
+N_LEVELS = 16
+"""Levels of which the one with the longest solution is shown."""
+PIXELS = (380, 380)
+"""(height, width) into which a picture is fitted."""
+N_FRAMES = 24
+"""Frames of an animation at the most, evenly spaced."""
+FPS = 6.0
+"""Frames a second."""
+HOLD = 8
+"""Times that the last frame is shown."""
+
+
+def of_policy(policy: Policy) -> tuple[bytes, int]:
+    """Return an animated GIF of a policy on one level, and the number of iterations that it shows."""
+    task = find_task(policy.task)
+    tiles = _level(policy)
+    limit = policy.usual_iterations or step_limit(policy, task.solve_all(tiles))
+    n_steps = int(run_until_solved(policy, tiles, limit).steps[0])
+    return gif_bytes(_held(_frames(policy, tiles, n_steps)), FPS), n_steps
+
+
+def _level(policy: Policy) -> Tiles:
+    """Return a level with a long solution that suits a policy, (1, H, W)."""
+    task, size = find_task(policy.task), SIZE if policy.size is None else policy.size
+    levels = task.prepare(generate(np.random.default_rng(SEED), N_LEVELS, size, "loops"))
+    longest = int(task.solve_all(levels).sum(axis=(1, 2)).argmax())
+    return levels[longest : longest + 1]
+
+
+@one_thread()
+@torch.no_grad()
+def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
+    """Return the pictures of some iterations on a (1, H, W) level."""
+    target = _target(policy, tiles)
+    maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
+    shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
+    front = policy.channel_names.index(policy.front) or None  # the path is drawn anyway
+    return [
+        draw_frame(
+            tiles[0],
+            state[0].numpy(),
+            target[0],
+            step=step,
+            accuracy=float(score(tiles, state[:, 0].numpy(), target).accuracy[0]),
+            show_channels=False,
+            front=front,
+            size=PIXELS,
+        )
+        for step, state in enumerate(trace(policy, maze, n_steps))
+        if step in shown
+    ]
+
+
+def _target(policy: Policy, tiles: Tiles) -> NDArray[np.bool_]:
+    """Return what a policy should draw on (N, H, W) levels, (N, H, W) bool."""
+    drawing = DRAWINGS.get(policy.draws)
+    return find_task(policy.task).solve_all(tiles) if drawing is None else drawing.target(tiles)
+
+
+def _held(frames: list[Frame]) -> list[Frame]:
+    return frames + frames[-1:] * (HOLD - 1)
+
+
+def of_environment(env: gym.Env[Any, Any], policy: Policy) -> bytes:
+    """Return an animated GIF of what an environment renders while a policy acts, on a level with a long solution.
+
+    Args:
+        env: made with `render_mode="rgb_array"`, for levels of size `SIZE`.
+        policy: acts.
+    """
+    frames = list(_episode(env, policy, {"level": _level(policy)[0]}))
+    return gif_bytes(_held(frames[:: -(-len(frames) // N_FRAMES)]), FPS)
+
+
+def of_levels(env: gym.Env[Any, Any], policy: Policy, n_episodes: int = 12) -> bytes:
+    """Return an animated GIF of the last pictures of episodes on the levels that an environment chooses.
+
+    Args:
+        env: made with `render_mode="rgb_array"`.
+        policy: acts.
+        n_episodes: number of episodes.
+    """
+    env.reset(seed=SEED)
+    return gif_bytes([list(_episode(env, policy, None))[-1] for _ in range(n_episodes)], fps=1.0)
+
+
+def _episode(env: gym.Env[Any, Any], policy: Policy, options: dict[str, Any] | None) -> Iterator[Frame]:
+    """Yield what an environment renders after each step of an episode."""
+    (observation, _), state, done = env.reset(options=options), None, False
+    while not done:
+        action, state = policy.predict(observation, state)
+        observation, _, terminated, truncated, _ = env.step(action)
+        done = terminated or truncated
+        yield env.render()

@@ -1,0 +1,154 @@
+"""A page for each policy, made from its model file, its card and what it states about itself."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pictures
+from writing import details, facts, sentence, table
+
+from maze_nca_gym.agents import Policy, PolicyInfo, list_policies, load
+from maze_nca_gym.agents.exact_weights import diameter_weights, shortest_path_weights
+from maze_nca_gym.agents.handcoded import canonical, depth_first, diameter, dijkstra
+from maze_nca_gym.agents.hinting import diameter as hinted_diameter
+from maze_nca_gym.agents.hinting import healing as hinted_healing
+from maze_nca_gym.agents.hinting import shortest_path as hinted_shortest_path
+from maze_nca_gym.agents.pretrained import cards
+
+METRICS = {
+    "complete": "complete",
+    "optimal": "optimal",
+    "accuracy": "accuracy",
+    "paper_accuracy": "paper's accuracy",
+}
+"""Metric of a card -> its column."""
+LEGENDS: Mapping[str, Any] = {
+    "shortest-path-bfs": canonical.Channel,
+    "all-shortest-paths": dijkstra.Channel,
+    "depth-first": depth_first.Channel,
+    "diameter": diameter.Channel,
+    "nca-shortest-path-compiled": shortest_path_weights,
+    "nca-diameter-compiled": diameter_weights,
+    "nca-shortest-path-hinted": hinted_shortest_path.Signal,
+    "nca-shortest-path-healing-hinted": hinted_healing,
+    "nca-diameter-hinted": hinted_diameter,
+}
+"""Policy -> whose docstring explains its channels."""
+DIRECTIONS = "The letters `u`, `l`, `d`, `r` are up, left, down, right."
+PAIRS = "`..._low` and `..._high` are two ReLUs whose difference is the signal."
+HIDDEN = "Channels called `hidden` have no meaning but what training made of them."
+MOVES = "`up` to `right` answer at every tile by which move the solution from there begins."
+
+
+def paths() -> list[str]:
+    """Return the paths of the pages."""
+    return [f"policies/{name}.md" for name in list_policies()]
+
+
+def pages() -> dict[str, str | bytes]:
+    """Return all pages and animations by their paths."""
+    made: dict[str, str | bytes] = {}
+    for name, info in list_policies().items():
+        policy = load(name)
+        made[f"policies/{name}.gif"], n_steps = pictures.of_policy(policy)
+        made[f"policies/{name}.md"] = _page(name, info, policy, n_steps)
+    return made
+
+
+def linked(markdown: str) -> str:
+    """Return a page with links to the pages of policies, where their names begin a row of a table."""
+    names = "|".join(map(re.escape, list_policies()))
+    return re.sub(rf"^\| `({names})` \|", r"| [`\1`](policies/\1.md) |", markdown, flags=re.MULTILINE)
+
+
+def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
+    card, side = cards().get(name, {}), pictures.SIZE if policy.size is None else policy.size[0]
+    parts = [
+        f"# {name}",
+        sentence(info.description),
+        f"![{name} on a small maze]({name}.gif)",
+        f"The first {n_steps:,} iterations on a maze of {side} x {side} tiles. What it should draw is outlined.",
+        f'```python\nfrom maze_nca_gym.agents import load\n\npolicy = load("{name}")\nenv = policy.make_env()\n```',
+        "## Card",
+        facts({**policy.facts(), "state channels": str(policy.n_channels), **_origin(card)}),
+        _figures(card),
+        "## Channels",
+        _legend(name, policy),
+        _weights(policy),
+        _configuration(card),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _origin(card: Mapping[str, Any]) -> dict[str, str]:
+    """Return how a model came to be; nothing of a policy without a card."""
+    rows = {
+        "made by": f"`{card['made_by']}`" if "made_by" in card else "",
+        "made in": _made_in(card.get("made_in", {})),
+        "trained on": card.get("data", ""),
+        "measured on": card.get("measured", ""),
+    }
+    return {name: text for name, text in rows.items() if text}
+
+
+def _made_in(made: Mapping[str, Any]) -> str:
+    if "seconds" not in made:
+        return ""
+    return f"{made['seconds']:,} seconds, {made['device']}, processes: {made['processes']}, threads: {made['threads']}"
+
+
+def _figures(card: Mapping[str, Any]) -> str:
+    """Return the table of what was measured, in percent, with the interval of the complete levels."""
+    rows = []
+    for result in card.get("evaluation", []):
+        values = [result["metrics"][metric] for metric in METRICS]
+        low, high = (100 * values[0][end] for end in ("low", "high"))
+        figures = [f"{100 * value['value']:.2f}" for value in values]
+        numbers = (f"{result['n_levels']:,}", f"{result['n_steps']:,}")
+        rows.append((result["levels"], *numbers, *figures, f"{low:.2f} to {high:.2f}"))
+    if not rows:
+        return ""
+    columns = ("test set", "levels", "iterations", *METRICS.values(), "complete, 95 % interval")
+    return f"## Figures\n\nIn percent; [evaluation](../evaluation.md) says how.\n\n{table(columns, rows)}"
+
+
+def _legend(name: str, policy: Policy) -> str:
+    """Return the names of the channels, and the text of the code that says what they mean."""
+    names = policy.channel_names
+    notes = {
+        f"Pictures are tinted by `{policy.front}`.": policy.front != "path",
+        DIRECTIONS: any(name.endswith("_u") for name in names),
+        PAIRS: any(name.endswith("_low") for name in names),
+        MOVES: names[1:5] == ("up", "left", "down", "right"),
+        HIDDEN: any(name.startswith("hidden_") for name in names),
+    }
+    listed = ", ".join(f"`{name}`" for name in names if not name.startswith("hidden_"))
+    n_hidden = sum(name.startswith("hidden_") for name in names)
+    more = f" and {n_hidden} called `hidden_...`" if n_hidden else ""
+    return "\n\n".join([listed + more + ".", " ".join(note for note, holds in notes.items() if holds), _text(name)])
+
+
+def _text(name: str) -> str:
+    """Return what the code says about the channels of a policy, with their names as they are shown."""
+    if name not in LEGENDS:
+        return ""
+    text = (inspect.getdoc(LEGENDS[name]) or "").partition("\n\n")[2]
+    return re.sub(r"`[A-Z_*]+`", lambda match: match[0].lower(), text)
+
+
+def _weights(policy: Policy) -> str:
+    """Return the table of weights of a hand-coded policy, as `policies show` prints it."""
+    rows = [(str(r.out), str(r.source), r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
+    title = f"The {len(rows)} rows of its table of weights"
+    return details(title, table(("channel", "reads", "at", "weight", "bias"), rows)) if rows else ""
+
+
+def _configuration(card: Mapping[str, Any]) -> str:
+    """Return the options of the training that are set, and the versions that it ran with."""
+    shown = {key: card[key] for key in ("configuration", "versions") if card.get(key)}
+    shown = {key: {k: v for k, v in part.items() if v is not None} for key, part in shown.items()}
+    return details("Configuration of the training", f"```json\n{json.dumps(shown, indent=1)}\n```") if shown else ""

@@ -1,0 +1,103 @@
+# %% [markdown]
+# # Write a task
+#
+# A task is a question about a maze whose answer is a set of tiles. The package has two: the shortest path and the
+# diameter. Here is a third one: *which tiles can be reached from the source?*
+
+# %%
+from maze_nca_gym import register_environment, solvers
+from maze_nca_gym.tasks import Task, register_task
+
+
+def solve(tiles):
+    """Return the tiles in reach of the source, (N, H, W) bool."""
+    return solvers.distances(tiles) >= 0
+
+
+register_task(
+    Task(
+        name="reachable",
+        n_tiles=4,
+        has_endpoints=True,
+        n_channels=2,
+        solve=solve,
+        is_optimal=lambda tiles, path: (path == solve(tiles)).all(axis=(1, 2)),
+        usual_length=128,
+        usual_iterations=48,
+    )
+)
+register_environment("MazeReachable-v0", "reachable", max_episode_steps=256)
+
+# %% [markdown]
+# That is all. Environments, scores, training and evaluation now take the name `reachable`.
+
+# %%
+import gymnasium as gym
+
+env = gym.make("MazeReachable-v0", size=8, generator="random", wall_probability=0.4, render_mode="rgb_array")
+observation, info = env.reset(seed=1)
+print(info["solution_length"], "tiles are in reach")
+
+# %% [markdown]
+# ## Solve it by hand
+#
+# A flood is one line of PyTorch: a tile is wet if it or a neighbour was wet, and it is no wall.
+
+# %%
+import torch
+
+from maze_nca_gym.agents import Policy
+from maze_nca_gym.levels import Tile
+
+
+class Flood(Policy):
+    """A flood from the source; exact after as many iterations as the farthest tile has moves."""
+
+    def __init__(self):
+        super().__init__("reachable", n_tiles=4, channel_names=("path", "unused"))
+
+    def update(self, maze, state, step):
+        """Return the next state, (B, 2, H, W)."""
+        wet = torch.maximum(state[:, :1], maze[:, [Tile.SOURCE]])
+        across = torch.nn.functional.max_pool2d(wet, (1, 3), stride=1, padding=(0, 1))
+        along = torch.nn.functional.max_pool2d(wet, (3, 1), stride=1, padding=(1, 0))
+        wet = torch.maximum(across, along) * (1 - maze[:, [Tile.WALL]])
+        return torch.cat([wet, torch.zeros_like(wet)], dim=1)
+
+
+policy, n_steps, done = Flood(), 0, False
+while not done:
+    observation, reward, terminated, truncated, info = env.step(policy.predict(observation)[0])
+    n_steps, done = n_steps + 1, terminated or truncated
+print(f"after {n_steps} iterations: {info}")
+env.unwrapped
+
+# %% [markdown]
+# ## Learn it
+#
+# The trainer asks the task for targets, so a network learns the answer like that of any other task.
+
+# %%
+from maze_nca_gym.agents import evaluate, train
+
+learned = train(
+    "fast",
+    out="runs/reachable",
+    task="reachable",
+    sizes=(6,),
+    n_channels=8,
+    n_iterations=16,
+    n_updates=300,
+    batch_size=64,
+    optimiser="soap",
+    learning_rate=6e-3,
+    validate_every=100,
+    threads=1,
+    device="cpu",
+)
+for name, model in {"flood": Flood(), "learned": learned}.items():
+    (result,) = evaluate({name: model}, families="random", sizes=6, n=500, steps=24, stability=False)
+    print(f"{name:8} complete {result.metrics.complete.value:.1%}, accuracy {result.metrics.accuracy.value:.3f}")
+
+# %% [markdown]
+# On the command line, `--import MODULE` registers the task of your module before anything else happens.

@@ -1,0 +1,152 @@
+"""The site: it is built without a warning, has a page for all that there is, and loads nothing from other hosts."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import maze_nca_gym.agents
+from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
+from maze_nca_gym.agents import list_policies, load
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "site"
+TUTORIALS = sorted(path.stem for path in (ROOT / "docs" / "tutorials").glob("*.py"))
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Return the folder of the site, built without running the tutorials."""
+    folder = tmp_path_factory.mktemp("built") / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = {**os.environ, "EXECUTE_TUTORIALS": "false", "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return folder
+
+
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+class TestTheBuiltSite:
+    @pytest.mark.parametrize("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS])
+    def test_every_environment_has_a_page(self, site, id):
+        page = text_of(site / "environments" / f"{id}.html")
+        assert (site / "environments" / f"{id}.gif").read_bytes().startswith(b"GIF8")
+        for words in (
+            "(11, 18, 18)" if "ShortestPath" in id else "(31, 18, 18)",
+            "solution_length",
+            "Reward",
+            "levels",
+        ):
+            assert words in page, words
+        assert ("n_offspring" in page) == (id in EVOLVING_ENVIRONMENTS)
+
+    @pytest.mark.parametrize("name", list_policies())
+    def test_every_policy_has_a_page(self, site, name):
+        page = text_of(site / "policies" / f"{name}.html")
+        assert (site / "policies" / f"{name}.gif").read_bytes().startswith(b"GIF8")
+        assert f"{load(name).n_weights:,}" in page
+        for figure in list_policies()[name].scores.values():
+            assert f"{100 * figure:.2f}" in page
+        assert f'href="policies/{name}.html"' in text_of(site / "policies.html")
+
+    @pytest.mark.parametrize("name", TUTORIALS)
+    def test_every_tutorial_has_a_page_and_a_notebook(self, site, name):
+        assert f'href="{name}.ipynb"' in text_of(site / "tutorials" / f"{name}.html")
+        assert '"cells"' in text_of(site / "tutorials" / f"{name}.ipynb")
+
+    def test_public_functions_are_in_the_reference(self, site):
+        pages = "".join(map(text_of, (site / "reference").glob("*.html")))
+        for name in maze_nca_gym.agents.__all__:
+            value = getattr(maze_nca_gym.agents, name)
+            assert f'id="{value.__module__}.{name}"' in pages, name
+
+    def test_it_loads_nothing_from_other_hosts(self, site):
+        for page in site.rglob("*.html"):
+            loaded = re.findall(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(.*?)"', text_of(page))
+            loaded += re.findall(
+                r'<link\b[^>]*\brel="(?:stylesheet|icon|preconnect)"[^>]*\bhref="(.*?)"', text_of(page)
+            )
+            assert [url for url in loaded if re.match(r"(https?:)?//", url)] == [], page
+
+    def test_files_that_it_loads_are_there(self, site):
+        for page in site.rglob("*.html"):
+            if page.name == "404.html":  # shown at any depth, so its links begin at the root
+                continue
+            for url in re.findall(r'<(?:script|img|iframe)\b[^>]*\bsrc="([^":]*)"', text_of(page)):
+                assert (page.parent / url).exists(), f"{page}: {url}"
+
+    def test_the_playground_is_whole(self, site):
+        files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / "play").rglob("*") if path.is_file()}
+        assert [path for path in files if not (site / path).is_file()] == []
+
+    def test_no_source_file_is_published(self, site):
+        assert list(site.rglob("*.py")) == []
+
+
+class TestLinks:
+    def test_they_follow_files_that_have_moved(self):
+        links = importlib.import_module("links")
+        target = links.on_site("research/log.md", {"docs/a.md": "a.md", "LOG.md": "research/log.md"}, "")
+        moved = links.moved("[a](../docs/a.md#b) ![p](x.png) [w](https://e.org/a) [h](#h)", "agents/LOG.md", target)
+        assert moved == "[a](../a.md#b) p [w](https://e.org/a) [h](#h)"
+
+    def test_files_without_a_page_are_found_in_the_repository(self):
+        links = importlib.import_module("links")
+        target = links.on_site("a.md", {}, "https://e.org/r/blob/HEAD")
+        moved = links.moved("[![p](x.png)](../agents/x.py)", "docs/a.md", target)
+        assert moved == "[![p](https://e.org/r/blob/HEAD/docs/x.png)](https://e.org/r/blob/HEAD/agents/x.py)"
+
+
+class TestTutorials:
+    def test_all_of_them_are_on_the_site(self):
+        assert sorted(importlib.import_module("tutorial_pages").ORDER) == TUTORIALS
+
+    def test_cells_and_what_they_show_become_a_page(self):
+        pages = importlib.import_module("tutorial_pages")
+        notebook = pages.read("# %% [markdown]\n# # Title\n#\n# Text.\n\n# %%\nprint('a < b')\n")
+        assert [cell.cell_type for cell in notebook.cells] == ["markdown", "code"]
+        assert notebook.cells[0].source == "# Title\n\nText."
+        output = {"output_type": "stream", "name": "stdout", "text": "a < b\n"}
+        notebook.cells[1].outputs = [pages.nbformat.from_dict(output)]
+        page = pages.page(notebook, "name")
+        assert "```python\nprint('a < b')\n```" in page
+        assert "<pre><code>a &lt; b</code></pre>" in page
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", TUTORIALS)
+    def test_it_runs_as_it_is_shown(self, name):
+        pages = importlib.import_module("tutorial_pages")
+        notebook = pages.read((pages.FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+        pages.execute(notebook)
+        assert "data:image" in pages.page(notebook, name)
+        assert any("stdout" in str(cell.get("outputs")) for cell in notebook.cells)
+
+
+def test_the_home_page_has_the_readmes_ten_lines():
+    def code(path):
+        block = re.search(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+        return re.sub(r" *#.*", "", block[1])
+
+    assert code(ROOT / "docs" / "index.md") == code(ROOT / "README.md")
+
+
+def test_legends_are_of_policies_and_have_a_text():
+    pages = importlib.import_module("policy_pages")
+    assert set(pages.LEGENDS) <= set(list_policies())
+    for name, documented in pages.LEGENDS.items():
+        assert len((inspect.getdoc(documented) or "").split("\n\n")) > 1, name
