@@ -269,7 +269,7 @@ threading.Thread(target=work).start()
 
 def test_only_what_is_asked_for_is_compiled(tmp_path: Path) -> None:
     use = "compiling.kernels(1_000_000).solve_shortest_path; print(*compiled)"
-    expected = "find_endpoints has_border lay_out_bordered lay_out in_map search descend solve_shortest_path"
+    expected = "find_endpoints has_border lay_out_bordered lay_out in_map search walk solve_shortest_path"
     assert sorted(run_script(tmp_path, COUNTED_COMPILER, use).split()) == sorted(expected.split())
 
 

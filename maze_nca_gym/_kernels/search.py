@@ -94,11 +94,22 @@ def search(found, stride, start, goal, queue):
     return np.int64(tail)
 
 
-@kernel("void(i4[::1], i4[::1], i8)")
-def forget(found, queue, count):
-    """Undo a search: the first `count` tiles of the queue are UNSEEN again."""
-    for i in range(count):
-        found[queue[i]] = UNSEEN
+DENSE = 8
+"""Tiles of a map that vector code passes through in the time of one that a queue names."""
+
+
+@kernel("void(i4[::1], i8, i4[::1], i8)")
+def forget(found, size, queue, count):
+    """Undo a search: the first `count` tiles of the queue are UNSEEN again.
+
+    If these are many, all of the map's `size` tiles are: other searches must have been undone before.
+    """
+    if DENSE * count > size:
+        for tile in range(size):
+            found[tile] = BLOCKED if found[tile] == BLOCKED else UNSEEN
+    else:
+        for i in range(count):
+            found[queue[i]] = UNSEEN
 
 
 @kernel("i8(i8, i8, i8)")
@@ -135,18 +146,26 @@ def find_endpoints(tiles, endpoints):
 def list_components(found, stride, size, queue, counts, fars):
     """Write the number of tiles of every component and the tile farthest from its first; return how many there are.
 
-    The largest component comes first. The map is UNSEEN again afterwards.
+    The largest component comes first. Tiles without a neighbour are left out, unless there are no others: then the
+    first of them is the one component. The map is UNSEEN again afterwards.
     """
     n = largest = 0
+    alone = -1
     for start in range(size):
-        if found[start] == UNSEEN:  # not reached from any earlier start, so in a new component
-            counts[n] = search(found, stride, start, -1, queue)
-            fars[n] = queue[counts[n] - 1]
-            if counts[n] > counts[largest]:
-                largest = n
-            n += 1
-    for tile in range(size):
-        found[tile] = BLOCKED if found[tile] == BLOCKED else UNSEEN
+        if found[start] == UNSEEN:  # not reached from any earlier start, so the first tile of a new component
+            if found[start + 1] == UNSEEN or found[start + stride] == UNSEEN:
+                counts[n] = search(found, stride, start, -1, queue)
+                fars[n] = queue[counts[n] - 1]
+                if counts[n] > counts[largest]:
+                    largest = n
+                n += 1
+            elif alone < 0:
+                alone = start
+    forget(found, size, queue, size)
+    if n == 0 and alone >= 0:
+        counts[0] = 1
+        fars[0] = alone
+        return 1
     counts[0], counts[largest] = counts[largest], counts[0]
     fars[0], fars[largest] = fars[largest], fars[0]
     return n

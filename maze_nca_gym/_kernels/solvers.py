@@ -3,31 +3,35 @@
 import numpy as np
 
 from maze_nca_gym._kernels.registry import BLOCKED, MALFORMED, SOLVED, UNSEEN, UNSOLVABLE, kernel
-from maze_nca_gym._kernels.search import find_endpoints, forget, in_map, lay_out, list_components, search
+from maze_nca_gym._kernels.search import DENSE, UNIT, find_endpoints, forget, in_map, lay_out, list_components, search
 
 
-@kernel("void(i4[::1], i8, i8, b1[:, ::1])")
-def descend(found, stride, tile, path):
-    """Mark the walk from `tile` to distance 0 that takes the first nearer neighbour of up, left, down, right."""
+@kernel("void(i4[::1], i8, i8, i8, i8, i8, b1[:, ::1])")
+def walk(found, stride, tile, following, change, moves, path):
+    """Mark a walk from `tile` that takes, of up, left, down, right, the first tile whose value in the map follows.
+
+    That value is `following` for the first move and changes by `change` with each. There must be such a tile each time.
+    """
     height, width = path.shape
     flat = path.reshape(height * width)
     # `at` follows in the level what `tile` is in the map, whose rows may be longer by the padding.
     at = tile if stride == width else (tile // stride - 1) * width + tile % stride
     flat[at] = True
-    for nearer in range(found[tile] - 1, -1, -1):
-        if found[tile - stride] == nearer:
+    for _ in range(moves):
+        if found[tile - stride] == following:
             tile -= stride
             at -= width
-        elif found[tile - 1] == nearer:
+        elif found[tile - 1] == following:
             tile -= 1
             at -= 1
-        elif found[tile + stride] == nearer:
+        elif found[tile + stride] == following:
             tile += stride
             at += width
-        else:  # one neighbour is nearer, so the last needs no test
+        else:  # one neighbour follows, so the last needs no test
             tile += 1
             at += 1
         flat[at] = True
+        following += change
 
 
 @kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i8[::1])")
@@ -41,7 +45,7 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
     search(found, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
     if found[source] < 0:
         return UNSOLVABLE
-    descend(found, stride, source, path)
+    walk(found, stride, source, found[source] - 1, -1, found[source], path)
     return SOLVED
 
 
@@ -88,6 +92,7 @@ def eccentricity_maps(levels, eccentricities):
     queue = np.empty(height * width + 4, np.int32)
     for i in range(n):
         stride = lay_out(levels[i], found)
+        size = len(found) if stride > width else height * width
         for row in range(height):
             for col in range(width):
                 start = in_map(row * width + col, width, stride)
@@ -95,21 +100,26 @@ def eccentricity_maps(levels, eccentricities):
                 if found[start] == UNSEEN:
                     count = search(found, stride, start, -1, queue)
                     eccentricities[i, row, col] = found[queue[count - 1]]  # the last tile found is a farthest one
-                    forget(found, queue, count)
+                    forget(found, size, queue, count)
 
 
-@kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
-def search_and_bound(found, stride, start, queue, bound):
+@kernel("i8(i4[::1], i8, i8, i8, i4[::1], i4[::1])")
+def search_and_bound(found, stride, size, start, queue, bound):
     """Search all that `start` reaches and lower the upper bounds of its eccentricities; return how many tiles.
 
-    ecc(v) <= d(start, v) + ecc(start), and the bound of `start` becomes exact.
+    ecc(v) <= d(start, v) + ecc(start), and the bound of `start` becomes exact. Nothing else may be found before.
     """
     count = search(found, stride, start, -1, queue)
     eccentricity = found[queue[count - 1]]
-    for i in range(count):
-        tile = queue[i]
-        through_start = found[tile] + eccentricity
-        bound[tile] = through_start if through_start < bound[tile] else bound[tile]
+    if DENSE * count > size:
+        for tile in range(size):  # the bounds of walls are less than any
+            through_start = found[tile] + eccentricity
+            bound[tile] = through_start if found[tile] >= 0 and through_start < bound[tile] else bound[tile]
+    else:
+        for i in range(count):
+            tile = queue[i]
+            through_start = found[tile] + eccentricity
+            bound[tile] = through_start if through_start < bound[tile] else bound[tile]
     bound[start] = eccentricity
     return count
 
@@ -130,43 +140,56 @@ def climb(found, stride, tile, moves):
     return tile
 
 
-@kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1])")
-def probe_component(found, stride, far, queue, bound):
+@kernel("i8(i4[::1], i8, i8, i8, i4[::1], i4[::1])")
+def probe_component(found, stride, size, far, queue, bound):
     """Bound the eccentricities of a component, all UNSEEN; return a lower bound on its diameter.
 
     `far` is the farthest tile from some other, hence, by the double sweep, the end of a long shortest path. Searches
     from that path's middle (from both its middles if it has two) give upper bounds that are exact in trees and tight
     elsewhere.
     """
-    count = search_and_bound(found, stride, far, queue, bound)
+    count = search_and_bound(found, stride, size, far, queue, bound)
     length = found[queue[count - 1]]
     middle = climb(found, stride, queue[count - 1], length // 2)
     other_middle = climb(found, stride, middle, length % 2)
-    forget(found, queue, count)
-    search_and_bound(found, stride, middle, queue, bound)
-    forget(found, queue, count)
+    forget(found, size, queue, count)
+    search_and_bound(found, stride, size, middle, queue, bound)
+    forget(found, size, queue, count)
     if other_middle != middle:
-        search_and_bound(found, stride, other_middle, queue, bound)
-        forget(found, queue, count)
+        search_and_bound(found, stride, size, other_middle, queue, bound)
+        forget(found, size, queue, count)
     return length
 
 
-@kernel("i8(i4[::1], i4[::1], i8)")
-def first_farthest(found, queue, count):
-    """Return the first of a search's tiles at the greatest distance."""
-    last = count - 1
-    while last > 0 and found[queue[last - 1]] == found[queue[last]]:
-        last -= 1
-    return queue[last]
+ON_THE_WAY = 1 << 29
+"""Added to the distance of a tile from which a farthest one is reached outwards; larger than any distance."""
 
 
-@kernel("b1(i4[::1], i8, i8, i4[:, ::1], i4[::1])")
-def find_diameter_ends(found, stride, size, scratch, ends):
-    """Write the first tile, row by row, whose eccentricity is the diameter, and the first farthest from it.
+@kernel("void(i4[::1], i8, i4[::1], i8, b1[:, ::1])")
+def mark_longest(found, stride, queue, count, path):
+    """Mark the walk outwards to the first farthest tile of a search; distances are lost.
+
+    It takes the first of up, left, down, right from which some farthest tile is reached outwards. The search pushed
+    neighbours in this order, so that the walk ends at the farthest tile that it found first. To that one it is the
+    canonical path, which takes the first of fewer directions, this one among them.
+    """
+    step = np.uint64(stride)
+    farthest = found[queue[count - 1]]
+    for i in range(count - 1, -1, -1):  # farthest first, so that all tiles further out are marked
+        tile = np.uint64(queue[i])
+        following = found[tile] + 1 + ON_THE_WAY
+        leads = (found[tile - step] == following) | (found[tile - UNIT] == following)
+        leads |= (found[tile + step] == following) | (found[tile + UNIT] == following)
+        found[tile] += ON_THE_WAY if leads | (found[tile] == farthest) else 0
+    walk(found, stride, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
+
+
+@kernel("i8(i4[::1], i8, i8, i4[:, ::1], b1[:, ::1])")
+def find_diameter(found, stride, size, scratch, path):
+    """Mark the canonical diameter path; return how many moves it has, or -1 if there is no free tile.
 
     Upper bounds save most searches. Every component that is large enough to matter is probed, the largest first. Then
-    only tiles whose bound still reaches the best eccentricity so far are searched from. Returns whether there is a free
-    tile.
+    only tiles whose bound still reaches the best eccentricity so far are searched from.
     """
     queue, bound, counts, fars = scratch[0], scratch[1], scratch[2], scratch[3]
     n_components = list_components(found, stride, size, queue, counts, fars)
@@ -175,18 +198,19 @@ def find_diameter_ends(found, stride, size, scratch, ends):
     best = 0
     for i in range(n_components):
         if counts[i] > best:  # n tiles have a diameter of at most n - 1 moves
-            best = max(best, probe_component(found, stride, fars[i], queue, bound))
-    ends[0] = -1
-    # Row by row, and a tie only counts while there is no end yet: the first tile of the greatest eccentricity wins.
+            best = max(best, probe_component(found, stride, size, fars[i], queue, bound))
+    marked = -1
+    # Row by row, and a tie only counts while no path is marked: the first tile of the greatest eccentricity wins.
     for tile in range(size):
-        if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and ends[0] < 0)):
-            count = search_and_bound(found, stride, tile, queue, bound)
-            if bound[tile] > best or (bound[tile] == best and ends[0] < 0):
-                best = bound[tile]
-                ends[0] = tile
-                ends[1] = first_farthest(found, queue, count)
-            forget(found, queue, count)
-    return ends[0] >= 0
+        if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and marked < best)):
+            count = search_and_bound(found, stride, size, tile, queue, bound)
+            if bound[tile] > best or (bound[tile] == best and marked < best):
+                if marked >= 0:
+                    path[:] = False
+                best = marked = bound[tile]
+                mark_longest(found, stride, queue, count, path)
+            forget(found, size, queue, count)
+    return marked
 
 
 @kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
@@ -194,12 +218,7 @@ def solve_diameter(tiles, path, found, scratch):
     """Mark the canonical diameter path of one level; return its status."""
     stride = lay_out(tiles, found)
     size = len(found) if stride > tiles.shape[1] else tiles.size
-    ends = scratch[4]
-    if not find_diameter_ends(found, stride, size, scratch, ends):
-        return UNSOLVABLE
-    search(found, stride, ends[1], ends[0], scratch[0])  # distances to the far end, to walk from the first
-    descend(found, stride, ends[0], path)
-    return SOLVED
+    return SOLVED if find_diameter(found, stride, size, scratch, path) >= 0 else UNSOLVABLE
 
 
 @kernel("i1(u1[:, ::1], b1[:, ::1])")
@@ -207,7 +226,7 @@ def diameter(tiles, path):
     """Mark the canonical diameter path of one level; `path` must be all False before."""
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
-    return solve_diameter(tiles, path, found, np.empty((5, (height + 2) * (width + 1) + 4), np.int32))
+    return solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
@@ -215,7 +234,7 @@ def diameters(levels, paths, status):
     """Mark the canonical diameter path of every level; `paths` must be all False before."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
-    scratch = np.empty((5, (height + 2) * (width + 1) + 4), np.int32)
+    scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
     for i in range(n):
         status[i] = solve_diameter(levels[i], paths[i], found, scratch)
 
@@ -292,10 +311,10 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
     stride = lay_out(tiles, found)
     size = len(found) if stride > tiles.shape[1] else tiles.size
     lay_out_values(values, stride, weights[0])
-    queue, bound, ends = scratch[0], scratch[1], scratch[4]
-    if not find_diameter_ends(found, stride, size, scratch, ends):
+    queue, bound = scratch[0], scratch[1]
+    diameter = find_diameter(found, stride, size, scratch, path)
+    if diameter < 0:
         return UNSOLVABLE
-    diameter = bound[ends[0]]
     best = NONE
     for tile in range(size):
         if bound[tile] == diameter:
@@ -306,7 +325,7 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
                     best = gain
                     path[:] = False
                     ascend(found, stride, tile, diameter, weights[1], path)
-            forget(found, queue, count)
+            forget(found, size, queue, count)
     return SOLVED
 
 
@@ -316,7 +335,7 @@ def choose_paths(levels, values, paths, status, endpoints):
     n, height, width = levels.shape
     area = (height + 2) * (width + 1)
     found = np.empty(area, np.int32)
-    scratch = np.empty((5, area + 4), np.int32)
+    scratch = np.empty((4, area + 4), np.int32)
     weights = np.empty((2, area), np.float64)
     for i in range(n):
         if endpoints:
