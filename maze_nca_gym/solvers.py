@@ -47,10 +47,9 @@ def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
         if status == MALFORMED:
             _raise_malformed("the level", tiles)
         return paths
-    statuses = np.empty(len(tiles), np.int8)
-    kernels(tiles.size).shortest_paths(tiles, paths, statuses)
-    for i in np.flatnonzero(statuses == MALFORMED)[:1]:
-        _raise_malformed(f"level {i}", tiles[i])
+    malformed = kernels(tiles.size).shortest_paths(tiles, paths)
+    if malformed >= 0:
+        _raise_malformed(f"level {malformed}", tiles[malformed])
     return paths
 
 
@@ -74,7 +73,7 @@ def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
         if kernels(tiles.size).diameter(tiles, paths) == UNSOLVABLE:
             raise ValueError("the level has no free tile, hence no diameter")
     else:
-        kernels(tiles.size).diameters(tiles, paths, np.empty(len(tiles), np.int8))
+        kernels(tiles.size).diameters(tiles, paths)
     return paths
 
 

@@ -58,15 +58,20 @@ def shortest_path(tiles, path):
     return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int64))
 
 
-@kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
-def shortest_paths(levels, paths, status):
-    """Mark the canonical shortest path of every level; `paths` must be all False before."""
+@kernel("i8(u1[:, :, ::1], b1[:, :, ::1])")
+def shortest_paths(levels, paths):
+    """Mark the canonical shortest path of every level; return the first that is malformed, or -1.
+
+    `paths` must be all False before.
+    """
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
     endpoints = np.empty(2, np.int64)
     for i in range(n):
-        status[i] = solve_shortest_path(levels[i], paths[i], found, queue, endpoints)
+        if solve_shortest_path(levels[i], paths[i], found, queue, endpoints) == MALFORMED:
+            return i
+    return -1
 
 
 @kernel("void(u1[:, :, ::1], i8[::1], i4[:, :, ::1])")
@@ -229,14 +234,14 @@ def diameter(tiles, path):
     return solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
 
 
-@kernel("void(u1[:, :, ::1], b1[:, :, ::1], i1[::1])")
-def diameters(levels, paths, status):
+@kernel("void(u1[:, :, ::1], b1[:, :, ::1])")
+def diameters(levels, paths):
     """Mark the canonical diameter path of every level; `paths` must be all False before."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
     for i in range(n):
-        status[i] = solve_diameter(levels[i], paths[i], found, scratch)
+        solve_diameter(levels[i], paths[i], found, scratch)
 
 
 NONE = -np.inf
