@@ -20,6 +20,7 @@ from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from .environments import make_env
+from .precision import tf32
 from .promises import DRAWINGS, Promises
 
 PATH = 0
@@ -173,9 +174,12 @@ class Policy(nn.Module):
         """
         self._check(maze, state)
         extra = state.shape[1] - self.n_channels
-        if not extra:
-            return self.update(maze, state, step)
-        return F.pad(self.update(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
+        if extra:
+            return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
+        if self.exact and not state.is_cpu:
+            with tf32(allowed=False):
+                return self.update(maze, state, step)
+        return self.update(maze, state, step)
 
     def _check(self, maze: Tensor, state: Tensor) -> None:
         if maze.ndim != 4 or state.ndim != 4:

@@ -17,6 +17,7 @@ from torch import Tensor
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Convolution, Policy
+from ..precision import tf32
 
 
 def trace(
@@ -226,7 +227,12 @@ class _Shrinking:
 
 def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
     """Return the function from a state and its step to the next; what the maze adds is computed once if it stays."""
-    return partial(model.advance, model.share(maze)) if model.same_share else partial(model.forward, maze)
+    if not model.same_share:
+        return partial(model.forward, maze)
+    share, advance = model.share, model.advance
+    if model.exact and not maze.is_cpu:
+        share, advance = tf32(allowed=False)(share), tf32(allowed=False)(advance)
+    return partial(advance, share(maze))
 
 
 def _ceiling(model: Policy) -> float:

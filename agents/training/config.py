@@ -35,7 +35,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..policy import Policy
 
-PRECISIONS = ("float32", "bfloat16")
+PRECISIONS = ("float32", "tf32", "bfloat16")
 MUTATION_OPTIONS = {**PAPER_POPULATION.mutation_options, "n_edits": 5}
 """Options of mutations, with their defaults, which are those of the paper's code."""
 

@@ -13,6 +13,7 @@ from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
 
 from ..policy import Policy
+from ..precision import tf32
 from ..rollouts import default_steps, find_paths
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
@@ -99,7 +100,7 @@ def train(state: TrainingState, folder: Path, workers: Workers, report: Report, 
     """
     if state.config.batch_size % workers.size:
         raise ValueError(f"batch_size {state.config.batch_size} must be a multiple of the {workers.size} workers")
-    with asked_to_stop() as stop:
+    with asked_to_stop() as stop, tf32(state.config.precision == "tf32"):
         run = _Run(state, folder, workers, report, intervals)
         run.tidy()
         run.save()

@@ -36,8 +36,8 @@ class RunOptions:
     batch_size: int = 64
     """Number of levels in an update."""
     precision: str = "float32"
-    """Number format: float32, or bfloat16 (autocast), which is faster on GPUs and CPUs with hardware for it, and much
-    slower elsewhere."""
+    """Number format: float32; tf32, which rounds the factors of products on a GPU and is float32 on a CPU; or bfloat16
+    (autocast). The last two are faster on hardware for them; bfloat16 is much slower elsewhere."""
     compile: bool = False
     """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
     seed: int = 0

@@ -13,6 +13,15 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.scoring import IsOptimal
 
 
+def as_array(values: Any) -> Any:
+    """Return a tensor as an array of its dtype, (...), and anything else as it is: NumPy does not read from a GPU."""
+    if not hasattr(values, "detach"):
+        return values
+    from maze_nca_gym.transfer import read_back  # torch, which is there if there are tensors
+
+    return read_back(values)
+
+
 class Backend(Protocol):
     """The dynamics of a batch on one device, and the conversion of what users pass and get."""
 

@@ -12,6 +12,7 @@ from maze_nca_gym import dynamics_torch
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.envs.backend import NumpyBackend
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.transfer import read_back, upload
 
 
 def find_device(name: str) -> torch.device:
@@ -52,7 +53,7 @@ class TorchBackend(NumpyBackend):
 
     def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Return the tensor's values as an array, (N, C, H, W) float32."""
-        return super().action(_check_tensor(action, shape).cpu().float().numpy(), shape, ignored)
+        return super().action(read_back(_check_tensor(action, shape).float()), shape, ignored)
 
     def out(self, array: NDArray[Any]) -> Any:
         """Return a tensor on the memory of an array, (N, ...) of the same dtype."""
@@ -77,13 +78,13 @@ class DeviceBackend:
         tensor = _check_tensor(action, shape).to(self._device, torch.float32)
         if ignored.any():
             tensor = tensor.clone()
-            tensor[torch.from_numpy(ignored).to(self._device)] = 0
+            tensor[upload(np.flatnonzero(ignored), self._device)] = 0
         return tensor
 
     def out(self, array: Any) -> Any:
         """Return a tensor on the device."""
-        return array if isinstance(array, torch.Tensor) else torch.from_numpy(array).to(self._device)
+        return array if isinstance(array, torch.Tensor) else upload(array, self._device)
 
     def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
         """Return a NumPy copy of (N, C, H, W) float32 channels."""
-        return channels.cpu().numpy()
+        return read_back(channels)

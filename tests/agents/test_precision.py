@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import sample
+from pretend_gpu import GPU
+from pretend_gpu import gpu as gpu
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.learned.convolving import SparseNCA
+from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.precision import tf32
 from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.levels import clear_endpoints, one_hot
@@ -120,6 +124,48 @@ def test_a_setting_that_rounds_on_the_cpu_leaves_exact_networks_alone(exact, con
     monkeypatch.setattr(torch.backends.mkldnn, "conv", SimpleNamespace(fp32_precision="bf16"), raising=False)
     torch.testing.assert_close(policy(maze, state), expected)
     assert set(convolved) == {torch.float64 if exact else torch.float32}
+
+
+class Probe(Policy):
+    """A policy that notes whether TF32 is allowed while it runs."""
+
+    def __init__(self, exact: bool) -> None:
+        super().__init__("shortest-path", 4, ["path", "other"])
+        self.promises, self.seen = Promises(exact, StepBound(constant=1)), set()
+
+    def update(self, maze, state, step):
+        self.seen.add((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+        return state + 0.5
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("run", [rollout, lambda *arguments: unroll(*arguments, [2])], ids=["rollout", "unroll"])
+def test_exact_policies_run_without_tf32_on_a_gpu(exact, run, gpu):
+    policy, maze = Probe(exact), mazes(4)
+    with tf32(True):
+        run(policy, maze.to(GPU), 2)
+        policy(maze.to(GPU), torch.zeros(len(maze), 3, *maze.shape[2:], device=GPU))
+        assert policy.seen == {(not exact, not exact)}
+        policy.seen.clear()
+        run(policy, maze, 2)
+        assert policy.seen == {(True, True)}, "a CPU has none"
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_settings_of_tf32_hold_within_a_block_alone(allowed):
+    def settings():
+        return torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+
+    before = settings()
+    with tf32(allowed):
+        assert settings() == (allowed, allowed)
+        with tf32(not allowed):
+            assert settings() == (not allowed, not allowed)
+        assert settings() == (allowed, allowed)
+        with pytest.raises(ValueError, match="invalid literal"), tf32(not allowed):
+            int("x")
+        assert settings() == (allowed, allowed)
+    assert settings() == before
 
 
 @pytest.mark.gpu

@@ -15,6 +15,8 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import vector as wrappers
 from numpy.typing import NDArray
+from pretend_gpu import GPU, PretendedGpu
+from pretend_gpu import gpu as gpu
 
 import maze_nca_gym
 from maze_nca_gym.agents import Policy, load
@@ -22,6 +24,7 @@ from maze_nca_gym.envs import vector
 from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.levels import parse, to_text
+from maze_nca_gym.transfer import read_back
 from maze_nca_gym.wrappers import PathAction
 
 N = 5
@@ -65,7 +68,7 @@ def to_numpy(value: Any) -> Any:
         return tuple(to_numpy(item) for item in value)
     if isinstance(value, np.ndarray) and value.dtype == object:
         return np.array([to_numpy(item) for item in value] + [None], dtype=object)[:-1]
-    return value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+    return read_back(value) if isinstance(value, torch.Tensor) else value
 
 
 def assert_equal(a: Any, b: Any, where: str = "", tolerance: float = 0) -> None:
@@ -144,6 +147,10 @@ class TestEquality:
         on_device = make(id, autoreset_mode=mode)
         assert_plays_equally(play(on_device, id, mode, tensors="cpu"), numpy, tolerance=1e-6)
 
+    def test_a_gpu_in_pretence(self, id: str, mode: AutoresetMode, gpu: PretendedGpu) -> None:
+        there = make(id, autoreset_mode=mode, device="cuda", output="torch")
+        assert_plays_equally(play(there, id, mode, tensors="cuda"), play(make(id, autoreset_mode=mode), id, mode), 1e-6)
+
     @pytest.mark.gpu
     def test_gpu(self, id: str, mode: AutoresetMode) -> None:
         if not torch.cuda.is_available():
@@ -151,6 +158,29 @@ class TestEquality:
         on_gpu = make(id, autoreset_mode=mode, device="cuda", output="torch")
         numpy = make(id, autoreset_mode=mode)
         assert_plays_equally(play(on_gpu, id, mode, tensors="cuda"), play(numpy, id, mode), tolerance=1e-6)
+
+
+@every_id
+@every_mode
+@pytest.mark.parametrize("num_envs", [1, 40])
+def test_a_step_waits_for_a_gpu_once(id: str, mode: AutoresetMode, num_envs: int, gpu: PretendedGpu) -> None:
+    """Whatever ends or restarts; a policy on the GPU needs nothing of the host."""
+    env = make(id, num_envs, autoreset_mode=mode, device="cuda", output="torch")
+    policy, n_ended = load(POLICIES[id]).to(GPU), 0
+    observation, infos = env.reset(seed=0)
+    assert gpu.n_reads == 0
+    for _ in range(30):
+        action = policy(observation["maze"], observation["state"])
+        before = gpu.n_reads
+        observation, rewards, terminated, truncated, infos = env.step(action)
+        assert gpu.n_reads == before + 1
+        arrays = [*observation.values(), rewards, terminated, truncated, infos.get("loss", rewards)]
+        assert {array.device for array in arrays} == {GPU}
+        ended = terminated | truncated
+        n_ended += int(read_back(ended).sum())
+        if mode == AutoresetMode.DISABLED and read_back(ended).any():
+            observation, infos = env.reset(options={"reset_mask": ended})
+    assert n_ended > 0
 
 
 def assert_same_generators(a: VectorEnv[Any, Any, Any], b: VectorEnv[Any, Any, Any]) -> None:

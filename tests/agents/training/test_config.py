@@ -97,7 +97,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"model": "CNN"}, "unknown model 'CNN'; known: NCA, GCN, GAT, MLP"),
         ({"loss": "mae"}, "unknown loss 'mae'; known: mse, cross-entropy"),
         ({"schedule": "linear"}, "unknown schedule 'linear'; known: constant, one-cycle"),
-        ({"precision": "float16"}, "unknown precision 'float16'; known: float32, bfloat16"),
+        ({"precision": "float16"}, "unknown precision 'float16'; known: float32, tf32, bfloat16"),
         ({"families": ("random", "mazy")}, "unknown family of levels 'mazy'; known: random, perfect, "),
         ({"families": ()}, "families must name at least one of random, "),
         ({"sizes": ()}, r"sizes must be from 4 to 1,024, at least one, got \(\)"),

@@ -9,10 +9,11 @@ import pytest
 import torch
 from pretend_gpu import GPU, PretendedGpu
 from pretend_gpu import gpu as gpu
+from torch.nn import functional as F
 from training_runs import ACCEL, CPU, POOL, tiny
 
 from maze_nca_gym.agents.rollouts import unrolling
-from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, Workers, changed
+from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, Workers, changed, loop
 from maze_nca_gym.agents.training.config import PRESETS, preset
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.loop import CHECKPOINT, Intervals, Line, NullReport, train
@@ -89,6 +90,7 @@ def test_a_run_is_that_of_the_cpu(name: str, gpu: PretendedGpu, in_pytorch: None
 
 OPTIONS = {
     "bfloat16": {"precision": "bfloat16"},
+    "tf32": {"precision": "tf32"},
     "pools": {**POOL, "pool_retry": 0.5, "ema_decay": 0.9},
     "pools in bfloat16": {**POOL, "precision": "bfloat16", "leniency": 0.5},
     "soap": {"optimiser": "soap", "normalise_gradients": True},
@@ -146,6 +148,24 @@ def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: PretendedGpu, tmp_pa
     n_adam = 2 * len(list(state.model.parameters()))
     n_checks = gpu.n_reads - len(lines) - 2 * n_tensors - n_adam
     assert 0 <= n_checks <= 60, "a validation looks now and then, and a save reads each tensor"
+
+
+@pytest.mark.parametrize(("precision", "allowed"), [("float32", False), ("tf32", True), ("bfloat16", False)])
+def test_a_run_uses_tf32_where_it_is_asked_for(
+    precision: str, allowed: bool, gpu: PretendedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, seen, plain = TrainingState.start(tiny(precision=precision, n_updates=1), GPU), set(), F.conv2d
+
+    def noted(*args: object, **more: object) -> torch.Tensor:
+        seen.add((torch.backends.cudnn.allow_tf32, torch.is_autocast_enabled("cpu")))
+        return plain(*args, **more)
+
+    monkeypatch.setattr(F, "conv2d", noted)
+    before = torch.backends.cudnn.allow_tf32
+    monkeypatch.setattr(loop, "validate", lambda *rest: {})
+    train(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=1, validate=1))
+    assert seen == {(allowed, precision == "bfloat16")}
+    assert torch.backends.cudnn.allow_tf32 == before
 
 
 def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: Path) -> None:
