@@ -1,7 +1,7 @@
 """`dynamics` on a device: the same functions with maze and channels as torch tensors.
 
-Levels are drawn and solved on the CPU. Each step sends it 32 bytes an episode, and the rounded path as a bit a tile: the
-CPU decides which paths are another optimum. Scores agree with the CPU's to rounding, since errors are summed in another
+Levels are drawn and solved on the CPU. Each step sends it 32 bytes an episode, and the rounded path as a bit a tile: it
+decides which paths are another optimum. Scores agree with the CPU's to rounding, since errors are summed in another
 order. Which paths are complete or optimal agrees exactly.
 """
 
