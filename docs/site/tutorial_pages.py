@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 import tempfile
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -76,22 +78,25 @@ def page(notebook: Any, name: str) -> str:
 
 
 def _code(cell: Any) -> str:
-    shown = [text for output in cell.outputs if (text := _output(output))]
-    result = ["\n".join(['<div class="output" markdown>', "", *shown, "", "</div>"])] if shown else []
+    """Return a cell and what it shows; texts that follow one another are one block."""
+    shown = [_shown(output) for output in cell.outputs]
+    blocks = [
+        f"<pre><code>{escape(''.join(text for _, text in group).rstrip())}</code></pre>"
+        if is_text
+        else "\n\n".join(html for _, html in group)
+        for is_text, group in groupby((pair for pair in shown if pair[1].strip()), key=itemgetter(0))
+    ]
+    result = ["\n".join(['<div class="output" markdown>', "", "\n\n".join(blocks), "", "</div>"])] if blocks else []
     return "\n\n".join([f"```python\n{cell.source}\n```", *result])
 
 
-def _output(output: Any) -> str:
-    """Return what a cell printed or drew; progress bars, on stderr, are left out."""
+def _shown(output: Any) -> tuple[bool, str]:
+    """Return whether an output is text, and the text or the HTML; what goes to stderr is left out."""
     if output.output_type == "stream":
-        return _printed(output.text) if output.name == "stdout" else ""
+        return True, output.text if output.name == "stdout" else ""
     data = output.data
     if "text/html" in data and output.output_type == "execute_result":  # a display is a line of progress
-        return f"<div>{data['text/html']}</div>\n"
+        return False, f"<div>{data['text/html']}</div>"
     if "image/png" in data:
-        return f'<img alt="picture" src="data:image/png;base64,{data["image/png"].strip()}">\n'
-    return _printed(data.get("text/plain", ""))
-
-
-def _printed(text: str) -> str:
-    return f"<pre><code>{escape(text.rstrip())}</code></pre>\n" if text.strip() else ""
+        return False, f'<img alt="picture" src="data:image/png;base64,{data["image/png"].strip()}">'
+    return True, data.get("text/plain", "")

@@ -24,7 +24,7 @@ print(len(population), "levels")
 {name: round(value, 3) for name, value in population.statistics().items()}
 
 # %% [markdown]
-# The first levels, and the hardest ones that came of them, each with its shortest path:
+# Four random levels like those at the start, each with its shortest path:
 
 # %%
 import numpy as np
@@ -36,17 +36,22 @@ from maze_nca_gym.solvers import shortest_path
 
 
 def sheet(levels):
-    pictures = [draw_level(tiles, path, cell=12) for tiles, path in zip(levels, shortest_path(levels), strict=True)]
+    solved = zip(levels, shortest_path(levels), strict=True)
+    pictures = [draw_level(tiles, path, cell=12) for tiles, path in solved]
     return Image(png_bytes(contact_sheet(pictures, columns=4)))
 
 
 sheet(generate(np.random.default_rng(0), n=4, size=10))
 
+# %% [markdown]
+# And the four on which the policy fails most. They resemble each other: offspring of one hard level are hard too.
+
 # %%
 sheet(population.tiles[np.argsort(-population.members["fitness"])[:4]])
 
 # %% [markdown]
-# Hard levels are long and winding. How many of them does a policy solve that was trained on more kinds of maze?
+# Which of these levels can be solved at all, and by whom? A policy that was trained on more kinds of maze, and a
+# hand-coded one, for comparison:
 
 # %%
 from maze_nca_gym.agents import load
