@@ -17,6 +17,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from maze_nca_gym.agents.registry import ROLES
+
 ROOT = Path(__file__).parents[2]
 COPIED = {
     "ARCHITECTURE.md": "project/architecture.md",
@@ -35,7 +37,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     listed = {
         "tutorials/*": tutorial_pages.paths(),
         "environments/*": environment_pages.paths(),
-        "policies/*": policy_pages.paths(),
+        **{f"policies/*, {role}": policy_pages.paths(role) for role in ROLES},
         "reference/*": api_pages.paths(),
     }
     config.nav = _expanded(config.nav, listed)
@@ -88,4 +90,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     repository = f"{config.repo_url}/blob/HEAD" if config.repo_url else ""
     markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, repository))
-    return policy_pages.linked(markdown) if page.file.src_uri == "policies.md" else markdown
+    return policy_pages.completed(markdown) if page.file.src_uri == "policies.md" else markdown

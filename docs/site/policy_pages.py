@@ -18,6 +18,7 @@ from maze_nca_gym.agents.hinting import diameter as hinted_diameter
 from maze_nca_gym.agents.hinting import healing as hinted_healing
 from maze_nca_gym.agents.hinting import shortest_path as hinted_shortest_path
 from maze_nca_gym.agents.pretrained import cards
+from maze_nca_gym.agents.registry import NAME_PARTS
 
 METRICS = {
     "complete": "complete",
@@ -44,29 +45,35 @@ HIDDEN = "Channels called `hidden` have no meaning but what training made of the
 MOVES = "`up` to `right` answer at every tile by which move the solution from there begins."
 
 
-def paths() -> list[str]:
-    """Return the paths of the pages."""
-    return [f"policies/{name}.md" for name in list_policies()]
+def paths(role: str) -> list[str]:
+    """Return the paths of the pages of policies with a role of `registry.ROLES`."""
+    return [f"policies/{name}.md" for name, info in list_policies(all=True).items() if info.role == role]
 
 
 def pages() -> dict[str, str | bytes]:
     """Return all pages and animations by their paths."""
     made: dict[str, str | bytes] = {}
-    for name, info in list_policies().items():
+    for name, info in list_policies(all=True).items():
         policy = load(name)
         made[f"policies/{name}.gif"], n_steps = pictures.of_policy(policy)
         made[f"policies/{name}.md"] = _page(name, info, policy, n_steps)
     return made
 
 
-def linked(markdown: str) -> str:
-    """Return a page with links to the pages of policies, where their names begin a row of a table."""
-    names = "|".join(map(re.escape, list_policies()))
-    return re.sub(rf"^\| `({names})` \|", r"| [`\1`](policies/\1.md) |", markdown, flags=re.MULTILINE)
+def completed(overview: str) -> str:
+    """Return the page of all policies with links to their pages, and with a legend of the parts of names."""
+    names = "|".join(map(re.escape, list_policies(all=True)))
+    overview = re.sub(rf"^\| `({names})` \|", r"| [`\1`](policies/\1.md) |", overview, flags=re.MULTILINE)
+    return f"{overview}\n\n## Parts of names\n\n{_parts(NAME_PARTS)}"
+
+
+def _parts(meanings: Mapping[str, str]) -> str:
+    return table(("part of a name", "meaning"), [(f"`{part}`", meaning) for part, meaning in meanings.items()])
 
 
 def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
     card, side = cards().get(name, {}), pictures.SIZE if policy.size is None else policy.size[0]
+    named = {part: meaning for part, meaning in NAME_PARTS.items() if part in name.split("-") and card}
     parts = [
         f"# {name}",
         sentence(info.description),
@@ -74,7 +81,8 @@ def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
         f"The first {n_steps:,} iterations on a maze of {side} x {side} tiles. What it should draw is outlined.",
         f'```python\nfrom maze_nca_gym.agents import load\n\npolicy = load("{name}")\nenv = policy.make_env()\n```',
         "## Card",
-        facts({**policy.facts(), "state channels": str(policy.n_channels), **_origin(card)}),
+        facts({**policy.facts(), "state channels": str(policy.n_channels), "role": info.role, **_origin(card)}),
+        _parts(named) if named else "",
         _figures(card),
         "## Channels",
         _legend(name, policy),

@@ -99,4 +99,4 @@ def _shown(output: Any) -> tuple[bool, str]:
         return False, f"<div>{data['text/html']}</div>"
     if "image/png" in data:
         return False, f'<img alt="picture" src="data:image/png;base64,{data["image/png"].strip()}">'
-    return True, data.get("text/plain", "")
+    return True, data.get("text/plain", "").rstrip() + "\n"
