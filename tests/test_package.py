@@ -163,6 +163,22 @@ def test_source_distribution_has_every_file(copy: Path) -> None:
     assert {name for name in packed if name.startswith("maze_nca_gym/agents")} == set()
 
 
+@pytest.mark.parametrize("address", ["", "https://example.org/owner/name"])
+def test_long_description_links_into_the_repository(copy: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("REPOSITORY_URL", address)
+    with tarfile.open(build(copy, "build_sdist('dist')")) as archive:
+        (info,) = (name for name in archive.getnames() if re.fullmatch(r"[^/]*/PKG-INFO", name))
+        description = archive.extractfile(info).read().decode().partition("\n\n")[2]
+    targets = re.findall(r"\]\(([^)\s#]+)", description)
+    assert len(targets) >= 8
+    if address:
+        assert [target for target in targets if not target.startswith("https://")] == []
+        assert f"{address}/raw/HEAD/docs/hero.gif" in targets
+        assert f"{address}/blob/HEAD/docs/policies.md" in targets
+    else:
+        assert description.strip() == read("README.md").strip()
+
+
 def test_strict_editable_install_has_what_type_checkers_read(copy: Path) -> None:
     wheel = build(copy, "build_editable('dist', {'editable_mode': 'strict'})")
     with zipfile.ZipFile(wheel) as archive:

@@ -107,9 +107,9 @@ class TestLinks:
 
     def test_files_without_a_page_are_found_in_the_repository(self):
         links = importlib.import_module("links")
-        target = links.on_site("a.md", {}, "https://e.org/r/blob/HEAD")
+        target = links.on_site("a.md", {}, "https://e.org/r")
         moved = links.moved("[![p](x.png)](../agents/x.py)", "docs/a.md", target)
-        assert moved == "[![p](https://e.org/r/blob/HEAD/docs/x.png)](https://e.org/r/blob/HEAD/agents/x.py)"
+        assert moved == "[![p](https://e.org/r/raw/HEAD/docs/x.png)](https://e.org/r/blob/HEAD/agents/x.py)"
 
 
 class TestTutorials:

@@ -88,6 +88,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     places |= {f"examples/{name}.py": "examples.md" for name in example_page.names(ROOT / "examples")}
     places |= {f"docs/{path.removesuffix('.md')}.py": path for path in tutorial_pages.paths()}
     path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    repository = f"{config.repo_url}/blob/HEAD" if config.repo_url else ""
-    markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, repository))
+    address = (config.repo_url or "").rstrip("/")
+    markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, address))
     return policy_pages.completed(markdown) if page.file.src_uri == "policies.md" else markdown

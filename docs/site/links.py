@@ -33,18 +33,28 @@ def moved(text: str, path: str, target: Target) -> str:
     return LINK.sub(replaced, text)
 
 
-def on_site(page: str, places: Mapping[str, str], repository: str) -> Target:
+def in_repository(address: str) -> Target:
+    """Return what links become that lead to files of the repository at an address without a slash at its end."""
+
+    def target(path: str, is_picture: bool) -> str:
+        return f"{address}/{'raw' if is_picture else 'blob'}/HEAD/{path}"
+
+    return target
+
+
+def on_site(page: str, places: Mapping[str, str], address: str) -> Target:
     """Return what links on a page of the site become.
 
     Args:
         page: the page's path on the site.
         places: path in the repository -> path on the site, of all that the site has.
-        repository: address of the repository's files without a slash at its end; empty if it is not known.
+        address: address of the repository, without a slash at its end; empty if it is not known. Links to files that
+            are not on the site then become plain text.
     """
 
     def target(path: str, is_picture: bool) -> str | None:
         if path in places:
             return posixpath.relpath(places[path], posixpath.dirname(page) or ".")
-        return f"{repository}/{path}" if repository else None
+        return in_repository(address)(path, is_picture) if address else None
 
     return target
