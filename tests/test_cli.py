@@ -25,12 +25,11 @@ from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises
 from maze_nca_gym.agents.registry import NAME_PARTS
 from maze_nca_gym.agents.rollouts import solved as solving
-from maze_nca_gym.agents.rollouts import window
+from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.output import percent
-from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.packs import list_packs
 from maze_nca_gym.solvers import shortest_path
@@ -581,39 +580,40 @@ class TestPlay:
         steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in levels]
         assert lines == [f"level {i}: optimal after {n} steps" for i, n in enumerate(steps)]
 
-    def test_a_policy_that_finishes_without_an_optimal_path(self, capsys):
+    def test_a_policy_that_draws_something_else(self, capsys):
         LevelSet(parse("TS.")[None]).save("set.npz")
         assert main(["play", "depth-first", "--levels", "set.npz", "--episodes", "1", "--fps", "1000"]) == 0
-        assert re.fullmatch(r"level 0: finished after \d+ steps, draws the tiles that .*\n", capsys.readouterr().out)
+        assert re.fullmatch(r"level 0: all in reach visited after \d+ steps\n", capsys.readouterr().out)
 
     def test_the_diameter(self, capsys):
         assert main(["play", "diameter", "--levels", "SmallCorridor", "--episodes", "1", "--fps", "10000"]) == 0
         assert "level 0: optimal after" in capsys.readouterr().out
 
     def test_closing_the_window_ends_it(self, monkeypatch, capsys):
-        step, count = MazeEnv.step, []
+        step, count = Session.step, []
 
-        def step_and_quit(env, action):
+        def step_and_quit(session):
             count.append(1)
             if len(count) == 3:
                 pygame.event.post(pygame.event.Event(pygame.QUIT))
-            return step(env, action)
+            return step(session)
 
-        monkeypatch.setattr(MazeEnv, "step", step_and_quit)
+        monkeypatch.setattr(Session, "step", step_and_quit)
         assert main(["play", "--levels", "Labyrinth", "--fps", "1000"]) == 0
         assert len(count) == 3
         assert capsys.readouterr().out == ""
 
     def test_no_screen(self, monkeypatch, capsys):
         monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
-        monkeypatch.setattr(window.os, "environ", {})
-        assert main(["play", "--size", "3", "--fps", "1000"]) == 1
-        assert "there is no screen for the window" in capsys.readouterr().err
+        monkeypatch.delenv("SDL_VIDEODRIVER")
+        assert main(["play", "--size", "3", "--fps", "1000"]) == 2
+        message = "error: there is no screen for the window; `solve` writes an animation to a file instead"
+        assert capsys.readouterr().err == f"maze-nca-gym: {message}\n"
 
     def test_a_window_that_cannot_open(self, monkeypatch, capsys):
         def fail(*_):
             raise pygame.error("x11 not available")
 
         monkeypatch.setattr(pygame.display, "init", fail)
-        assert main(["play", "--size", "3"]) == 1
-        assert capsys.readouterr().err == "maze-nca-gym: error: the window cannot open: x11 not available\n"
+        assert main(["play", "--size", "3"]) == 2
+        assert "error: the window cannot open: x11 not available; `solve` writes" in capsys.readouterr().err

@@ -1,106 +1,146 @@
-"""Episodes of a policy in a window. Importing this loads pygame."""
+"""Episodes of a policy in a window, a sandbox: draw walls, move the ends, damage states, go back."""
 
 from __future__ import annotations
 
-import os
-from itertools import count
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-import pygame
-import torch
-from numpy.typing import NDArray
-
-from maze_nca_gym.envs.maze import MazeEnv, Observation
-from maze_nca_gym.transfer import read_back
+from maze_nca_gym.generation import GENERATORS
+from maze_nca_gym.rendering import Action, Request, Window
 
 from ..policy import Policy
 from ..promises import DRAWINGS
-from .solving import step_limit
+from .session import Session
 from .visits import one_thread
 
 _LINGER = 10
-"""Number of frames for which the end of an episode stays in view, but no longer than a second."""
+"""Number of frames for which the end of an episode stays in view before the next level, but no longer than a second."""
+_ASK_EVERY = 8
+"""Steps between two questions whether a policy has finished; each costs one or two iterations."""
 
 
 @one_thread()
-def play(policy: Policy, *, fps: float = 10.0, episodes: int | None = None, seed: int = 0, **options: Any) -> None:
-    """Show a policy in a window, level after level, until there were enough or the user closes the window.
+def play(
+    policy: Policy,
+    *,
+    name: str | None = None,
+    fps: float = 10.0,
+    episodes: int | None = None,
+    seed: int = 0,
+    policies: Mapping[str, Callable[[], Policy]] | None = None,
+    **options: Any,
+) -> None:
+    """Show a policy in a window until the user closes it; a solved level stays until another is asked for.
 
     Args:
         policy: a policy on the CPU.
-        fps: the largest number of iterations per second.
-        episodes: the number of levels after which the window closes by itself.
+        name: what the title calls it, by default its class.
+        fps: the largest number of iterations per second, at first.
+        episodes: the number of levels after which the window closes by itself; the next level then follows by itself.
         seed: the seed of the levels.
+        policies: policies to choose from in the window, by name.
         options: the source of the levels: `levels`, `size`, `generator` and so on, as for the environments.
 
     Raises:
-        ValueError: a bad option.
-        OSError: there is no screen.
+        ValueError: a bad option, or levels on which the policy cannot run.
+        NoScreenError: there is no screen.
     """
-    env = MazeEnv(
-        task=policy.task,
-        n_channels=policy.n_channels,
-        channel_names=policy.channel_names,
-        front=policy.front,
-        render_mode="human",
-        render_fps=fps,
-        **options,
-    )
+    session = Session(policy, name or type(policy).__name__, seed, **options)
+    menus = {Action.POLICY: tuple(policies or ()), Action.LEVEL: tuple(GENERATORS)}
+    window = Window(fps, "maze_nca_gym", menus, restarts=True)
     try:
-        for number in count() if episodes is None else range(episodes):
-            observation, info = env.reset(seed=seed if number == 0 else None)
-            _check_screen()
-            outcome = _play_episode(policy, env, observation, info["target"])
-            if env.window_closed:
-                return
-            print(f"level {number}: {outcome}", flush=True)
-            _linger(min(1.0, _LINGER / fps))
-    except pygame.error as error:
-        raise OSError(f"the window cannot open: {error}") from error
+        _Player(session, window, policies or {}, episodes, round(min(_LINGER, fps))).run()
     finally:
-        env.close()
+        window.close()
 
 
-def _play_episode(policy: Policy, env: MazeEnv, observation: Observation, target: NDArray[np.bool_]) -> str:
-    """Play one level to the end of the episode, of the policy or of the window; returns how it went."""
-    counters, ending = None, "stopped at the limit"
-    for step in range(1, step_limit(policy, target[None]) + 1):
-        action, counters = policy.predict(observation, counters)
-        observation, _, optimal, truncated, info = env.step(action)
-        if optimal:
-            return f"optimal after {step} steps"
-        if truncated or env.window_closed:
-            ending = "left"
-            break
-        if _has_finished(policy, observation, step):
-            ending = "finished"
-            break
-    score = DRAWINGS[policy.draws].note if policy.draws in DRAWINGS else f"accuracy {info['accuracy']:.3f}"
-    return f"{ending} after {step} steps, {score}"
+class _Player:
+    """Fulfils what the user asks for, and prints how each level ends."""
 
+    def __init__(
+        self,
+        session: Session,
+        window: Window,
+        policies: Mapping[str, Callable[[], Policy]],
+        episodes: int | None,
+        linger: int,
+    ) -> None:
+        self._session, self._window, self._policies = session, window, policies
+        self._episodes, self._n_ended, self._linger = episodes, 0, linger
+        self._ended_for: int | None = None  # frames since the level's end
 
-@torch.no_grad()
-def _has_finished(policy: Policy, observation: Observation, step: int) -> bool:
-    maze, state = (torch.from_numpy(observation[key][None]) for key in ("maze", "state"))
-    return bool(read_back(policy.finished(maze, state, step)[0]))
+    def run(self) -> None:
+        """Play until the user quits, or there were enough levels."""
+        notice = ""
+        while (request := self._window.show(self._session.snapshot, notice)) is not Request.QUIT:
+            if self._ended_for is not None and self._episodes is not None and request is Request.CONTINUE:
+                self._ended_for += 1
+                if self._ended_for <= self._linger:
+                    continue
+                if self._n_ended >= self._episodes:
+                    return
+                request = Request.NEW_LEVEL
+            notice = self._fulfil(request)
+            self._report_end()
 
+    def _fulfil(self, request: Request) -> str:
+        """Do what was asked for; return why it was not done, or nothing."""
+        session = self._session
+        if request is Request.EDIT:
+            return session.edit(self._window.edit)
+        if request is Request.BACK:
+            return session.back()
+        if request in (Request.CONTINUE, Request.STEP):
+            return session.step()
+        unfinished = self._ended_for is None and session.snapshot.step > 0
+        left = self._line("left")
+        try:
+            self._session = self._begun(request)
+        except (ValueError, OSError) as error:
+            return f"not changed: {error}"
+        if unfinished:
+            print(left, flush=True)
+        self._ended_for = None
+        return ""
 
-def _check_screen() -> None:
-    """Check that there is a screen; without one, SDL draws into memory forever, unless it was asked to.
+    def _begun(self, request: Request) -> Session:
+        """Return the session at the beginning of the episode that was asked for.
 
-    Raises:
-        OSError: there is none.
-    """
-    invisible = pygame.display.get_init() and pygame.display.get_driver() in ("offscreen", "dummy")
-    if invisible and "SDL_VIDEODRIVER" not in os.environ:
-        raise OSError("there is no screen for the window; `solve` writes an animation to a file instead")
+        Raises:
+            ValueError: the policy cannot run there.
+            OSError: its file cannot be read.
+        """
+        if request is Request.CHOOSE:
+            action, name = self._window.choice
+            if action is Action.LEVEL:
+                return self._session.with_generator(name)
+            return self._session.with_policy(self._policies[name](), name)
+        if request is Request.RESTART:
+            self._session.restart()
+        else:
+            self._session.new_level()
+        return self._session
 
-
-def _linger(seconds: float) -> None:
-    """Let the user look, until a key or button is pressed, which the window then handles at its next frame."""
-    begin = pygame.time.get_ticks()
-    while pygame.time.get_ticks() - begin < 1000 * seconds:
-        if pygame.event.peek((pygame.KEYDOWN, pygame.MOUSEBUTTONDOWN, pygame.QUIT)):
+    def _report_end(self) -> None:
+        """Print how the level ended, once."""
+        if self._ended_for is not None:
             return
-        pygame.time.wait(20)
+        session = self._session
+        step = session.snapshot.step
+        if session.snapshot.solved:
+            words = session.snapshot.verdict if session.policy.draws in DRAWINGS else "optimal"
+        elif step and step >= session.limit:
+            words = "stopped at the limit"
+        elif step and step % _ASK_EVERY == 0 and session.finished():
+            words = "finished"
+        else:
+            return
+        print(self._line(words), flush=True)
+        self._ended_for = 0
+        self._n_ended += 1
+
+    def _line(self, words: str) -> str:
+        """Return the line about the level's end."""
+        now = self._session.snapshot
+        score = "" if now.solved else f", accuracy {now.accuracy:.3f}"
+        return f"level {self._session.level}: {words} after {now.step} steps{score}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated
 
 from tyro.conf import Positional, arg
@@ -16,9 +17,9 @@ _EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
 
 @dataclass(frozen=True)
 class Play(ImportOption):
-    """Watch a policy in a window, level after level; press h for the window's keys.
+    """Play with a policy in a window: draw walls, move the ends, damage states, step back; press ? for all keys.
 
-    Draw walls with the mouse while the automaton runs; q closes the window.
+    A solved level stays until another is asked for. The window changes policy, generator and speed, and saves pictures.
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
@@ -35,8 +36,7 @@ class Play(ImportOption):
         """Open the window, play and return the exit code.
 
         Raises:
-            ValueError: a bad option or file.
-            OSError: there is no screen.
+            ValueError: a bad option or file, or there is no screen.
         """
         self.import_module()
         check_at_least("--episodes", self.episodes, 1)
@@ -44,18 +44,24 @@ class Play(ImportOption):
         if not 0 < self.fps < math.inf:
             raise ValueError(f"--fps must be a positive number, got {self.fps}")
         self.source.check()
-        from maze_nca_gym.agents import load
+        from maze_nca_gym.agents import list_policies, load
         from maze_nca_gym.agents.rollouts.window import play
+        from maze_nca_gym.rendering import NoScreenError
 
         source = self.source
-        play(
-            load(self.policy),
-            fps=self.fps,
-            episodes=self.episodes,
-            seed=self.seed,
-            size=source.inner_size(),
-            generator=source.generator,
-            levels=source.levels,
-            **source.generator_options(),
-        )
+        try:
+            play(
+                load(self.policy),
+                name=self.policy,
+                fps=self.fps,
+                episodes=self.episodes,
+                seed=self.seed,
+                policies={name: partial(load, name) for name in list_policies()},
+                size=source.inner_size(),
+                generator=source.generator,
+                levels=source.levels,
+                **source.generator_options(),
+            )
+        except NoScreenError as error:
+            raise ValueError(f"{error}; `solve` writes an animation to a file instead") from error
         return 0

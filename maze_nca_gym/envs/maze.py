@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -24,10 +24,14 @@ from maze_nca_gym.envs.spaces import (
 )
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
-from maze_nca_gym.levels import LevelSet, Tile, Tiles
+from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.names import warn_renamed
+from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
+
+if TYPE_CHECKING:
+    from maze_nca_gym.rendering.edits import Edit
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
 
@@ -48,8 +52,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     **Reset options**: `level`, the (H, W) tiles or the text of the level to play.
 
-    In the window of render mode "human", `r` truncates the episode, and clicks turn empty tiles into walls and back
-    while the automaton runs.
+    In the window of render mode "human", `n` truncates the episode. The mouse draws walls, moves source and target, and
+    damages states while the automaton runs; `?` shows all keys.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
@@ -101,6 +105,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         if render_fps is not None:
             self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, front)
+        self._damage = rng_for(0, "damage")
         self._start: State | None = None
         self._outcome: StepResult
         self._n_steps = 0
@@ -155,16 +160,28 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         info = {"accuracy": accuracy, "loss": loss, "complete": complete, "optimal": optimal}
         return observation, accuracy - before.accuracy, optimal, truncated, info
 
-    def _edit(self, places: list[tuple[int, int]]) -> State:
-        """Turn walls into empty tiles and back while the automaton runs; what leaves no solution is not done."""
-        for row, col in places:
-            tiles = self._require_start().tiles.copy()
-            tiles[0, row, col] = Tile.EMPTY if tiles[0, row, col] == Tile.WALL else Tile.WALL
-            target = self._task.solve(tiles)
-            if target.any():
-                self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
-                self._outcome = dynamics.transition_of_one(tiles[0], target[0], self._outcome.channels, self._judge)
-        return self.state
+    def _edit(self, edit: Edit) -> tuple[State, str]:
+        """Change level or state while the automaton runs; return the state, and why the change was refused if it was.
+
+        A change that leaves no solution is refused.
+        """
+        try:
+            self._change(*edit.apply(self._require_start().tiles[0], self._outcome.channels, self._damage))
+        except ValueError as error:
+            return self.state, str(error)
+        return self.state, ""
+
+    def _change(self, tiles: Tiles, channels: NDArray[np.float32]) -> None:
+        """Make these (H, W) tiles and this (C, H, W) state the present ones.
+
+        Raises:
+            ValueError: the level would have no solution.
+        """
+        target = self._task.solve(tiles[None])
+        if not target.any():
+            raise ValueError("not done: the level would have no solution")
+        self._start = dynamics.initial(tiles[None], target, self._task.n_tiles, self._n_channels)
+        self._outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Return the picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from gymnasium import logger
@@ -15,7 +15,12 @@ from maze_nca_gym.levels import Tiles, to_text
 from maze_nca_gym.names import unknown_name
 
 if TYPE_CHECKING:
+    from maze_nca_gym.rendering.edits import Edit
+    from maze_nca_gym.rendering.history import History, Snapshot
     from maze_nca_gym.rendering.window import Window
+
+    MakeEdit: TypeAlias = Callable[[Edit], tuple[State, str]]
+    """A change -> the state after it, and a few words where it was refused."""
 
 _SHEET_PIXELS = 160
 """Pixels along the longer side of a level on a sheet, or a little fewer."""
@@ -52,23 +57,50 @@ class View:
         self._names = None if channel_names is None else tuple(channel_names)
         self._title = title
         self._window: Window | None = None
+        self._history: History | None = None
         self.window_closed = False
 
-    def show(self, state: State, n_steps: int, edit: Callable[[list[tuple[int, int]]], State]) -> bool:
+    def show(self, state: State, n_steps: int, edit: MakeEdit) -> bool:
         """Show episode 0 in the window, in "human" mode; return whether the user asks for a new level there.
 
-        `edit` toggles the tiles at the (row, col) that the user clicked and returns the state to show then.
+        `edit` makes a change that the user drew, and returns the state to show then.
         """
         if self._mode != "human":
             return False
-        from maze_nca_gym.rendering import Request, Snapshot, Window
+        from maze_nca_gym.rendering import Request
 
-        if self._window is None:
-            self._window = Window(self._fps, self._title)
-        while (request := self._window.show(Snapshot(**self._picture(state, 0, n_steps)))) is Request.EDIT:
-            state = edit(self._window.take_edits())
+        window, history = self._opened()
+        history.append(self._snapshot(state, n_steps))
+        request = window.show(history.viewed)
+        while request in (Request.BACK, Request.STEP, Request.EDIT):
+            if request is Request.STEP and not history.move(1):
+                break
+            if request is Request.EDIT and not history.back:
+                state, notice = edit(window.edit)
+                history.replace_newest(self._snapshot(state, n_steps))
+            elif request is Request.EDIT:
+                notice = "edits are made at the newest step"
+            elif request is Request.BACK and not history.move(-1):
+                notice = "no earlier step"
+            else:
+                notice = f"{history.back} of {len(history) - 1} steps back" if history.back else ""
+            request = window.show(history.viewed, notice)
         self.window_closed = request is Request.QUIT
         return request is Request.NEW_LEVEL
+
+    def _opened(self) -> tuple[Window, History]:
+        """Return the window and the steps to look back at; both are made at the first call."""
+        from maze_nca_gym.rendering import Window
+        from maze_nca_gym.rendering.history import History
+
+        if self._window is None or self._history is None:
+            self._window, self._history = Window(self._fps, self._title), History()
+        return self._window, self._history
+
+    def _snapshot(self, state: State, n_steps: int) -> Snapshot:
+        from maze_nca_gym.rendering import Snapshot
+
+        return Snapshot(**self._picture(state, 0, n_steps)).copy()
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
         """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""

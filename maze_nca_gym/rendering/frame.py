@@ -19,9 +19,11 @@ from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_wid
 
 _TITLE, _STATUS, _TEXT, _SMALL = 22, 18, 14, 12
 _WORD_GAP, _ENTRY_GAP = 7, 20
-_OVERHANG = 5
+OVERHANG = 5
 """Pixels by which the markers may exceed a small tile: a source must be found in a maze of 4,000 tiles."""
 _SWATCH = 20
+_PALEST = 0.25
+"""Tint of the smallest magnitude that is not near zero."""
 _BAR_LABEL = "each channel"
 _BAR_WIDTH, _BAR_HEIGHT = 160, 12
 _TICKS = ("lowest", "0", "highest")
@@ -109,7 +111,7 @@ def draw_frame(
     layout = frame_layout(rows, cols, len(values), show_channels, size, caption_of(names))
     tinted = None if front is None else names[front]
     frame = _background(layout, names, bool((tiles >= Tile.SOURCE).any()), tinted).copy()
-    draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, _OVERHANG, tint)
+    draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, OVERHANG, tint)
     _draw_header(frame, title, step, accuracy)
     if layout.channels:
         _draw_channels(frame, layout, values, tiles == Tile.WALL)
@@ -179,9 +181,19 @@ def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[n
 
 
 def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (H, W) magnitudes as parts of the largest finite one, from 0 to 1; 0 where all are 0 or no number."""
-    magnitude = np.abs(np.nan_to_num(values))
-    return np.minimum(magnitude / palette.peaks(magnitude), np.float32(1))
+    """Return (H, W) how strongly magnitudes tint, from 0 for zeros and no numbers to 1 for the largest.
+
+    What is not zero begins at a pale tint, so that large numbers that differ by little stay apart.
+    """
+    magnitude = np.minimum(np.abs(np.nan_to_num(values)), palette.peaks(values)[0, 0])
+    inked = magnitude[magnitude > 0]
+    if not len(inked):
+        return np.zeros_like(magnitude)
+    least, most = inked.min(), inked.max()
+    if least == most:
+        return (magnitude > 0).astype(np.float32)
+    pale = min(_PALEST, least / most)
+    return np.where(magnitude > 0, pale + (1 - pale) * (magnitude - least) / (most - least), 0).astype(np.float32)
 
 
 @lru_cache(maxsize=8)
@@ -210,7 +222,7 @@ def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool, tinted: str | 
         left = MARGIN if layout.key_lines > 1 else right - MARGIN - whole
         right = right if layout.key_lines > 1 else left
         _draw_colour_bar(frame, top, left)
-    _draw_maze_key(frame[:, :right], layout.footer, has_endpoints, tinted)
+    draw_maze_key(frame[:, :right], layout.footer, has_endpoints, tinted)
 
 
 def _frame_panel(frame: Frame, panel: Panel) -> None:
@@ -220,8 +232,15 @@ def _frame_panel(frame: Frame, panel: Panel) -> None:
     frame[[rows.start - 1, rows.stop], cols.start - 1 : cols.stop + 1] = palette.RULE
 
 
-def _draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | None) -> None:
-    """Sample tiles and a label for everything that the maze shows, as far as there is room."""
+def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | None) -> None:
+    """Draw sample tiles and a label for everything that the maze shows, as far as there is room.
+
+    Args:
+        frame: (h, w, 3) uint8, drawn on in place.
+        top: pixel row where the key begins.
+        has_endpoints: whether there are source and target.
+        tinted: name of the channel that tints the maze; None for none.
+    """
     swatches = list(_SWATCHES[0 if has_endpoints else 2 :])
     if tinted is not None:
         swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.33, 0.67, 1.0)))
@@ -257,7 +276,7 @@ def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
     """Draw the title on the left, and step and accuracy on the right, in places that do not move with their digits."""
     top, right = (HEADER - text_height(_TITLE)) // 2, frame.shape[1] - MARGIN
     base = top + _TITLE - _STATUS
-    rounded = f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero takes the sign off a negative zero
+    rounded = "-" if np.isnan(accuracy) else f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero takes the sign off -0
     for label, value, widest in (("accuracy", rounded, "-00.000"), ("step", f"{step}", "00000")):
         put_text(frame, base, right, value, _STATUS, align="right")
         right -= text_width(widest, _STATUS)

@@ -24,9 +24,11 @@ class Snapshot:
         target: (H, W) bool, the exact solution.
         channel_names: names of the first channels.
         step: iterations so far.
-        accuracy: the accuracy of the prediction, at most 1.
+        accuracy: the accuracy of the prediction, at most 1; not-a-number where the level has no solution.
         title: a line above the maze.
         front: number of the channel that tints the maze; None for no tint.
+        verdict: a few words about the path, empty for none.
+        solved: whether they are good news.
     """
 
     tiles: Tiles
@@ -37,6 +39,8 @@ class Snapshot:
     accuracy: float = 0.0
     title: str = ""
     front: int | None = None
+    verdict: str = ""
+    solved: bool = False
 
     def copy(self) -> Snapshot:
         """Return the same with its own arrays."""
@@ -78,8 +82,21 @@ class History:
         self._bytes -= self._snapshots.pop().n_bytes
         self.append(snapshot)
 
+    def drop_newest(self) -> bool:
+        """Drop the newest snapshot, unless it is the only one; return whether there was another."""
+        if len(self) < 2:
+            return False
+        self._bytes -= self._snapshots.pop().n_bytes
+        self.back = 0
+        return True
+
+    def clear(self) -> None:
+        """Remove all snapshots."""
+        self._snapshots.clear()
+        self._bytes = self.back = 0
+
     def move(self, steps: int) -> bool:
-        """Return view the snapshot `steps` later, or earlier if negative; return whether there is one."""
+        """Show the snapshot `steps` later, or earlier if negative; return whether there is one."""
         if not 0 <= self.back - steps < len(self):
             return False
         self.back -= steps

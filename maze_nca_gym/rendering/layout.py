@@ -116,7 +116,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """Pixels along a shown tile's side, and every how many-th tile is shown."""
 
     cell: int
@@ -128,6 +128,7 @@ class _Scale:
 
     @property
     def pixels_per_tile(self) -> float:
+        """Pixels along a tile's side, less than 1 where tiles are left out."""
         return self.cell / self.stride
 
 
@@ -151,8 +152,8 @@ class _Mosaic:
     rows: int
     cols: int
     n_panels: int
-    maze: _Scale
-    panel: _Scale
+    maze: Scale
+    panel: Scale
     caption: Caption
     columns: int = 0
     offset: int = 0
@@ -246,18 +247,18 @@ def _body(canvas: tuple[int, int], has_channels: bool) -> tuple[int, int]:
     return height - HEADER - MARGIN - KEY_LINE * _key_lines(width, has_channels), width - 2 * MARGIN
 
 
-def _fit(height: int, width: int, rows: int, cols: int) -> _Scale:
+def fit(height: int, width: int, rows: int, cols: int) -> Scale:
     """Return the largest scale at which rows x cols tiles fit into height x width pixels."""
     cell = min(height // rows, width // cols, _LARGEST_CELL)
-    return _Scale(cell, 1) if cell else _Scale(1, max(-(-rows // height), -(-cols // width)))
+    return Scale(cell, 1) if cell else Scale(1, max(-(-rows // height), -(-cols // width)))
 
 
 def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int], caption: Caption) -> _Mosaic:
     """Return the mosaic with the best scales, the smallest of these; the maze alone where heat maps find no room."""
     body = _body(canvas, bool(n_panels))
-    largest = _fit(*body, rows, cols)
-    scales = [_Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)]
-    scales += [_Scale(1, largest.stride + more) for more in _thinned(max(rows, cols) // 8)]
+    largest = fit(*body, rows, cols)
+    scales = [Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)]
+    scales += [Scale(1, largest.stride + more) for more in _thinned(max(rows, cols) // 8)]
     pairs = [pair for pair in product(scales, repeat=2) if n_panels and _quality(*pair)]
     for maze, panel in sorted(pairs, key=lambda pair: -_quality(*pair)):
         scaled = _Mosaic(rows, cols, n_panels, maze, panel, caption)
@@ -275,7 +276,7 @@ def _thinned(end: int) -> Iterator[int]:
         number += max(1, number // _COARSE)
 
 
-def _quality(maze: _Scale, panel: _Scale) -> float:
+def _quality(maze: Scale, panel: Scale) -> float:
     """Return how good two scales are: neither may be tiny, and the maze is the main thing; 0 rules them out."""
     large, small = maze.pixels_per_tile, panel.pixels_per_tile
     return large * math.pow(small, 1.1) if small <= min(large, max(1, large / 2)) else 0.0

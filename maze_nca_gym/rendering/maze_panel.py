@@ -52,6 +52,19 @@ def draw_maze(
         grid = _by_tile(area, cell)
         _draw_lines(grid, wall, path > 0)
         _draw_outline(grid, solution, min(-(-cell // 8), 3))
+    draw_ends(area, panel, tiles, overhang)
+
+
+def draw_ends(area: Frame, panel: Panel, tiles: Tiles, overhang: int = 0) -> None:
+    """Draw source and target into a maze's pixels, in place.
+
+    Args:
+        area: (panel.height, panel.width, 3) uint8, the panel's part of a frame.
+        panel: the scale; its place does not matter here.
+        tiles: (H, W) uint8.
+        overhang: pixels by which the markers may be larger than a small tile, to be found.
+    """
+    cell = panel.cell
     for tile in (Tile.SOURCE, Tile.TARGET):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
             size = max(round(cell * 0.74), min(_READABLE_MARKER, cell + overhang))

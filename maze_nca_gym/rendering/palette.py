@@ -34,6 +34,9 @@ PATH_ON_WALL: RGB = (128, 150, 255)
 """A path predicted on a wall is a mistake worth seeing, and dark blue on black would hide it."""
 EXACT_PATH: RGB = (213, 94, 0)
 
+STRONG: RGB = (11, 114, 133)
+"""Buttons that are on, and channels that are chosen, in the window."""
+
 FRONT: RGB = (84, 199, 194)
 """Free tiles where the front, the channel that shows the automaton at work, is largest."""
 

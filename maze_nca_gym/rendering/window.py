@@ -1,317 +1,234 @@
-"""The window: shows an automaton's steps and lets the user pause, step, look back and edit walls.
+"""The window: shows an automaton's steps, and reports what the user wants.
 
-pygame is imported by the window's constructor, not with this module.
+It opens the screen, waits, and hands events to an `Interface`. Whoever calls `show` runs the automaton and fulfils the
+requests. pygame is imported by the window's constructor, not with this module.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable
-from enum import Enum, auto
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from maze_nca_gym.levels import Tile, parse
-from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.files import save_png
-from maze_nca_gym.rendering.frame import draw_frame, draw_level
-from maze_nca_gym.rendering.history import History, Snapshot
-from maze_nca_gym.rendering.layout import Layout, frame_layout
-from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
+from maze_nca_gym.levels import parse
+from maze_nca_gym.rendering.controls import Action, Request
+from maze_nca_gym.rendering.edits import Edit
+from maze_nca_gym.rendering.frame import draw_level
+from maze_nca_gym.rendering.history import Snapshot
+from maze_nca_gym.rendering.interface import Interface
 
-HELP = (
-    "space: pause    right: step    left: back    r: new level    c: channels    s: save PNG    "
-    "mouse: edit walls    h: help    q: quit"
-)
 _ICON = "S.#.\n#.#.\n#...\n..#T"
-_HINT = "h: help"
-_STATUS_HEIGHT, _STATUS_MARGIN, _STATUS_SIZE = 26, 12, 14
+_SIZE = (900, 1500)
+"""(height, width) of the window at first, if the screen has room."""
 _SHARE_OF_SCREEN = 0.9
-"""The window's first size at most."""
 _IDLE_MILLISECONDS = 100
 """While paused, the window sleeps until an event or for so long."""
+_SECONDS_OF_A_FRAME = 1 / 60
+"""Steps that follow faster are not all drawn."""
+_BUTTONS = {1: False, 3: True}
+"""Mouse buttons that do something, and whether they tint."""
+_OTHER_LEVEL = (Request.NEW_LEVEL, Request.RESTART, Request.CHOOSE)
 
 
-class Request(Enum):
-    """The user's next wish."""
-
-    CONTINUE = auto()
-    """The next step."""
-    NEW_LEVEL = auto()
-    """Another level."""
-    EDIT = auto()
-    """No step: toggle the walls that `Window.take_edits` lists, then show the changed state."""
-    QUIT = auto()
-    """No window any more."""
+class NoScreenError(OSError):
+    """There is no screen on which a window can open."""
 
 
 class Window:
-    """A window on an automaton, and its controls.
-
-    The keys:
-
-    - Space pauses and continues; right makes one step and pauses.
-    - Left goes back, to view only; right then comes forward again before it asks for a new step.
-    - r asks for a new level; c shows and hides the channels; s saves a PNG into the current directory.
-    - h or ? shows the keys; q, Escape and the close button quit.
-    - The left mouse button, pressed or dragged over the newest step's maze, draws and erases walls.
+    """A window on an automaton, and its controls; `?` shows what they are.
 
     Only pygame's display is started; it opens at the first `show`. A process has one such window at a time.
 
     Args:
-        fps: the largest number of steps per second while running.
+        fps: the largest number of steps per second while running, at first.
         title: the title of the window.
+        menus: names to choose from, for `Action.POLICY` and `Action.LEVEL`; a control without names is left out.
+        restarts: whether the caller fulfils `Request.RESTART`.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: pygame is missing.
         ValueError: fps is not positive.
     """
 
-    def __init__(self, fps: float, title: str) -> None:
+    def __init__(
+        self,
+        fps: float,
+        title: str,
+        menus: Mapping[Action, Sequence[str]] | None = None,
+        restarts: bool = False,
+    ) -> None:
         if not fps > 0:
             raise ValueError(f"fps must be positive, got {fps}")
         self._pygame = _import_pygame()
-        self._actions = self._bind_keys()
-        self._interval, self._title = 1 / fps, title
-        self._history = History()
+        self._interface = Interface(fps, menus or {}, restarts)
+        self._title = title
         self._screen: Any = None
-        self._request: Request | None = None
-        self._edits: list[tuple[int, int]] = []
-        self._stroke: bool | None = None  # while the button is down: whether it draws walls or erases them
-        self._due = 0.0
-        self._message = ""
-        self._show_channels = self._stale = True
-        self._closed = self._paused = self._show_help = False
+        self._due = self._drawn_at = 0.0
+        self._stale, self._closed = True, False
 
-    def show(self, snapshot: Snapshot) -> Request:
+    def show(self, snapshot: Snapshot, notice: str = "") -> Request:
         """Show a step; returns when the next one is due, or when the user wants something else.
 
-        Blocks while paused. After an `EDIT` the next snapshot takes the last one's place in the history.
-        Once the user has quit, or `close` was called, this does nothing and returns `QUIT`.
+        Blocks while paused. Once the user has quit, or `close` was called, this does nothing and returns `QUIT`.
+
+        Args:
+            snapshot: the step; its arrays must not change before the next call.
+            notice: a few words for the status line, such as why the last change was not made.
+
+        Raises:
+            NoScreenError: there is no screen.
         """
         if self._screen is not None and self._pygame.display.get_surface() is None:
             self.close()  # another environment's window took the display with it
         if self._closed:
             return Request.QUIT
-        self._remember(snapshot.copy())
-        self._edits.clear()
-        self._request, self._stale = None, True
         self._open()
-        while self._request is None:
-            self._redraw()
+        self._take(snapshot, notice)
+        self._redraw_if_needed()
+        while self._interface.request is None:
             self._handle_events()
-            self._continue_if_due()
-        if self._request is Request.QUIT:
+            if self._interface.request is None:
+                self._redraw_if_needed()
+                self._continue_if_due()
+        if self._interface.request is Request.QUIT:
             self.close()
-        return self._request
+        return self._interface.request
 
-    def take_edits(self) -> list[tuple[int, int]]:
-        """Return the (row, col) of tiles to toggle between wall and empty, after an `EDIT`; the next call starts a new
-        list.
+    @property
+    def edit(self) -> Edit:
+        """The change to make, after an `EDIT`."""
+        edit = self._interface.edit
+        assert edit is not None, "nothing has been edited"
+        return edit
 
-        They are always inner tiles, never source or target.
-        """
-        edits, self._edits = self._edits, []
-        return edits
+    @property
+    def choice(self) -> tuple[Action, str]:
+        """What was chosen, after a `CHOOSE`: the list's action and a name of it."""
+        return self._interface.choice
+
+    def pause(self) -> None:
+        """Stop asking for steps until the user wants one."""
+        self._interface.paused = True
 
     def close(self) -> None:
-        """Close the window; a second call does nothing."""
+        """Close the window; a second call does nothing. A recording is saved first."""
         if self._screen is not None:
+            self._interface.end_recording()
             self._pygame.display.quit()
             self._screen = None
         self._closed = True
 
-    def _remember(self, snapshot: Snapshot) -> None:
-        if self._request is Request.EDIT:
-            self._history.replace_newest(snapshot)
-        else:
-            self._history.append(snapshot)
-            self._due = max(time.monotonic(), self._due + self._interval)
+    def _take(self, snapshot: Snapshot, notice: str) -> None:
+        """Show a snapshot from now on; what the mouse did to another level before this one was seen is dropped."""
+        last = self._interface.request
+        if last in _OTHER_LEVEL or (last in (Request.CONTINUE, Request.STEP) and snapshot.step == 0):
+            pygame = self._pygame
+            self._interface.release()
+            pygame.event.clear((pygame.MOUSEBUTTONDOWN, pygame.MOUSEMOTION, pygame.MOUSEBUTTONUP))
+        if last is not Request.EDIT:
+            self._due = max(time.monotonic(), self._due + 1 / self._interface.fps)
+        self._interface.take(snapshot, notice)
+        self._interface.request, self._stale = None, True
 
     def _open(self) -> None:
-        """Open the window at the default frame's size, or what the screen has room for."""
+        """Open the window, large, but no larger than the screen has room for.
+
+        Raises:
+            NoScreenError: there is no screen.
+        """
         if self._screen is not None:
             return
-        display = self._pygame.display
-        display.init()
-        layout = self._layout(None)
-        screen_width, screen_height = display.get_desktop_sizes()[0]
-        width = min(layout.width, int(screen_width * _SHARE_OF_SCREEN))
-        height = min(layout.height + _STATUS_HEIGHT, int(screen_height * _SHARE_OF_SCREEN))
-        icon = draw_level(parse(_ICON), cell=8)
-        display.set_icon(self._pygame.image.frombuffer(icon.tobytes(), icon.shape[1::-1], "RGB"))
-        self._screen = display.set_mode((width, height), self._pygame.RESIZABLE)
+        display, error = self._pygame.display, self._pygame.error
+        try:
+            with _silent_stderr():
+                display.init()
+                if display.get_driver() in ("offscreen", "dummy") and "SDL_VIDEODRIVER" not in os.environ:
+                    display.quit()  # SDL would draw into memory forever
+                    raise NoScreenError("there is no screen for the window")
+                screen = display.get_desktop_sizes()[0]
+                room = [int(pixels * _SHARE_OF_SCREEN) for pixels in screen]
+                icon = draw_level(parse(_ICON), cell=8)
+                display.set_icon(self._pygame.image.frombuffer(icon.tobytes(), icon.shape[1::-1], "RGB"))
+                size = (min(_SIZE[1], room[0]), min(max(_SIZE[0], room[1]), room[1]))
+                self._screen = display.set_mode(size, self._pygame.RESIZABLE)
+        except error as reason:
+            raise NoScreenError(f"the window cannot open: {reason}") from reason
         display.set_caption(self._title)
 
-    def _layout(self, size: tuple[int, int] | None) -> Layout:
-        viewed = self._history.viewed
-        rows, cols = viewed.tiles.shape
-        return frame_layout(rows, cols, len(viewed.channels), self._show_channels, size)
-
-    def _frame_size(self) -> tuple[int, int]:
-        """Return (height, width) in pixels of the frame, the window without its status line."""
-        width, height = self._screen.get_size()
-        return max(1, height - _STATUS_HEIGHT), width
-
-    def _frame(self) -> Frame:
-        """Return the snapshot in view at the window's size."""
-        viewed = self._history.viewed
-        return draw_frame(
-            viewed.tiles,
-            viewed.channels,
-            viewed.target,
-            channel_names=viewed.channel_names,
-            step=viewed.step,
-            accuracy=viewed.accuracy,
-            title=viewed.title,
-            front=viewed.front,
-            show_channels=self._show_channels,
-            size=self._frame_size(),
-        )
+    def _redraw_if_needed(self) -> None:
+        """Bring what has changed to the screen, at most 60 times a second while running."""
+        now = time.monotonic()
+        if self._stale and (self._interface.paused or now >= self._drawn_at + _SECONDS_OF_A_FRAME):
+            self._redraw()
+            self._drawn_at, self._stale = now, False
 
     def _redraw(self) -> None:
-        """Bring what has changed to the screen."""
-        if not self._stale:
-            return
-        height, width = self._frame_size()
-        picture = np.empty((height + _STATUS_HEIGHT, width, 3), dtype=np.uint8)
-        picture[:height] = self._frame()
-        picture[height:] = palette.GRID
-        self._draw_status(picture[height:])
-        image = self._pygame.image.frombuffer(picture.tobytes(), (width, len(picture)), "RGB")
+        width, height = self._screen.get_size()
+        self._interface.resize((height, width))
+        picture = self._interface.picture()
+        image = self._pygame.image.frombuffer(picture.tobytes(), picture.shape[1::-1], "RGB")
         self._screen.blit(image, (0, 0))
         self._pygame.display.flip()
-        self._stale = False
-
-    def _draw_status(self, line: Frame) -> None:
-        """Draw whether it runs, the last action and the key for help; or the keys."""
-        top, right = (_STATUS_HEIGHT - text_height(_STATUS_SIZE)) // 2, line.shape[1] - _STATUS_MARGIN
-        text = HELP
-        if not self._show_help:
-            put_text(line, top, right, _HINT, _STATUS_SIZE, palette.FAINT_INK, "right")
-            right -= text_width(_HINT, _STATUS_SIZE) + _STATUS_MARGIN
-            text = "    ".join(part for part in (self._progress(), self._message) if part)
-        put_text(line, top, _STATUS_MARGIN, shorten(text, _STATUS_SIZE, right - _STATUS_MARGIN), _STATUS_SIZE)
-
-    def _progress(self) -> str:
-        if self._history.back:
-            return f"paused, {self._history.back} of {len(self._history) - 1} steps back"
-        return "paused" if self._paused else "running"
 
     def _handle_events(self) -> None:
         """Sleep until an event or the next step, then handle events until one of them ends `show`."""
-        pygame = self._pygame
-        rest = _IDLE_MILLISECONDS if self._paused else int((self._due - time.monotonic()) * 1000)
-        event = pygame.event.wait(max(1, rest)) if self._paused or rest > 0 else pygame.event.poll()
+        pygame, paused = self._pygame, self._interface.paused
+        wake = min(self._due, self._drawn_at + _SECONDS_OF_A_FRAME) if self._stale else self._due
+        rest = _IDLE_MILLISECONDS if paused else int((wake - time.monotonic()) * 1000)
+        event = pygame.event.wait(max(1, rest)) if paused or rest > 0 else pygame.event.poll()
         while event.type != pygame.NOEVENT:
             self._handle(event)
-            if self._request is not None:
+            if self._interface.request is not None:
                 return
             event = pygame.event.poll()
 
     def _continue_if_due(self) -> None:
-        if self._request is None and not self._paused and time.monotonic() >= self._due:
-            self._request = Request.CONTINUE
+        interface, now = self._interface, time.monotonic()
+        self._due = min(self._due, now + 1 / interface.fps)  # the speed may have changed
+        if interface.request is None and not interface.paused and now >= self._due:
+            interface.request = Request.CONTINUE
 
     def _handle(self, event: Any) -> None:
-        """Do what an event asks for."""
-        pygame = self._pygame
+        """Hand an event to the interface."""
+        pygame, interface = self._pygame, self._interface
         if event.type == pygame.QUIT:
-            self._request = Request.QUIT
+            interface.request = Request.QUIT
         elif event.type == pygame.KEYDOWN:
-            self._press("?" if event.unicode == "?" else event.key)
-        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-            self._begin_stroke(event.pos)
-        elif event.type == pygame.MOUSEMOTION and self._stroke is not None:
-            self._draw_stroke(event.pos)
+            interface.press(event.unicode if interface.is_key(event.unicode) else pygame.key.name(event.key))
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button in _BUTTONS:
+            interface.click(event.pos[1], event.pos[0], _BUTTONS[event.button])
+        elif event.type == pygame.MOUSEMOTION:
+            interface.point(event.pos[1], event.pos[0])
         elif event.type == pygame.MOUSEBUTTONUP and event.button == 1:
-            self._stroke = None
-        elif event.type in (pygame.VIDEORESIZE, pygame.VIDEOEXPOSE):
-            self._stale = True
+            interface.release()
+        elif event.type == pygame.MOUSEWHEEL:
+            interface.scroll(-event.y)
+        elif event.type == pygame.WINDOWLEAVE:
+            interface.leave()
+        elif event.type not in (pygame.VIDEORESIZE, pygame.VIDEOEXPOSE):
+            return
+        self._stale = True
 
-    def _bind_keys(self) -> dict[int | str, Callable[[], None]]:
-        pygame = self._pygame
-        return {
-            pygame.K_SPACE: self._pause_or_continue,
-            pygame.K_RIGHT: self._go_forward,
-            pygame.K_LEFT: self._go_back,
-            pygame.K_r: self._ask_new_level,
-            pygame.K_c: self._toggle_channels,
-            pygame.K_s: self._save,
-            pygame.K_h: self._toggle_help,
-            "?": self._toggle_help,
-            pygame.K_q: self._quit,
-            pygame.K_ESCAPE: self._quit,
-        }
 
-    def _press(self, key: int | str) -> None:
-        if key in self._actions:
-            self._message, self._stale = "", True
-            self._actions[key]()
-
-    def _pause_or_continue(self) -> None:
-        self._paused = not self._paused
-        if not self._paused:
-            self._history.back = 0
-
-    def _go_forward(self) -> None:
-        self._paused = True
-        if not self._history.move(1):
-            self._request = Request.CONTINUE
-
-    def _go_back(self) -> None:
-        self._paused = True
-        if not self._history.move(-1):
-            self._message = "no earlier step"
-
-    def _ask_new_level(self) -> None:
-        self._request = Request.NEW_LEVEL
-
-    def _toggle_channels(self) -> None:
-        self._show_channels = not self._show_channels
-
-    def _toggle_help(self) -> None:
-        self._show_help = not self._show_help
-
-    def _quit(self) -> None:
-        self._request = Request.QUIT
-
-    def _save(self) -> None:
-        try:
-            self._message = f"saved {save_png(_free_path(Path.cwd()), self._frame())}"
-        except OSError as error:
-            self._message = f"not saved: {error}"
-
-    def _begin_stroke(self, pos: tuple[int, int]) -> None:
-        """Toggle the tile under the mouse; until the button is released, the stroke goes on as it began."""
-        tile = self._editable_tile(pos)
-        if tile is not None and self._history.back:
-            self._message, self._stale = "walls are edited at the newest step", True
-        elif tile is not None:
-            self._stroke = self._history.viewed.tiles[tile] != Tile.WALL
-            self._draw_stroke(pos)
-
-    def _draw_stroke(self, pos: tuple[int, int]) -> None:
-        tile = self._editable_tile(pos)
-        if tile is not None and (self._history.viewed.tiles[tile] != Tile.WALL) == self._stroke:
-            self._edits.append(tile)
-            self._request = Request.EDIT
-
-    def _editable_tile(self, pos: tuple[int, int]) -> tuple[int, int] | None:
-        """Return (row, col) of the inner, empty or wall tile under the mouse."""
-        tiles = self._history.viewed.tiles
-        tile = self._layout(self._frame_size()).maze.tile_at(pos[1], pos[0])
-        if tile is None or tiles[tile] in (Tile.SOURCE, Tile.TARGET):
-            return None
-        inner = all(0 < at < last for at, last in zip(tile, (n - 1 for n in tiles.shape), strict=True))
-        return tile if inner else None
+@contextmanager
+def _silent_stderr() -> Iterator[None]:
+    """Drop what libraries of the display write to the process's stderr within the block, past Python."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _import_pygame() -> ModuleType:
@@ -322,11 +239,3 @@ def _import_pygame() -> ModuleType:
         raise DependencyNotInstalled(
             "the window needs pygame: run `pip install pygame-ce`, or render_mode='rgb_array'"
         ) from error
-
-
-def _free_path(folder: Path) -> Path:
-    """Return the first numbered picture's name that is not taken."""
-    number = 1
-    while (path := folder / f"maze-{number:04d}.png").exists():
-        number += 1
-    return path

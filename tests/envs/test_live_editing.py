@@ -13,6 +13,7 @@ from maze_nca_gym import rendering, solvers
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.levels import Tile, one_hot, parse
 from maze_nca_gym.rendering import Request, Snapshot
+from maze_nca_gym.rendering.edits import Damage, Edit, MoveEnd, Paint
 from maze_nca_gym.scoring import score
 
 LEVEL = parse(
@@ -24,8 +25,8 @@ LEVEL = parse(
     #####
     """
 )
-Answer = Request | list[tuple[int, int]]
-"""What the user does when a step is shown: a request, or tiles to toggle."""
+Answer = Request | Edit
+"""What the user does when a step is shown: a request, or a change."""
 
 
 class ScriptedWindow:
@@ -34,19 +35,19 @@ class ScriptedWindow:
     script: list[Answer] = []  # noqa: RUF012 - set by every test
     shown: list[Snapshot] = []  # noqa: RUF012
 
-    def __init__(self, fps: float, title: str) -> None:
-        self.edits: list[tuple[int, int]] = []
+    notices: list[str] = []  # noqa: RUF012
 
-    def show(self, snapshot: Snapshot) -> Request:
+    def __init__(self, fps: float, title: str) -> None:
+        self.edit: Edit
+
+    def show(self, snapshot: Snapshot, notice: str = "") -> Request:
         self.shown.append(snapshot.copy())
+        self.notices.append(notice)
         answer = self.script.pop(0) if self.script else Request.CONTINUE
         if isinstance(answer, Request):
             return answer
-        self.edits = answer
+        self.edit = answer
         return Request.EDIT
-
-    def take_edits(self) -> list[tuple[int, int]]:
-        return self.edits
 
     def close(self) -> None:
         pass
@@ -55,7 +56,7 @@ class ScriptedWindow:
 @pytest.fixture
 def window(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedWindow]:
     monkeypatch.setattr(rendering, "Window", ScriptedWindow)
-    ScriptedWindow.script, ScriptedWindow.shown = [], []
+    ScriptedWindow.script, ScriptedWindow.shown, ScriptedWindow.notices = [], [], []
     return ScriptedWindow
 
 
@@ -99,9 +100,12 @@ def test_new_level_at_the_start_draws_another(window: type[ScriptedWindow]) -> N
     np.testing.assert_array_equal(info["target"], solvers.shortest_path(window.shown[-1].tiles))
 
 
-@pytest.mark.parametrize("edits", [[(1, 2)], [(1, 2), (2, 2), (2, 2)]])
-def test_edit_changes_the_running_episode(window: type[ScriptedWindow], edits: list[tuple[int, int]]) -> None:
-    window.script = [Request.CONTINUE, edits]
+def wall(*places: tuple[int, int]) -> Paint:
+    return Paint(places, Tile.WALL)
+
+
+def test_edit_changes_the_running_episode(window: type[ScriptedWindow]) -> None:
+    window.script = [Request.CONTINUE, wall((1, 2))]
     env = make()
     env.reset(options={"level": LEVEL})
     edited = LEVEL.copy()
@@ -120,7 +124,7 @@ def test_edit_changes_the_running_episode(window: type[ScriptedWindow], edits: l
 
 
 def test_edit_that_makes_the_path_optimal_ends_the_episode(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, [(1, 2)]]
+    window.script = [Request.CONTINUE, wall((1, 2))]
     env = make()
     env.reset(options={"level": LEVEL})
     edited = LEVEL.copy()
@@ -130,7 +134,7 @@ def test_edit_that_makes_the_path_optimal_ends_the_episode(window: type[Scripted
 
 
 def test_edit_that_makes_the_path_worse_does_not_end_it(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, [(1, 2)]]
+    window.script = [Request.CONTINUE, wall((1, 2))]
     env = make()
     _, info = env.reset(options={"level": LEVEL})
     _, _, terminated, _, info = env.step(path_action(info["target"]))
@@ -139,17 +143,94 @@ def test_edit_that_makes_the_path_worse_does_not_end_it(window: type[ScriptedWin
 
 
 def test_edit_that_leaves_no_solution_is_not_done(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, [(1, 2), (2, 1)]]
+    window.script = [Request.CONTINUE, wall((1, 2)), wall((2, 1))]
     env = make()
     env.reset(options={"level": LEVEL})
     observation, *_ = env.step(np.zeros((1, 5, 5), np.float32))
     edited = LEVEL.copy()
     edited[1, 2] = Tile.WALL
     np.testing.assert_array_equal(observation["maze"], one_hot(edited))
+    assert window.notices == ["", "", "", "not done: the level would have no solution"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "notice"),
+    [
+        (wall((1, 1)), "the source stays: drag it to move it"),
+        (wall((0, 1)), "the border stays closed"),
+        (MoveEnd(Tile.SOURCE, (2, 2)), "the source cannot stand on a wall"),
+        (MoveEnd(Tile.SOURCE, (1, 3)), "the source cannot stand on the target"),
+    ],
+)
+def test_a_bad_edit_changes_nothing_and_says_why(window: type[ScriptedWindow], edit: Edit, notice: str) -> None:
+    window.script = [Request.CONTINUE, edit]
+    env = make()
+    env.reset(options={"level": LEVEL})
+    observation, *_ = env.step(np.zeros((1, 5, 5), np.float32))
+    np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
+    assert window.notices[-1] == notice
+
+
+def test_an_end_is_moved(window: type[ScriptedWindow]) -> None:
+    window.script = [Request.CONTINUE, MoveEnd(Tile.TARGET, (3, 3))]
+    env = make()
+    env.reset(options={"level": LEVEL})
+    env.step(np.zeros((1, 5, 5), np.float32))
+    assert env.state.tiles[0][3, 3] == Tile.TARGET
+    assert env.state.target.sum() == 5
+
+
+def test_damage_reaches_the_observation(window: type[ScriptedWindow]) -> None:
+    window.script = [Request.CONTINUE, Damage((1, 1))]
+    env = make()
+    env.reset(options={"level": LEVEL})
+    action = np.arange(25, dtype=np.float32).reshape(1, 5, 5)
+    observation, _, _, _, info = env.step(action)
+    assert 3 < (observation["state"] != action).sum() <= 16
+    assert info["accuracy"] == score(LEVEL[None], observation["state"], env.state.target).accuracy[0]
+    np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
+
+
+def test_damage_does_not_change_the_levels_to_come(window: type[ScriptedWindow]) -> None:
+    tiles = []
+    for script in ([], [Request.CONTINUE, Damage((1, 1))]):
+        window.script = list(script)
+        env = make()
+        env.reset(seed=5)
+        env.step(np.zeros((1, 5, 5), np.float32))
+        env.reset()
+        tiles.append(env.state.tiles)
+    assert np.array_equal(*tiles)
+
+
+def test_the_user_looks_back_and_forward(window: type[ScriptedWindow]) -> None:
+    env = make()
+    env.reset(options={"level": LEVEL})
+    actions = [np.full((1, 5, 5), value, np.float32) for value in (0.1, 0.2, 0.3)]
+    for action in actions[:2]:
+        env.step(action)
+    back, step = Request.BACK, Request.STEP
+    window.script = [back, back, back, back, wall((1, 2)), step, step, step, step]
+    observation, *_ = env.step(actions[2])
+    assert [snapshot.step for snapshot in window.shown[3:]] == [3, 2, 1, 0, 0, 0, 1, 2, 3]
+    assert window.notices[3:] == [
+        "",
+        "1 of 3 steps back",
+        "2 of 3 steps back",
+        "3 of 3 steps back",
+        "no earlier step",
+        "edits are made at the newest step",
+        "2 of 3 steps back",
+        "1 of 3 steps back",
+        "",
+    ]
+    np.testing.assert_array_equal(observation["state"], actions[2])
+    np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
+    assert not window.script
 
 
 def test_edit_at_the_start(window: type[ScriptedWindow]) -> None:
-    window.script = [[(2, 2)]]
+    window.script = [Paint(((2, 2),), Tile.EMPTY)]
     env = make()
     observation, info = env.reset(options={"level": LEVEL})
     edited = LEVEL.copy()
@@ -161,7 +242,7 @@ def test_edit_at_the_start(window: type[ScriptedWindow]) -> None:
 
 def test_edits_do_not_reach_the_level_set(window: type[ScriptedWindow]) -> None:
     levels = np.stack([LEVEL])
-    window.script = [[(2, 2)]]
+    window.script = [Paint(((2, 2),), Tile.EMPTY)]
     env = make(levels=levels)
     env.reset(seed=0)
     observation, _ = env.reset()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -12,18 +13,18 @@ import pygame
 import pytest
 from conftest import Scene
 from gymnasium.error import DependencyNotInstalled
-from PIL import Image
 
 from maze_nca_gym.levels import Tile
-from maze_nca_gym.rendering import Request, Snapshot, Window, draw_frame, frame_layout, palette
-from maze_nca_gym.rendering.history import History
+from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Window
+from maze_nca_gym.rendering.edits import Paint
 
-STATUS = 26
+FPS = 40
+"""Fast, yet every step is drawn."""
 
 
 @pytest.fixture
 def snapshot(scene: Scene) -> Snapshot:
-    return Snapshot(*scene, channel_names=("path", "age"), title="test")
+    return Snapshot(*scene, channel_names=("path", "age"), title="test", step=1)
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def window(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Window]:
     """A fast window without a screen, in an empty directory."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.chdir(tmp_path)
-    window = Window(fps=1000, title="test")
+    window = Window(FPS, "test", {Action.POLICY: ("a", "b")}, restarts=True)
     yield window
     window.close()
 
@@ -44,9 +45,11 @@ def opened(window: Window, snapshot: Snapshot) -> Window:
     return window
 
 
-def press(*keys: int) -> None:
+def press(*keys: int, unicode: str | None = None) -> None:
     for key in keys:
-        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=key, unicode=chr(key) if key < 128 else "", mod=0))
+        letter = chr(key) if key < 128 else ""
+        event = pygame.event.Event(pygame.KEYDOWN, key=key, unicode=letter if unicode is None else unicode, mod=0)
+        pygame.event.post(event)
 
 
 def screen() -> np.ndarray:
@@ -54,44 +57,23 @@ def screen() -> np.ndarray:
     return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
 
 
-def picture() -> np.ndarray:
-    """The window without its status line."""
-    return screen()[:-STATUS]
-
-
-def steps(snapshot: Snapshot, *numbers: int) -> list[Snapshot]:
-    return [replace(snapshot, step=number) for number in numbers]
-
-
-def frame_of(snapshot: Snapshot, **options: bool) -> np.ndarray:
-    return draw_frame(
-        snapshot.tiles,
-        snapshot.channels,
-        snapshot.target,
-        channel_names=snapshot.channel_names,
-        step=snapshot.step,
-        title=snapshot.title,
-        size=picture().shape[:2],
-        **options,
-    )
-
-
-def tile_position(snapshot: Snapshot, row: int, col: int) -> tuple[int, int]:
+def place_of(window: Window, row: int, col: int) -> tuple[int, int]:
     """Mouse position (right, down) of the middle of a tile."""
-    maze = frame_layout(*snapshot.tiles.shape, len(snapshot.channels), size=picture().shape[:2]).maze
+    maze = window._interface._layout().maze
     return maze.left + col * maze.cell + maze.cell // 2, maze.top + row * maze.cell + maze.cell // 2
 
 
-def mouse(kind: int, position: tuple[int, int]) -> None:
-    more = {"buttons": (1, 0, 0), "rel": (0, 0)} if kind == pygame.MOUSEMOTION else {"button": 1}
+def mouse(kind: int, position: tuple[int, int], button: int = 1) -> None:
+    more = {"buttons": (1, 0, 0), "rel": (0, 0)} if kind == pygame.MOUSEMOTION else {"button": button}
     pygame.event.post(pygame.event.Event(kind, pos=position, **more))
 
 
-def test_running_shows_the_frame_and_asks_for_the_next_step(opened: Window, snapshot: Snapshot) -> None:
-    assert np.array_equal(picture(), frame_of(snapshot))
-    later = replace(snapshot, step=1)
-    assert opened.show(later) is Request.CONTINUE
-    assert np.array_equal(picture(), frame_of(later))
+def test_running_shows_every_step_and_asks_for_the_next(opened: Window, snapshot: Snapshot) -> None:
+    before = screen().copy()
+    assert opened.show(replace(snapshot, step=9_999)) is Request.CONTINUE
+    later = screen()
+    assert not np.array_equal(before, later)
+    assert np.array_equal(later[: opened._interface.picture().shape[0]], opened._interface.picture())
 
 
 def test_only_the_display_is_started(opened: Window) -> None:
@@ -102,13 +84,25 @@ def test_only_the_display_is_started(opened: Window) -> None:
 
 def test_speed_is_capped(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    window = Window(fps=20, title="slow")
-    window.show(snapshot)
+    window = Window(20, "slow")
     start = time.monotonic()
-    for _ in range(4):
+    for _ in range(5):
         window.show(snapshot)
     window.close()
     assert time.monotonic() - start >= 4 / 20 - 0.01
+
+
+def test_fast_steps_are_not_all_drawn(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    window, drawn = Window(100_000, "fast"), []
+    redraw = window._redraw
+    monkeypatch.setattr(window, "_redraw", lambda: (drawn.append(1), redraw()))
+    start = time.monotonic()
+    for step in range(300):
+        assert window.show(replace(snapshot, step=step + 1)) is Request.CONTINUE
+    elapsed = time.monotonic() - start
+    window.close()
+    assert 1 <= len(drawn) <= 60 * elapsed + 2
 
 
 @pytest.mark.parametrize("key", [pygame.K_q, pygame.K_ESCAPE])
@@ -137,209 +131,110 @@ def test_a_display_that_someone_else_closed_is_a_closed_window(opened: Window, s
     assert opened.show(snapshot) is Request.QUIT
 
 
-def test_new_level_key(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_r)
-    assert opened.show(snapshot) is Request.NEW_LEVEL
+@pytest.mark.parametrize(
+    ("key", "request_"),
+    [
+        (pygame.K_n, Request.NEW_LEVEL),
+        (pygame.K_r, Request.RESTART),
+        (pygame.K_RIGHT, Request.STEP),
+        (pygame.K_PERIOD, Request.STEP),
+        (pygame.K_LEFT, Request.BACK),
+        (pygame.K_COMMA, Request.BACK),
+    ],
+)
+def test_keys_ask(opened: Window, snapshot: Snapshot, key: int, request_: Request) -> None:
+    press(key)
+    assert opened.show(snapshot) is request_
 
 
-def test_right_makes_one_step_and_pauses(opened: Window, snapshot: Snapshot) -> None:
-    first, second = steps(snapshot, 1, 2)
+def test_a_character_counts_wherever_its_key_is(opened: Window, snapshot: Snapshot) -> None:
+    press(pygame.K_7, unicode=".")
+    assert opened.show(snapshot) is Request.STEP
+
+
+def test_one_step_pauses(opened: Window, snapshot: Snapshot) -> None:
     press(pygame.K_RIGHT)
-    assert opened.show(first) is Request.CONTINUE
-    pygame.time.set_timer(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_r, unicode="r"), 60, loops=1)
+    assert opened.show(snapshot) is Request.STEP
+    pygame.time.set_timer(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_n, unicode="n"), 90, loops=1)
     start = time.monotonic()
-    assert opened.show(second) is Request.NEW_LEVEL  # paused: only the key, later, ended the wait
-    assert time.monotonic() - start > 0.04
+    assert opened.show(snapshot) is Request.NEW_LEVEL  # paused: only the key, later, ended the wait
+    assert time.monotonic() - start > 0.06
 
 
-def test_space_pauses_and_continues(opened: Window, snapshot: Snapshot) -> None:
+def test_space_pauses_and_runs(opened: Window, snapshot: Snapshot) -> None:
     press(pygame.K_SPACE, pygame.K_SPACE)
     assert opened.show(snapshot) is Request.CONTINUE
     press(pygame.K_SPACE, pygame.K_RIGHT, pygame.K_RIGHT, pygame.K_SPACE)
-    assert [opened.show(snapshot) for _ in range(3)] == [Request.CONTINUE] * 3
+    assert [opened.show(snapshot) for _ in range(3)] == [Request.STEP, Request.STEP, Request.CONTINUE]
     assert pygame.event.poll().type == pygame.NOEVENT
 
 
 def test_keys_pressed_at_once_are_answered_one_show_at_a_time(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_RIGHT, pygame.K_r, pygame.K_RIGHT, pygame.K_q)
+    press(pygame.K_RIGHT, pygame.K_n, pygame.K_LEFT, pygame.K_q)
     answers = [opened.show(snapshot) for _ in range(4)]
-    assert answers == [Request.CONTINUE, Request.NEW_LEVEL, Request.CONTINUE, Request.QUIT]
+    assert answers == [Request.STEP, Request.NEW_LEVEL, Request.BACK, Request.QUIT]
 
 
-def test_left_looks_back_and_right_comes_forward_before_a_new_step(window: Window, snapshot: Snapshot) -> None:
-    shots = steps(snapshot, 1, 2, 3)
-    for shot in shots:
-        window.show(shot)
-    seen: list[int] = []
-    redraw = window._redraw
-
-    def spy() -> None:
-        redraw()
-        seen.extend(shot.step for shot in shots if np.array_equal(picture(), frame_of(shot)))
-        keys = [pygame.K_LEFT, pygame.K_LEFT, pygame.K_RIGHT, pygame.K_RIGHT, pygame.K_RIGHT]
-        if len(seen) <= len(keys):
-            press(keys[len(seen) - 1])
-
-    window._redraw = spy  # type: ignore[method-assign]
-    pygame.event.clear()
-    shots[:] = steps(snapshot, 1, 2, 3, 4)
-    assert window.show(shots[3]) is Request.CONTINUE
-    assert seen == [4, 3, 2, 3, 4]
+def test_a_stroke_is_one_edit_after_the_other(opened: Window, snapshot: Snapshot) -> None:
+    """From the empty (1, 2) over the empty (1, 3) and the wall (1, 4): it draws walls, and erases none."""
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
+    for col in (2, 3, 4):
+        mouse(pygame.MOUSEMOTION, place_of(opened, 1, col))
+    mouse(pygame.MOUSEBUTTONUP, place_of(opened, 1, 4))
+    mouse(pygame.MOUSEMOTION, place_of(opened, 3, 2))
+    edits = []
+    while opened.show(snapshot) is Request.EDIT:
+        edits.append(opened.edit)
+    assert edits == [Paint(places, Tile.WALL) for places in (((1, 2),), ((1, 2), (1, 3)), ((1, 3), (1, 4)))]
 
 
-def test_history_holds_copies(opened: Window, snapshot: Snapshot) -> None:
-    before = frame_of(snapshot)
-    snapshot.channels[:] = 5
-    press(pygame.K_LEFT, pygame.K_c, pygame.K_c, pygame.K_s, pygame.K_q)
-    opened.show(replace(snapshot, step=1))
-    with Image.open("maze-0001.png") as image:
-        assert np.array_equal(np.asarray(image), before)
-
-
-def test_left_at_the_oldest_step_stays_there(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_LEFT, pygame.K_LEFT, pygame.K_LEFT, pygame.K_RIGHT, pygame.K_RIGHT)
-    assert opened.show(replace(snapshot, step=1)) is Request.CONTINUE
-    assert pygame.event.poll().type == pygame.NOEVENT
-
-
-def test_space_continues_from_the_newest_step(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_LEFT, pygame.K_SPACE)
-    assert opened.show(replace(snapshot, step=1)) is Request.CONTINUE
-    assert opened.show(replace(snapshot, step=2)) is Request.CONTINUE
-    assert np.array_equal(picture(), frame_of(replace(snapshot, step=2)))
-
-
-def test_channels_are_switched_off_and_on(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_c)
-    opened.show(snapshot)
-    opened.show(snapshot)
-    assert np.array_equal(picture(), frame_of(snapshot, show_channels=False))
-
-
-@pytest.mark.parametrize("event", [{"key": pygame.K_h, "unicode": "h"}, {"key": pygame.K_SLASH, "unicode": "?"}])
-def test_help_is_shown_below_the_picture(opened: Window, snapshot: Snapshot, event: dict[str, object]) -> None:
-    without = screen()[-STATUS:].copy()
-    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, **event))
-    opened.show(snapshot)
-    opened.show(snapshot)
-    assert (screen()[-STATUS:] != without).any(axis=(0, 2)).sum() > 300
-    assert np.array_equal(picture(), frame_of(snapshot))
-
-
-def test_pictures_get_numbers_and_overwrite_nothing(opened: Window, snapshot: Snapshot, tmp_path: Path) -> None:
-    (tmp_path / "maze-0001.png").write_bytes(b"mine")
-    press(pygame.K_s, pygame.K_s, pygame.K_q)
-    opened.show(snapshot)
-    assert (tmp_path / "maze-0001.png").read_bytes() == b"mine"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"maze-000{n}.png" for n in (1, 2, 3)]
-    with Image.open(tmp_path / "maze-0003.png") as image:
-        assert image.mode == "RGB"
-
-
-def test_a_picture_that_cannot_be_saved_is_no_crash(
-    opened: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError("read-only")
-
-    monkeypatch.setattr("maze_nca_gym.rendering.window.save_png", refuse)
-    before = screen()[-STATUS:].copy()
-    press(pygame.K_s)
-    assert opened.show(snapshot) is Request.CONTINUE
-    opened.show(snapshot)
-    assert not np.array_equal(screen()[-STATUS:], before)
-
-
-def test_resized_window_lays_the_frame_out_anew(opened: Window, snapshot: Snapshot) -> None:
-    pygame.display.set_mode((700, 500), pygame.RESIZABLE)
-    pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, size=(700, 500), w=700, h=500))
-    opened.show(snapshot)
-    assert screen().shape == (500, 700, 3)
-    assert np.array_equal(picture(), frame_of(snapshot))
-    for size in ((60, 30), (1, 1), (400, 900)):
-        pygame.display.set_mode(size, pygame.RESIZABLE)
-        assert opened.show(snapshot) is Request.CONTINUE
-
-
-@pytest.mark.parametrize("tile", [(1, 2), (2, 4), (2, 1), (3, 1)])
-def test_a_click_edits_the_tile_under_it(opened: Window, snapshot: Snapshot, tile: tuple[int, int]) -> None:
-    mouse(pygame.MOUSEBUTTONDOWN, tile_position(snapshot, *tile))
+@pytest.mark.parametrize("key", [pygame.K_n, pygame.K_r])
+def test_no_click_reaches_another_level(opened: Window, snapshot: Snapshot, key: int) -> None:
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
     assert opened.show(snapshot) is Request.EDIT
-    assert opened.take_edits() == [tile]
-    assert opened.take_edits() == []
-
-
-@pytest.mark.parametrize("tile", [(0, 2), (4, 1), (2, 0), (2, 5), (1, 1), (3, 3), (-1, 2), (2, 7)])
-def test_border_source_target_and_outside_are_not_edited(
-    opened: Window, snapshot: Snapshot, tile: tuple[int, int]
-) -> None:
-    mouse(pygame.MOUSEBUTTONDOWN, tile_position(snapshot, *tile))
+    press(key)
+    mouse(pygame.MOUSEMOTION, place_of(opened, 1, 3))
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 3, 2))
+    assert opened.show(snapshot) in (Request.NEW_LEVEL, Request.RESTART)
+    assert opened.show(replace(snapshot, step=0)) is Request.CONTINUE
+    mouse(pygame.MOUSEMOTION, place_of(opened, 1, 2))  # the button is still down: its stroke has ended
     assert opened.show(snapshot) is Request.CONTINUE
-    assert opened.take_edits() == []
+
+
+def test_no_click_reaches_a_level_that_began_by_itself(opened: Window, snapshot: Snapshot) -> None:
+    mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2))
+    assert opened.show(replace(snapshot, step=0)) is Request.CONTINUE
 
 
 def test_other_buttons_edit_nothing(opened: Window, snapshot: Snapshot) -> None:
-    position = tile_position(snapshot, 1, 2)
-    pygame.event.post(pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=position, button=3))
-    mouse(pygame.MOUSEMOTION, position)
+    for button in (2, 3):
+        mouse(pygame.MOUSEBUTTONDOWN, place_of(opened, 1, 2), button)
+    mouse(pygame.MOUSEMOTION, place_of(opened, 1, 3))
     assert opened.show(snapshot) is Request.CONTINUE
 
 
-def test_a_stroke_goes_on_as_it_began(opened: Window, snapshot: Snapshot) -> None:
-    """From the empty (1, 2) over the empty (1, 3) and the wall (1, 4): it draws walls, and erases none."""
-    mouse(pygame.MOUSEBUTTONDOWN, tile_position(snapshot, 1, 2))
-    for col in (2, 3, 4):
-        mouse(pygame.MOUSEMOTION, tile_position(snapshot, 1, col))
-    mouse(pygame.MOUSEBUTTONUP, tile_position(snapshot, 1, 4))
-    mouse(pygame.MOUSEMOTION, tile_position(snapshot, 3, 2))
-    edited, tiles = [], snapshot.tiles.copy()
-    while opened.show(replace(snapshot, tiles=tiles)) is Request.EDIT:
-        for tile in opened.take_edits():
-            edited.append(tile)
-            tiles = tiles.copy()
-            tiles[tile] = Tile.WALL - tiles[tile]
-    assert edited == [(1, 2), (1, 3)]
+def test_resized_window_lays_everything_out_anew(opened: Window, snapshot: Snapshot) -> None:
+    for size in ((700, 500), (60, 30), (1, 1), (400, 900), (1800, 1000)):
+        pygame.display.set_mode(size, pygame.RESIZABLE)
+        pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, size=size, w=size[0], h=size[1]))
+        assert opened.show(snapshot) is Request.CONTINUE
+        picture = opened._interface.picture()
+        assert np.array_equal(screen(), picture[: size[1], : size[0]])
 
 
-def test_an_edited_snapshot_replaces_the_newest(opened: Window, snapshot: Snapshot) -> None:
-    mouse(pygame.MOUSEBUTTONDOWN, tile_position(snapshot, 1, 2))
-    assert opened.show(replace(snapshot, step=1)) is Request.EDIT
-    press(pygame.K_LEFT, pygame.K_s, pygame.K_q)
-    opened.show(replace(snapshot, step=1, title="edited"))
-    with Image.open("maze-0001.png") as image:  # one step back lies step 0, not the unedited step 1
-        assert np.array_equal(np.asarray(image), draw_frame_like(image, snapshot))
+def test_levels_of_another_size_are_shown(opened: Window, snapshot: Snapshot) -> None:
+    for shape, n_channels in (((9, 4), 5), ((1, 1), 1), ((130, 200), 75)):
+        tiles = np.zeros(shape, np.uint8)
+        channels = np.zeros((n_channels, *shape), np.float32)
+        other = replace(snapshot, tiles=tiles, channels=channels, target=tiles > 0, channel_names=None)
+        assert opened.show(other) is Request.CONTINUE
+        assert np.array_equal(screen(), opened._interface.picture())
 
 
-def draw_frame_like(image: Image.Image, snapshot: Snapshot) -> np.ndarray:
-    return draw_frame(
-        snapshot.tiles,
-        snapshot.channels,
-        snapshot.target,
-        channel_names=snapshot.channel_names,
-        title=snapshot.title,
-        size=image.size[::-1],
-    )
-
-
-def test_old_steps_are_not_edited(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_LEFT)
-    mouse(pygame.MOUSEBUTTONDOWN, tile_position(snapshot, 1, 2))
-    press(pygame.K_q)
-    assert opened.show(replace(snapshot, step=1)) is Request.QUIT
-
-
-def test_edits_that_were_not_taken_are_dropped(opened: Window, snapshot: Snapshot) -> None:
-    mouse(pygame.MOUSEBUTTONDOWN, tile_position(snapshot, 1, 2))
-    assert opened.show(snapshot) is Request.EDIT
-    assert opened.show(snapshot) is Request.CONTINUE
-    assert opened.take_edits() == []
-
-
-def test_level_of_another_size_is_shown(opened: Window, snapshot: Snapshot) -> None:
-    tiles = np.zeros((9, 4), np.uint8)
-    larger = replace(snapshot, tiles=tiles, channels=np.zeros((5, 9, 4), np.float32), target=tiles > 0)
-    assert opened.show(larger) is Request.CONTINUE
-    assert np.array_equal(picture(), frame_of(larger))
+def test_a_choice_is_reported(opened: Window, snapshot: Snapshot) -> None:
+    press(pygame.K_p, pygame.K_DOWN, pygame.K_RETURN)
+    assert opened.show(snapshot) is Request.CHOOSE
+    assert opened.choice == (Action.POLICY, "b")
 
 
 def test_missing_pygame_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,26 +254,40 @@ def test_a_speed_that_is_not_positive_is_refused(fps: float) -> None:
         Window(fps=fps, title="test")
 
 
-def test_history_forgets_the_oldest_beyond_its_memory(snapshot: Snapshot) -> None:
-    history = History(max_bytes=snapshot.n_bytes * 3)
-    for shot in steps(snapshot, *range(10)):
-        history.append(shot)
-    assert len(history) == 3
-    assert history.move(-2)
-    assert history.viewed.step == 7
-    assert not history.move(-1)
-    assert history.move(2)
-    assert not history.move(1)
-    assert history.viewed.step == 9
+def test_without_a_screen_one_line_says_so_and_libraries_are_silent(tmp_path: Path) -> None:
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
+    }
+    program = [sys.executable, "-m", "maze_nca_gym", "play", "--size", "4"]
+    ended = subprocess.run(program, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert len(ended.stderr.splitlines()) == 1
+    assert "window" in ended.stderr
 
 
-def test_history_keeps_at_least_the_newest(snapshot: Snapshot) -> None:
-    history = History(max_bytes=1)
-    for shot in steps(snapshot, 0, 1):
-        history.append(shot)
-    assert len(history) == 1
-    assert history.viewed.step == 1
+def test_a_display_that_fails_is_no_screen(window: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        os.write(2, b"noise of a library")
+        raise pygame.error("x11 not available")
+
+    monkeypatch.setattr(pygame.display, "init", fail)
+    with pytest.raises(NoScreenError, match="the window cannot open: x11 not available"):
+        window.show(snapshot)
 
 
-def test_status_line_is_no_part_of_the_maze(opened: Window) -> None:
-    assert tuple(screen()[-2, -2].tolist()) == palette.GRID
+def test_noise_of_libraries_is_dropped(
+    window: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    begin = pygame.display.init
+
+    def init() -> None:
+        os.write(2, b"noise of a library")
+        begin()
+
+    monkeypatch.setattr(pygame.display, "init", init)
+    assert window.show(snapshot) is Request.CONTINUE
+    os.write(2, b"something of ours")
+    assert capfd.readouterr().err == "something of ours"

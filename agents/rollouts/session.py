@@ -1,0 +1,200 @@
+"""The session behind `play`: a policy on a level, the steps so far, and what the user may do with them."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from maze_nca_gym.envs.level_source import LevelSource
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.rendering.edits import Edit
+from maze_nca_gym.rendering.history import History, Snapshot
+from maze_nca_gym.scoring import ACCURACY, OPTIMAL
+from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back
+
+from ..policy import Policy
+from ..promises import DRAWINGS
+from .scores import encode, score_paths, wanted_of
+from .solving import step_limit
+from .unrolling import rollout
+
+_SOLVED = {
+    "path": "shortest path found",
+    "diameter": "longest shortest path found",
+    "visited tiles": "all in reach visited",
+    "all shortest paths": "all shortest paths found",
+}
+"""What a policy draws, or its task -> the words when it is right, as on the page in `docs/play`."""
+
+
+class Session:
+    """A policy on one level after another. The newest snapshot is the present; going back forgets it.
+
+    Attributes:
+        policy: the policy.
+        name: what the title calls it.
+        level: number of the level, from 0.
+
+    Args:
+        policy: a policy on the CPU.
+        name: its name.
+        seed: the seed of the levels.
+        options: the source of the levels: `levels`, `size`, `generator` and its options.
+
+    Raises:
+        ValueError: a bad option, or levels on which the policy cannot run.
+    """
+
+    def __init__(self, policy: Policy, name: str, seed: int, **options: Any) -> None:
+        self.policy, self.name, self.level = policy, name, 0
+        self._options = {"size": 16, "generator": "random", "levels": None, **options}
+        self._source = self._source_for(policy, self._options)
+        self._seed = seed
+        self._rng, self._damage = np.random.default_rng(seed), rng_for(seed, "damage")
+        self._on(self._source.draw(self._rng))
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The present step."""
+        return self._history.viewed
+
+    @property
+    def limit(self) -> int:
+        """The iterations after which waiting is of no use; 1 where the level has no solution."""
+        target = self.snapshot.target[None]
+        return step_limit(self.policy, target) if target.any() else 1
+
+    def step(self) -> str:
+        """Make an iteration; return why there is none, or nothing."""
+        most = self.policy.most_iterations
+        if most is not None and self.snapshot.step >= most:
+            return f"{self.name} has weights for {most} iterations"
+        self._history.append(self._next())
+        return ""
+
+    def back(self) -> str:
+        """Return to the step before, with all edits since undone; return why there is none, or nothing."""
+        return "" if self._history.drop_newest() else "no earlier step"
+
+    def restart(self) -> None:
+        """Begin again on this level as it is now."""
+        self._begin(self.snapshot.tiles)
+
+    def new_level(self) -> None:
+        """Begin on the next level."""
+        self.level += 1
+        self._begin(self._source.draw(self._rng))
+
+    def edit(self, edit: Edit) -> str:
+        """Change level or state; return why the change was refused, or nothing.
+
+        A level without solution is allowed: the automaton shows what it does there.
+        """
+        now = self.snapshot
+        try:
+            tiles, channels = edit.apply(now.tiles, now.channels, self._damage)
+        except ValueError as error:
+            return str(error)
+        self._history.replace_newest(self._snapshot(tiles, channels, now.step))
+        return ""
+
+    def with_policy(self, policy: Policy, name: str) -> Session:
+        """Return a session with another policy: on this level if it is of its task, else on the next.
+
+        Raises:
+            ValueError: the policy cannot run on it.
+        """
+        other, level = copy(self), self.snapshot.tiles
+        task = find_task(policy.task)
+        if policy.task != self.policy.task:
+            other._source = self._source_for(policy, self._options)
+            level = task.prepare(level[None])[0]
+            if task.has_endpoints != bool((level >= Tile.SOURCE).any()):
+                level = other._source.draw(self._rng)
+        other.policy, other.name = policy, name
+        return other._on(level)
+
+    def with_generator(self, name: str) -> Session:
+        """Return a session with levels of another generator, of the present one's size.
+
+        Raises:
+            ValueError: the generator makes none of this size, or the policy cannot run on them.
+        """
+        other, (height, width) = copy(self), self.snapshot.tiles.shape
+        other._options = {"size": (max(1, height - 2), max(1, width - 2)), "generator": name, "levels": None}
+        other._source = self._source_for(self.policy, other._options)
+        other.level += 1
+        return other._on(other._source.draw(self._rng))
+
+    def _on(self, tiles: Tiles) -> Session:
+        """Return this session at the beginning of a level, if the policy can run there."""
+        self._history = History()
+        self._begin(tiles)
+        self._next()
+        return self
+
+    def finished(self) -> bool:
+        """Return whether the path stays as it is forever; right for an episode without edits."""
+        now = self.snapshot
+        maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
+        with torch.no_grad():
+            return bool(read_back(self.policy.finished(maze, state, now.step)[0]))
+
+    @staticmethod
+    def _source_for(policy: Policy, options: dict[str, Any]) -> LevelSource:
+        own = {name: value for name, value in options.items() if name not in ("size", "generator", "levels")}
+        return LevelSource(find_task(policy.task), options["size"], options["generator"], options["levels"], own)
+
+    def _begin(self, tiles: Tiles) -> None:
+        """Make a state of zeros on a level the present."""
+        self._history.clear()
+        state = np.zeros((self.policy.n_channels, *tiles.shape), np.float32)
+        self._history.append(self._snapshot(tiles, state, 0))
+
+    @torch.no_grad()
+    def _next(self) -> Snapshot:
+        """Return the snapshot after one more iteration."""
+        now = self.snapshot
+        maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
+        after = read_back(rollout(self.policy, maze, 1, state, start_step=now.step)[0])
+        return self._snapshot(now.tiles, after, now.step + 1)
+
+    def _snapshot(self, tiles: Tiles, channels: NDArray[np.float32], step: int) -> Snapshot:
+        """Return a step with its scores, and with words about the path."""
+        policy, task = self.policy, find_task(self.policy.task)
+        target = task.solve(tiles[None])
+        accuracy, solved, verdict = np.nan, False, "no way to the target" if task.has_endpoints else "no free tile"
+        if target.any():
+            wanted = wanted_of(policy, tiles[None], target)
+            row = score_paths(policy, tiles[None], channels[None, 0], wanted)[0]
+            accuracy, solved = float(row[ACCURACY]), bool(row[OPTIMAL])
+            words = policy.draws if policy.draws in DRAWINGS else policy.task
+            verdict = _SOLVED.get(words, _SOLVED["path"]) if solved else ""
+        return Snapshot(
+            tiles,
+            channels,
+            target[0],
+            policy.channel_names,
+            step,
+            accuracy,
+            self.title(tiles),
+            policy.channel_names.index(policy.front) or None,
+            verdict,
+            solved,
+        )
+
+    def title(self, tiles: Tiles) -> str:
+        """Return the policy's name, what levels these are, their size, the seed and the level's number."""
+        rows, cols = tiles.shape
+        levels, size = self._options["levels"], f"{rows - 2} x {cols - 2}"
+        if levels is not None:
+            kind, size = (levels if isinstance(levels, str) else "levels"), f"{rows} x {cols} tiles"
+        else:
+            kind = self._options["generator"]
+        return f"{self.name}   {kind} {size}, seed {self._seed}, level {self.level}"

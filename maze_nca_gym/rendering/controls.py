@@ -1,0 +1,122 @@
+"""The window's controls: what can be done, by which button and which keys, and what that is called.
+
+Words and keys are those of the page in `docs/play`, where it has the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from enum import Enum, auto
+from typing import NamedTuple
+
+
+class Request(Enum):
+    """The user's next wish, which whoever runs the automaton fulfils."""
+
+    CONTINUE = auto()
+    """The next step, which is due."""
+    STEP = auto()
+    """One step, now; the window has paused."""
+    BACK = auto()
+    """The step before; the window has paused."""
+    RESTART = auto()
+    """The first step on this level."""
+    NEW_LEVEL = auto()
+    """Another level."""
+    EDIT = auto()
+    """No step: make the change `Window.edit`, then show the changed state."""
+    CHOOSE = auto()
+    """Another policy or generator, which `Window.choice` names."""
+    QUIT = auto()
+    """No window any more."""
+
+
+class Action(Enum):
+    """What a button or a key does."""
+
+    RESTART = auto()
+    BACK = auto()
+    PAUSE = auto()
+    STEP = auto()
+    SLOWER = auto()
+    FASTER = auto()
+    NEW_LEVEL = auto()
+    POLICY = auto()
+    LEVEL = auto()
+    WALLS = auto()
+    DAMAGE = auto()
+    CHANNELS = auto()
+    SAVE = auto()
+    RECORD = auto()
+    HELP = auto()
+    SCROLL_UP = auto()
+    SCROLL_DOWN = auto()
+    CLOSE = auto()
+    QUIT = auto()
+
+
+class Control(NamedTuple):
+    """A control.
+
+    Attributes:
+        action: what it does.
+        keys: names of keys, as pygame has them, or characters.
+        label: the button's text; empty for a key without a button.
+        hint: a line about it.
+    """
+
+    action: Action
+    keys: tuple[str, ...]
+    label: str
+    hint: str
+
+
+CONTROLS = (
+    Control(Action.RESTART, ("r",), "Begin again", "begin again on this level"),
+    Control(Action.BACK, (",", "left"), "Back", "one iteration back, with all edits since"),
+    Control(Action.PAUSE, ("space",), "Pause", "run or pause"),
+    Control(Action.STEP, (".", "right"), "Step", "one iteration"),
+    Control(Action.SLOWER, ("-",), "Slower", "slower"),
+    Control(Action.FASTER, ("+", "="), "Faster", "faster"),
+    Control(Action.NEW_LEVEL, ("n",), "New level", "new level"),
+    Control(Action.POLICY, ("p",), "Policy", "choose another policy"),
+    Control(Action.LEVEL, ("m",), "Level", "choose another generator of levels"),
+    Control(Action.WALLS, ("w",), "Draw walls", "draw or remove walls, and drag the ends"),
+    Control(Action.DAMAGE, ("d",), "Damage", "damage: scramble states"),
+    Control(Action.CHANNELS, ("c",), "Channels", "show or hide the channels"),
+    Control(Action.SAVE, ("s",), "Save", "save a picture, maze-0001.png"),
+    Control(Action.RECORD, ("g",), "Record", "begin or end recording a GIF, maze-0001.gif"),
+    Control(Action.HELP, ("?", "h"), "Keys", "show or hide this help"),
+    Control(Action.SCROLL_UP, ("page up", "up"), "", "channels further up; the mouse wheel too"),
+    Control(Action.SCROLL_DOWN, ("page down", "down"), "", "channels further down"),
+    Control(Action.CLOSE, ("escape",), "", "close help, list or enlarged channel; else quit"),
+    Control(Action.QUIT, ("q",), "", "quit"),
+)
+
+MOUSE = (
+    ("drag", "draw walls from an empty tile, remove them from a wall; drag source and target"),
+    ("point", "the value under the pointer, below the maze"),
+    ("press a channel", "enlarge it; press again to shrink it"),
+    ("right button", "on a channel: tint the maze by it"),
+)
+"""What the mouse does, for the help."""
+
+
+def controls_of(left_out: Collection[Action]) -> tuple[Control, ...]:
+    """Return the controls of a window that lacks some actions."""
+    return tuple(control for control in CONTROLS if control.action not in left_out)
+
+
+def actions_by_key(controls: Collection[Control]) -> dict[str, Action]:
+    """Return the action of every key."""
+    return {key: control.action for control in controls for key in control.keys}
+
+
+def help_lines(controls: Collection[Control]) -> tuple[tuple[str, str], ...]:
+    """Return the rows of the help: what to press, and what it does."""
+    return tuple((keys_label(control), control.hint) for control in controls) + MOUSE
+
+
+def keys_label(control: Control) -> str:
+    """Return a control's keys for people, such as "R" or ", or left"."""
+    return " or ".join(key.upper() if len(key) == 1 else key for key in control.keys)

@@ -1,0 +1,171 @@
+"""Changes that a user makes to a level and to an automaton's state while it runs: pure functions of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tile, Tiles, has_border
+
+Place: TypeAlias = tuple[int, int]
+"""(row, col) of a tile."""
+Changed: TypeAlias = tuple[Tiles, NDArray[np.float32]]
+"""(H, W) uint8 tiles and the (C, H, W) float32 state, after a change."""
+DAMAGE_RADIUS = 2
+"""Tiles around the pointer that the brush of damage reaches."""
+
+
+class Edit(Protocol):
+    """One change; `apply` leaves its arguments as they are."""
+
+    def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
+        """Return the changed tiles and state.
+
+        Args:
+            tiles: (H, W) uint8.
+            channels: (C, H, W) float32.
+            rng: the source of random draws.
+
+        Raises:
+            ValueError: the change is not allowed; the message says why in a few words.
+        """
+
+
+@dataclass(frozen=True)
+class Paint:
+    """Walls that are drawn, or removed, along a stroke; source, target and a closed border stay.
+
+    Attributes:
+        places: the tiles under the stroke.
+        kind: `Tile.WALL` or `Tile.EMPTY`.
+    """
+
+    places: tuple[Place, ...]
+    kind: Tile
+
+    def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
+        """Return the changed tiles and the same state.
+
+        Args:
+            tiles: (H, W) uint8.
+            channels: (C, H, W) float32.
+            rng: the source of random draws.
+
+        Raises:
+            ValueError: no tile under the stroke may change.
+        """
+        reasons = [_fixed(tiles, place) for place in self.places]
+        if all(reasons):
+            raise ValueError(reasons[0])
+        painted = tiles.copy()
+        for place, reason in zip(self.places, reasons, strict=True):
+            if not reason:
+                painted[place] = self.kind
+        return painted, channels
+
+
+@dataclass(frozen=True)
+class MoveEnd:
+    """A source or target that is moved to another free tile.
+
+    Attributes:
+        kind: `Tile.SOURCE` or `Tile.TARGET`.
+        place: where it goes.
+    """
+
+    kind: Tile
+    place: Place
+
+    def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
+        """Return the changed tiles and the same state.
+
+        Args:
+            tiles: (H, W) uint8.
+            channels: (C, H, W) float32.
+            rng: the source of random draws.
+
+        Raises:
+            ValueError: the place is not free.
+        """
+        there = Tile(tiles[self.place])
+        if there is not Tile.EMPTY and there is not self.kind:
+            what = "a wall" if there is Tile.WALL else f"the {there.name.lower()}"
+            raise ValueError(f"the {self.kind.name.lower()} cannot stand on {what}")
+        moved = tiles.copy()
+        moved[tiles == self.kind] = Tile.EMPTY
+        moved[self.place] = self.kind
+        return moved, channels
+
+
+@dataclass(frozen=True)
+class Damage:
+    """States that are scrambled around a tile: each becomes that of a tile drawn from the whole maze.
+
+    Attributes:
+        place: the middle of the brush.
+    """
+
+    place: Place
+
+    def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
+        """Return the same tiles and the changed state.
+
+        Args:
+            tiles: (H, W) uint8.
+            channels: (C, H, W) float32.
+            rng: the source of random draws.
+        """
+        rows, cols = (slice(max(0, at - DAMAGE_RADIUS), at + DAMAGE_RADIUS + 1) for at in self.place)
+        damaged = channels.copy()
+        hit = damaged[:, rows, cols]
+        donors = rng.integers(tiles.size, size=hit.shape[1:])
+        hit[...] = channels.reshape(len(channels), -1)[:, donors]
+        return tiles, damaged
+
+
+class Tool(Enum):
+    """What the mouse does to the maze."""
+
+    WALLS = "draw walls"
+    DAMAGE = "damage"
+
+
+Stroke: TypeAlias = Callable[[Place, Place], Edit]
+"""What a drag does: the last tile and the next -> a change."""
+
+
+def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
+    """Return what a drag does that begins at a tile: it goes on as it began.
+
+    Args:
+        tiles: (H, W) uint8, when the button is pressed.
+        place: the tile under the mouse.
+        tool: the tool in hand; an end is dragged, unless states are damaged.
+    """
+    kind = Tile(tiles[place])
+    if tool is Tool.DAMAGE:
+        return lambda last, to: Damage(to)
+    if kind >= Tile.SOURCE:
+        return lambda last, to: MoveEnd(kind, to)
+    drawn = Tile.EMPTY if kind is Tile.WALL else Tile.WALL
+    return lambda last, to: Paint(line(last, to), drawn)
+
+
+def line(start: Place, end: Place) -> tuple[Place, ...]:
+    """Return the tiles from one to another, both included, so that a fast stroke has no gaps."""
+    n = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
+    rows, cols = (np.rint(np.linspace(a, b, n + 1)).astype(int).tolist() for a, b in zip(start, end, strict=True))
+    return tuple(dict.fromkeys(zip(rows, cols, strict=True)))
+
+
+def _fixed(tiles: Tiles, place: Place) -> str:
+    """Return why a tile stays as it is; empty where it may be painted."""
+    if tiles[place] >= Tile.SOURCE:
+        return f"the {Tile(tiles[place]).name.lower()} stays: drag it to move it"
+    on_rim = any(at in (0, n - 1) for at, n in zip(place, tiles.shape, strict=True))
+    return "the border stays closed" if on_rim and bool(has_border(tiles[None])[0]) else ""

@@ -1,0 +1,337 @@
+"""What the user does with the window, and how things are shown: the speed, the tool, the channel in the maze's place.
+
+Nothing here needs pygame: keys are names, the mouse is a pixel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from maze_nca_gym.rendering.captions import bounds, caption_of, names_of
+from maze_nca_gym.rendering.controls import Action, Request, actions_by_key, controls_of, help_lines, keys_label
+from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
+from maze_nca_gym.rendering.files import save_png
+from maze_nca_gym.rendering.history import Snapshot
+from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.rendering.recorder import Recorder, free_path, picture_of
+from maze_nca_gym.rendering.screen import Display, Face, button_width, draw_window, menu_width
+from maze_nca_gym.rendering.window_layout import WindowLayout, menu_layout, window_layout
+
+_SLOWEST, _FASTEST = 0.5, 1000.0
+_TOOLS = {Action.WALLS: Tool.WALLS, Action.DAMAGE: Tool.DAMAGE}
+_SCROLLS = {Action.SCROLL_UP: -1, Action.SCROLL_DOWN: 1}
+
+
+class Interface:
+    """The controls of a window and what they have been set to; it stores no episode.
+
+    Attributes:
+        fps: the largest number of steps per second while running.
+        paused: whether no step is made unless the user asks for one.
+        request: the user's wish; None while there is none.
+        edit: the last change that the user made to level or state.
+        choice: what was chosen last: the list's action and a name of it.
+
+    Args:
+        fps: the speed at first.
+        menus: names to choose from, for `Action.POLICY` and `Action.LEVEL`; a control without names is left out.
+        restarts: whether there is a control for `Request.RESTART`.
+    """
+
+    def __init__(self, fps: float, menus: Mapping[Action, Sequence[str]], restarts: bool) -> None:
+        left_out = {action for action in (Action.POLICY, Action.LEVEL) if not menus.get(action)}
+        self.fps, self.paused = fps, False
+        self.request: Request | None = None
+        self.edit: Edit | None = None
+        self.choice = (Action.POLICY, "")
+        self._menus = dict(menus)
+        self._controls = controls_of(left_out if restarts else left_out | {Action.RESTART})
+        self._buttons = [control for control in self._controls if control.label]
+        self._keys = actions_by_key(self._controls)
+        self._actions = self._bind()
+        self._snapshot: Snapshot | None = None
+        self._size = (1, 1)
+        self._stroke: Stroke | None = None  # while the button is down on the maze
+        self._last: Place = (0, 0)
+        self._pointer: tuple[int, int] | None = None
+        self._notice = ""
+        self._tool = Tool.WALLS
+        self._row_in_view = self._chosen = 0
+        self._front: int | None = None  # None: the snapshot's own
+        self._enlarged: int | None = None
+        self._menu: Action | None = None
+        self._recorder: Recorder | None = None
+        self._show_channels, self._show_help = True, False
+
+    # ---- what is shown
+
+    def take(self, snapshot: Snapshot, notice: str) -> None:
+        """Put a snapshot in view; settings that belonged to another kind of state are forgotten.
+
+        Args:
+            snapshot: the step.
+            notice: a few words for the status line; empty to leave it as it is.
+        """
+        before, self._snapshot = self._snapshot, snapshot
+        if before is not None and before.channel_names != snapshot.channel_names:
+            self._front = self._enlarged = None
+            self._row_in_view = 0
+        self._notice = notice or self._notice
+        if self._recorder is not None and not self._recorder.add(snapshot):
+            self.end_recording()
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Note the (height, width) of the window in pixels."""
+        self._size = size
+
+    def picture(self) -> Frame:
+        """Return what the window shows now, (h, w, 3) uint8, at least as large as the window."""
+        return draw_window(self._viewed, self._layout(), self._display())
+
+    @property
+    def _viewed(self) -> Snapshot:
+        assert self._snapshot is not None, "a step must be shown before anything is pressed"
+        return self._snapshot
+
+    def _layout(self) -> WindowLayout:
+        n_channels = len(self._viewed.channels)
+        rows, cols = self._viewed.tiles.shape
+        return window_layout(
+            self._size,
+            rows,
+            cols,
+            n_channels,
+            self._show_channels,
+            self._row_in_view,
+            caption_of(names_of(self._viewed.channel_names, n_channels)),
+            tuple(button_width(control.label) for control in self._buttons),
+        )
+
+    def _tint(self) -> int | None:
+        return self._viewed.front if self._front is None else self._front
+
+    def _display(self) -> Display:
+        """Return what is shown besides the snapshot."""
+        entries = tuple(self._menus.get(self._menu, ())) if self._menu else ()
+        tile = self._tile_under_pointer()
+        reach = DAMAGE_RADIUS if self._tool is Tool.DAMAGE else 0
+        return Display(
+            faces=tuple(self._face(control.action, control.label) for control in self._buttons),
+            status=self._notice or self._hint(tile),
+            state=self._state(),
+            front=self._tint(),
+            enlarged=self._enlarged,
+            cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
+            help=help_lines(self._controls) if self._show_help else (),
+            menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
+            entries=entries,
+            chosen=self._chosen,
+        )
+
+    def _face(self, action: Action, label: str) -> Face:
+        """Return how a button looks now."""
+        pressed = {
+            Action.WALLS: self._tool is Tool.WALLS,
+            Action.DAMAGE: self._tool is Tool.DAMAGE,
+            Action.CHANNELS: self._show_channels,
+            Action.RECORD: self._recorder is not None,
+            Action.PAUSE: self.paused,
+        }
+        return Face(label, pressed.get(action, False))
+
+    def _state(self) -> str:
+        parts = ["paused" if self.paused else f"running, at most {self.fps:g} a second"]
+        if self._recorder is not None:
+            parts.insert(0, f"recording, {len(self._recorder)} steps")
+        return "   ".join(parts)
+
+    def _hint(self, tile: Place | None) -> str:
+        """Return a line about what is under the pointer."""
+        if self._pointer is None:
+            return "?: keys"
+        row, col = self._pointer
+        layout = self._layout()
+        button, channel = layout.button_at(row, col), layout.channel_at(row, col)
+        if button is not None:
+            control = self._buttons[button]
+            return f"{control.hint} ({keys_label(control)})"
+        snapshot = self._viewed
+        names = names_of(snapshot.channel_names, len(snapshot.channels))
+        if channel is not None:
+            return f"{names[channel]}, {bounds(snapshot.channels[channel])}: press to enlarge, right button to tint"
+        if tile is None:
+            return "?: keys"
+        shown = next((index for index in (self._enlarged, self._tint()) if index is not None), 0)
+        path = "" if shown == 0 else f", path {snapshot.channels[0][tile]:.4g}"
+        return f"row {tile[0]}, column {tile[1]}: {names[shown]} {snapshot.channels[shown][tile]:.7g}{path}"
+
+    def _tile_under_pointer(self) -> Place | None:
+        return None if self._pointer is None else self._layout().maze.tile_at(*self._pointer)
+
+    # ---- keys and mouse
+
+    def is_key(self, key: str) -> bool:
+        """Return whether a key of this name or character does something."""
+        return key in self._keys
+
+    def point(self, row: int, col: int) -> None:
+        """Move the pointer to a pixel; while the button is down, that goes on with the stroke."""
+        self._pointer = row, col
+        tile = self._tile_under_pointer()
+        if self._stroke is not None and tile is not None and tile != self._last:
+            self._edit(tile)
+
+    def leave(self) -> None:
+        """Note that the pointer is outside of the window."""
+        self._pointer = None
+
+    def release(self) -> None:
+        """End the stroke, if there is one."""
+        self._stroke = None
+
+    def scroll(self, rows: int) -> None:
+        """Move the view of the channels by rows, down if positive."""
+        self._row_in_view = min(max(self._row_in_view + rows, 0), self._layout().last_row)
+
+    def _bind(self) -> dict[Action, Callable[[], None]]:
+        """Return what every action does."""
+        requests = {
+            Action.RESTART: Request.RESTART,
+            Action.NEW_LEVEL: Request.NEW_LEVEL,
+            Action.QUIT: Request.QUIT,
+        }
+        return {
+            **{action: partial(self._ask, wish) for action, wish in requests.items()},
+            **{action: partial(self._take_tool, tool) for action, tool in _TOOLS.items()},
+            **{action: partial(self.scroll, rows) for action, rows in _SCROLLS.items()},
+            **{action: partial(self._open_menu, action) for action in self._menus},
+            Action.PAUSE: self._pause_or_run,
+            Action.STEP: partial(self._ask_paused, Request.STEP),
+            Action.BACK: partial(self._ask_paused, Request.BACK),
+            Action.SLOWER: partial(self._change_speed, 0.5),
+            Action.FASTER: partial(self._change_speed, 2.0),
+            Action.CHANNELS: self._toggle_channels,
+            Action.SAVE: self._save,
+            Action.RECORD: self._record,
+            Action.HELP: self._toggle_help,
+            Action.CLOSE: self._close_one,
+        }
+
+    def press(self, key: str) -> None:
+        """Do what a key asks for; in a list, the arrows move the mark and return chooses."""
+        self._notice = ""
+        if self._menu is not None and key in ("up", "down", "return"):
+            entries = self._menus[self._menu]
+            if key == "return":
+                self._choose(self._chosen)
+            else:
+                self._chosen = (self._chosen + (1 if key == "down" else -1)) % len(entries)
+        elif key in self._keys:
+            self._actions[self._keys[key]]()
+
+    def click(self, row: int, col: int, tints: bool = False) -> None:
+        """Do what a click asks for, on a list, a button, a thumbnail or the maze.
+
+        Args:
+            row: the pixel's row.
+            col: the pixel's column.
+            tints: whether it is the right button, which tints the maze by a channel.
+        """
+        self._pointer, self._notice = (row, col), ""
+        if self._menu is not None:
+            entries = self._menus[self._menu]
+            _, places = menu_layout(self._size, len(entries), menu_width(entries))
+            hit = next((index for index, box in enumerate(places) if box.holds(row, col)), None)
+            self._menu = self._menu if hit is not None else None
+            if hit is not None:
+                self._choose(hit)
+            return
+        if self._show_help:
+            self._show_help = False
+            return
+        layout = self._layout()
+        button, channel = layout.button_at(row, col), layout.channel_at(row, col)
+        if channel is not None and tints:
+            self._front = channel
+        elif channel is not None:
+            self._enlarged = None if channel == self._enlarged else channel
+        elif button is not None and not tints:
+            self._actions[self._buttons[button].action]()
+        elif not tints and (tile := layout.maze.tile_at(row, col)) is not None:
+            self._stroke, self._last = begin_stroke(self._viewed.tiles, tile, self._tool), tile
+            self._edit(tile)
+
+    def _edit(self, tile: Place) -> None:
+        assert self._stroke is not None
+        self.edit = self._stroke(self._last, tile)
+        self._last = tile
+        self.request = Request.EDIT
+
+    # ---- actions
+
+    def _ask(self, wish: Request) -> None:
+        self.request = wish
+
+    def _ask_paused(self, wish: Request) -> None:
+        self.paused, self.request = True, wish
+
+    def _pause_or_run(self) -> None:
+        self.paused = not self.paused
+
+    def _change_speed(self, factor: float) -> None:
+        self.fps = min(max(self.fps * factor, _SLOWEST), max(_FASTEST, self.fps))
+
+    def _take_tool(self, tool: Tool) -> None:
+        self._tool, self._stroke = tool, None
+
+    def _toggle_channels(self) -> None:
+        self._show_channels, self._enlarged = not self._show_channels, None
+
+    def _toggle_help(self) -> None:
+        self._show_help, self._menu = not self._show_help, None
+
+    def _close_one(self) -> None:
+        """Close what lies on top; where nothing does, quit."""
+        if self._menu is not None or self._show_help:
+            self._menu, self._show_help = None, False
+        elif self._enlarged is not None:
+            self._enlarged = None
+        else:
+            self.request = Request.QUIT
+
+    def _open_menu(self, menu: Action) -> None:
+        self._menu, self._show_help = (None if self._menu is menu else menu), False
+        self._chosen = 0
+
+    def _choose(self, index: int) -> None:
+        assert self._menu is not None
+        self.choice = self._menu, self._menus[self._menu][index]
+        self._menu, self.request = None, Request.CHOOSE
+
+    def _save(self) -> None:
+        try:
+            picture = picture_of(self._viewed, self._show_channels, self._front)
+            self._notice = f"saved {save_png(free_path(Path.cwd(), '.png'), picture)}"
+        except OSError as error:
+            self._notice = f"not saved: {error}"
+
+    def _record(self) -> None:
+        if self._recorder is not None:
+            return self.end_recording()
+        self._recorder = Recorder(self._show_channels, self._front)
+        self._recorder.add(self._viewed)
+        self._notice = "recording: press Record or G again to save it"
+        return None
+
+    def end_recording(self) -> None:
+        """Save the recording, if there is one."""
+        recorder, self._recorder = self._recorder, None
+        if recorder is None:
+            return
+        try:
+            path = recorder.save(free_path(Path.cwd(), ".gif"), self.fps)
+            self._notice = f"saved {path}, {len(recorder)} steps"
+        except OSError as error:
+            self._notice = f"not saved: {error}"

@@ -1,0 +1,268 @@
+"""Pictures of the window: maze, thumbnails, buttons, status line, and the help or a list on top; pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tile
+from maze_nca_gym.rendering import palette
+from maze_nca_gym.rendering.captions import bounds, names_of, put_bounds, put_name
+from maze_nca_gym.rendering.frame import OVERHANG, draw_maze_key, tint_of
+from maze_nca_gym.rendering.history import Snapshot
+from maze_nca_gym.rendering.layout import Panel
+from maze_nca_gym.rendering.maze_panel import draw_ends, draw_maze, fill
+from maze_nca_gym.rendering.palette import RGB, Frame
+from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
+from maze_nca_gym.rendering.window_layout import EDGE, HEADER, STATUS, Box, WindowLayout, menu_layout
+
+TEXT = 14
+_TITLE = 18
+_GAP = 22
+_LINE = 22
+
+
+@dataclass(frozen=True)
+class Face:
+    """How a button looks.
+
+    Attributes:
+        label: its text.
+        pressed: whether it is on.
+    """
+
+    label: str
+    pressed: bool = False
+
+
+@dataclass(frozen=True)
+class Display:
+    """What the window shows besides the snapshot.
+
+    Attributes:
+        faces: one a button.
+        status: the status line's left part.
+        state: its right part, whether the automaton runs.
+        front: number of the channel that tints the maze; None for none.
+        enlarged: number of the channel in the maze's place; None for the maze.
+        cursor: (row, col) of the tile under the mouse and the tiles that a brush reaches around it.
+        help: rows of the help, (what to press, what it does); empty while it is hidden.
+        menu: the heading of a list of names, empty while there is none.
+        entries: the names in the list.
+        chosen: index of the marked name.
+    """
+
+    faces: tuple[Face, ...] = ()
+    status: str = ""
+    state: str = ""
+    front: int | None = None
+    enlarged: int | None = None
+    cursor: tuple[int, int, int] | None = None
+    help: tuple[tuple[str, str], ...] = ()
+    menu: str = ""
+    entries: tuple[str, ...] = ()
+    chosen: int = 0
+
+
+def button_width(label: str) -> int:
+    """Return pixels of a button with a label."""
+    return text_width(label, TEXT) + 20
+
+
+def menu_width(entries: Sequence[str]) -> int:
+    """Return pixels of the widest name in a list."""
+    return max((text_width(entry, TEXT) for entry in entries), default=0)
+
+
+def draw_window(snapshot: Snapshot, layout: WindowLayout, display: Display) -> Frame:
+    """Draw the window.
+
+    Args:
+        snapshot: the step in view.
+        layout: the places, for the snapshot's shapes.
+        display: the rest.
+
+    Returns:
+        (h, w, 3) uint8 of the layout's height and width.
+    """
+    frame = np.empty((layout.height, layout.width, 3), dtype=np.uint8)
+    frame[...] = palette.PAPER
+    names = names_of(snapshot.channel_names, len(snapshot.channels))
+    walls = snapshot.tiles == Tile.WALL
+    if display.enlarged is None:
+        _draw_maze(frame, layout.maze, snapshot, display.front)
+    else:
+        _draw_enlarged(frame, layout.maze, snapshot, display.enlarged, walls)
+    for channel, panel in layout.thumbnails:
+        _draw_thumbnail(frame, layout, panel, names[channel], snapshot.channels[channel], walls, display, channel)
+    if layout.scrollbar is not None and layout.thumb is not None:
+        _fill_box(frame, layout.scrollbar, palette.GRID)
+        _fill_box(frame, layout.thumb, palette.FAINT_INK)
+    if display.cursor is not None:
+        _draw_cursor(frame, layout.maze, display.cursor)
+    _draw_header(frame, snapshot, display, names)
+    for box, face in zip(layout.buttons, display.faces, strict=True):
+        _draw_button(frame, box, face)
+    _draw_status(frame[layout.status :], display)
+    if display.help:
+        _draw_help(frame, display.help, snapshot, None if display.front is None else names[display.front])
+    if display.menu:
+        _draw_menu(frame, display)
+    return frame
+
+
+def _visible(frame: Frame, panel: Panel) -> bool:
+    """Return whether a panel lies within a frame: in a tiny window it may not."""
+    rows, cols = panel.area
+    return rows.stop <= frame.shape[0] and cols.stop <= frame.shape[1] and rows.start >= 0 and cols.start >= 0
+
+
+def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot, front: int | None) -> None:
+    if _visible(frame, panel):
+        tint = None if front is None else tint_of(snapshot.channels[front])
+        path, area = snapshot.channels[0], frame[panel.area]
+        draw_maze(area, panel, snapshot.tiles, path, snapshot.target, OVERHANG, tint)
+
+
+def _draw_enlarged(frame: Frame, panel: Panel, snapshot: Snapshot, channel: int, walls: NDArray[np.bool_]) -> None:
+    """Draw a channel in the maze's place, with source and target."""
+    if _visible(frame, panel):
+        _draw_heat(frame[panel.area], panel, snapshot.channels[channel], walls)
+        draw_ends(frame[panel.area], panel, snapshot.tiles, OVERHANG)
+        _outline(frame, _box_of(panel), palette.RULE)
+
+
+def _draw_heat(area: Frame, panel: Panel, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
+    every = slice(None, None, panel.stride)
+    fill(area, palette.heat_colours(values, walls)[every, every], panel.cell)
+
+
+def _draw_thumbnail(
+    frame: Frame,
+    layout: WindowLayout,
+    panel: Panel,
+    name: str,
+    values: NDArray[np.float32],
+    walls: NDArray[np.bool_],
+    display: Display,
+    channel: int,
+) -> None:
+    """Draw a channel's thumbnail, name and bounds; the enlarged and the tinting one are marked."""
+    _draw_heat(frame[panel.area], panel, values, walls)
+    marked = channel in (display.enlarged, display.front)
+    _outline(frame, _box_of(panel), palette.STRONG if marked else palette.RULE)
+    if channel == display.enlarged:
+        outer = Box(panel.top - 1, panel.left - 1, panel.height + 2, panel.width + 2)
+        _outline(frame, outer, palette.STRONG)
+    width = max(panel.width, layout.caption.width)
+    put_name(frame, panel.top, panel.left, name, width, palette.STRONG if marked else palette.INK)
+    put_bounds(frame, panel.top, panel.left, values)
+
+
+def _box_of(panel: Panel) -> Box:
+    return Box(panel.top, panel.left, panel.height, panel.width)
+
+
+def _outline(frame: Frame, box: Box, colour: RGB) -> None:
+    """Draw a thin line around a box, as far as it lies within the frame."""
+    top, left, bottom, right = box.top - 1, box.left - 1, box.top + box.height, box.left + box.width
+    for row in (top, bottom):
+        if 0 <= row < frame.shape[0]:
+            frame[row, max(0, left) : right + 1] = colour
+    for col in (left, right):
+        if 0 <= col < frame.shape[1]:
+            frame[max(0, top) : bottom + 1, col] = colour
+
+
+def _fill_box(frame: Frame, box: Box, colour: RGB) -> None:
+    frame[max(0, box.top) : box.top + box.height, max(0, box.left) : box.left + box.width] = colour
+
+
+def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> None:
+    """Outline the tile under the mouse, or those that a brush reaches."""
+    row, col, radius = cursor
+    first = [max(0, at - radius) // panel.stride * panel.cell for at in (row, col)]
+    last = [
+        (min(n - 1, at + radius) // panel.stride + 1) * panel.cell for at, n in ((row, panel.rows), (col, panel.cols))
+    ]
+    box = Box(panel.top + first[0], panel.left + first[1], last[0] - first[0], last[1] - first[1])
+    for inset in range(2):
+        inner = Box(box.top + inset, box.left + inset, box.height - 2 * inset, box.width - 2 * inset)
+        _outline(frame, inner, palette.EXACT_PATH)
+
+
+def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tuple[str, ...]) -> None:
+    """Draw the title on the left, and on the right how the path is and what is shown."""
+    top, right = (HEADER - text_height(TEXT)) // 2, frame.shape[1] - EDGE
+    verdict = snapshot.verdict
+    if verdict:
+        put_text(frame, top, right, verdict, TEXT, palette.TARGET if snapshot.solved else palette.EXACT_PATH, "right")
+        right -= text_width(verdict, TEXT) + _GAP
+    for text, widest in (
+        (f"accuracy {snapshot.accuracy + 0.0:.3f}", "accuracy -0.000"),
+        (f"iteration {snapshot.step:,}", "iteration 00,000"),
+    ):
+        if not np.isnan(snapshot.accuracy) or not text.startswith("accuracy"):
+            put_text(frame, top, right, text, TEXT, palette.FAINT_INK, "right")
+            right -= max(text_width(widest, TEXT), text_width(text, TEXT)) + _GAP // 2
+    title = snapshot.title
+    if display.enlarged is not None:
+        title = f"{names[display.enlarged]}, {bounds(snapshot.channels[display.enlarged])}"
+    size = _TITLE if text_width(title, _TITLE) <= right - EDGE else TEXT
+    put_text(frame, (HEADER - text_height(size)) // 2, EDGE, shorten(title, size, max(0, right - EDGE)), size)
+
+
+def _draw_button(frame: Frame, box: Box, face: Face) -> None:
+    _fill_box(frame, box, palette.STRONG if face.pressed else palette.GRID)
+    colour = palette.PAPER if face.pressed else palette.INK
+    top = box.top + (box.height - text_height(TEXT)) // 2
+    put_text(frame, top, box.left + box.width // 2, face.label, TEXT, colour, "centre")
+
+
+def _draw_status(line: Frame, display: Display) -> None:
+    line[...] = palette.GRID
+    top, right = (STATUS - text_height(TEXT)) // 2, line.shape[1] - EDGE
+    put_text(line, top, right, display.state, TEXT, palette.FAINT_INK, "right")
+    right -= text_width(display.state, TEXT) + EDGE
+    put_text(line, top, EDGE, shorten(display.status, TEXT, max(0, right - EDGE)), TEXT)
+
+
+def _draw_card(frame: Frame, box: Box) -> None:
+    """Draw the paper of what lies on top, and dim what is around it."""
+    frame[...] = frame // 2 + 110
+    _fill_box(frame, box, palette.PAPER)
+    _outline(frame, box, palette.FAINT_INK)
+
+
+def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot, tinted: str | None) -> None:
+    """Draw the keys, what the mouse does, and the key of the maze's colours."""
+    first = max(text_width(key, TEXT) for key, _ in rows) + _GAP
+    width = min(frame.shape[1], max(740, first + max(text_width(text, TEXT) for _, text in rows)) + 2 * EDGE)
+    height = min(frame.shape[0], _LINE * (len(rows) + 3) + 2 * EDGE)
+    box = Box((frame.shape[0] - height) // 2, (frame.shape[1] - width) // 2, height, width)
+    _draw_card(frame, box)
+    card = frame[box.top : box.top + height, box.left : box.left + width]
+    put_text(card, EDGE, EDGE, "Keys and mouse", _TITLE)
+    for index, (key, text) in enumerate(rows):
+        top = EDGE + _LINE * index + 30
+        put_text(card, top, EDGE, key, TEXT, palette.STRONG)
+        put_text(card, top, EDGE + first, shorten(text, TEXT, width - first - 2 * EDGE), TEXT)
+    key_top = EDGE + _LINE * len(rows) + 40
+    if key_top + _LINE <= height:
+        draw_maze_key(card, key_top, bool((snapshot.tiles >= Tile.SOURCE).any()), tinted)
+
+
+def _draw_menu(frame: Frame, display: Display) -> None:
+    """Draw a list of names, with one of them marked."""
+    box, entries = menu_layout(frame.shape[:2], len(display.entries), menu_width(display.entries))
+    _draw_card(frame, box)
+    put_text(frame, box.top + EDGE // 2, box.left + EDGE, display.menu, TEXT, palette.FAINT_INK)
+    for index, (place, name) in enumerate(zip(entries, display.entries, strict=True)):
+        marked = index == display.chosen
+        if marked:
+            _fill_box(frame, place, palette.STRONG)
+        top = place.top + (place.height - text_height(TEXT)) // 2
+        put_text(frame, top, place.left + EDGE // 2, name, TEXT, palette.PAPER if marked else palette.INK)

@@ -1,0 +1,359 @@
+"""What keys and clicks mean, without a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Scene
+from PIL import Image
+
+from maze_nca_gym.levels import Tile
+from maze_nca_gym.rendering import Action, Request, Snapshot, draw_frame, palette, recorder
+from maze_nca_gym.rendering.controls import CONTROLS, actions_by_key, controls_of
+from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint
+from maze_nca_gym.rendering.interface import Interface
+from maze_nca_gym.rendering.window_layout import menu_layout
+
+MENUS = {Action.POLICY: ("one", "two"), Action.LEVEL: ("random", "perfect")}
+SIZE = (800, 1300)
+
+
+@pytest.fixture
+def snapshot(scene: Scene) -> Snapshot:
+    return Snapshot(*scene, channel_names=("path", "age"), title="test")
+
+
+@pytest.fixture
+def interface(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Interface:
+    monkeypatch.chdir(tmp_path)
+    return made(snapshot)
+
+
+def made(snapshot: Snapshot, **options: object) -> Interface:
+    interface = Interface(**{"fps": 10, "menus": MENUS, "restarts": True, **options})  # type: ignore[arg-type]
+    interface.resize(SIZE)
+    interface.take(snapshot, "")
+    return interface
+
+
+def many(snapshot: Snapshot, n_channels: int) -> Snapshot:
+    """The same level with more channels."""
+    channels = np.zeros((n_channels, *snapshot.tiles.shape), np.float32)
+    return replace(snapshot, channels=channels, channel_names=tuple(f"c{i}" for i in range(n_channels)))
+
+
+def tile(interface: Interface, row: int, col: int) -> tuple[int, int]:
+    maze = interface._layout().maze
+    return maze.top + row * maze.cell + maze.cell // 2, maze.left + col * maze.cell + maze.cell // 2
+
+
+def thumbnail(interface: Interface, channel: int) -> tuple[int, int]:
+    panel = dict(interface._layout().thumbnails)[channel]
+    return panel.top + 3, panel.left + 3
+
+
+def button(interface: Interface, action: Action) -> tuple[int, int]:
+    index = [control.action for control in interface._buttons].index(action)
+    box = interface._layout().buttons[index]
+    return box.top + 2, box.left + 2
+
+
+def in_maze(interface: Interface) -> np.ndarray:
+    return interface.picture()[interface._layout().maze.area]
+
+
+def test_every_action_has_a_key_of_its_own_and_every_key_an_action(interface: Interface) -> None:
+    keys = [key for control in CONTROLS for key in control.keys]
+    assert len(set(keys)) == len(keys)
+    assert {control.action for control in CONTROLS} == set(Action)
+    assert set(interface._actions) == set(Action)
+    assert all(interface.is_key(key) for key in keys)
+    assert not interface.is_key("x")
+
+
+@pytest.mark.parametrize("control", [control for control in CONTROLS if control.label], ids=lambda c: c.label)
+def test_a_button_does_what_its_key_does(snapshot: Snapshot, control: object) -> None:
+    by_key, by_button = made(snapshot), made(snapshot)
+    if control.action is Action.WALLS:  # type: ignore[attr-defined]
+        for interface in (by_key, by_button):
+            interface.press("d")
+    before = by_key.picture()
+    by_key.press(control.keys[0])  # type: ignore[attr-defined]
+    by_button.click(*button(by_button, control.action))  # type: ignore[attr-defined]
+    by_button.leave()
+    for name in ("request", "paused", "fps", "_tool", "_menu", "_show_help", "_show_channels"):
+        assert getattr(by_key, name) == getattr(by_button, name)
+    assert by_key.request is not None or not np.array_equal(by_key.picture(), before)
+
+
+def test_what_nobody_fulfils_has_no_control(snapshot: Snapshot) -> None:
+    interface = made(snapshot, menus={}, restarts=False)
+    actions = {control.action for control in interface._controls}
+    assert set(Action) - actions == {Action.RESTART, Action.POLICY, Action.LEVEL}
+    for key in ("r", "p", "m"):
+        interface.press(key)
+        assert interface.request is None
+    assert "r" not in actions_by_key(controls_of({Action.RESTART}))
+
+
+def test_speed_doubles_and_halves_within_bounds(interface: Interface) -> None:
+    interface.press("+")
+    assert interface.fps == 20
+    interface.press("=")
+    interface.press("-")
+    assert interface.fps == 20
+    for _ in range(30):
+        interface.press("-")
+    assert interface.fps == 0.5
+    for _ in range(30):
+        interface.press("+")
+    assert interface.fps == 1000
+
+
+@pytest.mark.parametrize(
+    ("place", "edit"),
+    [
+        ((1, 2), Paint(((1, 2),), Tile.WALL)),
+        ((2, 4), Paint(((2, 4),), Tile.WALL)),
+        ((2, 1), Paint(((2, 1),), Tile.EMPTY)),
+        ((0, 2), Paint(((0, 2),), Tile.EMPTY)),
+        ((1, 1), MoveEnd(Tile.SOURCE, (1, 1))),
+        ((3, 3), MoveEnd(Tile.TARGET, (3, 3))),
+    ],
+)
+def test_a_click_on_the_maze_begins_a_stroke(interface: Interface, place: tuple[int, int], edit: object) -> None:
+    interface.click(*tile(interface, *place))
+    assert interface.request is Request.EDIT
+    assert interface.edit == edit
+
+
+def test_a_drag_goes_on_tile_by_tile_until_the_release(interface: Interface) -> None:
+    interface.click(*tile(interface, 1, 1))
+    interface.request = None
+    interface.point(*tile(interface, 1, 1))
+    assert interface.request is None  # the same tile
+    interface.point(*tile(interface, 1, 3))
+    assert (interface.request, interface.edit) == (Request.EDIT, MoveEnd(Tile.SOURCE, (1, 3)))
+    interface.request = None
+    interface.release()
+    interface.point(*tile(interface, 1, 2))
+    assert interface.request is None
+
+
+def test_damage_is_a_tool(interface: Interface) -> None:
+    interface.press("d")
+    interface.click(*tile(interface, 1, 1))
+    assert interface.edit == Damage((1, 1))
+    interface.press("w")
+    interface.request = None
+    interface.point(*tile(interface, 1, 2))
+    assert interface.request is None  # another tool ends the stroke
+
+
+@pytest.mark.parametrize("place", [(5, 5), (700, 5)])
+def test_a_click_beside_everything_does_nothing(interface: Interface, place: tuple[int, int]) -> None:
+    interface.click(*place)
+    assert interface.request is None
+
+
+def test_the_value_under_the_pointer_is_shown(interface: Interface, snapshot: Snapshot) -> None:
+    interface.point(*tile(interface, 1, 2))
+    assert interface._display().status == "row 1, column 2: path 1"
+    interface.take(replace(snapshot, front=1), "")
+    assert interface._display().status == "row 1, column 2: age 250, path 1"
+    interface.leave()
+    assert interface._display().status == "?: keys"
+
+
+def test_buttons_and_thumbnails_say_what_they_do(interface: Interface) -> None:
+    interface.point(*button(interface, Action.STEP))
+    assert interface._display().status == "one iteration (. or right)"
+    interface.point(*thumbnail(interface, 1))
+    assert interface._display().status.startswith("age, -3 to 250: press to enlarge")
+
+
+def test_a_click_on_a_thumbnail_enlarges_it(interface: Interface, snapshot: Snapshot) -> None:
+    before = in_maze(interface)
+    interface.click(*thumbnail(interface, 1))
+    maze = interface._layout().maze
+    walls = snapshot.tiles == Tile.WALL
+    colours = palette.heat_colours(snapshot.channels[1], walls)
+    assert np.array_equal(in_maze(interface)[:: maze.cell, :: maze.cell], colours)
+    interface.click(*tile(interface, 1, 2))  # it is edited as the maze is
+    assert interface.edit == Paint(((1, 2),), Tile.WALL)
+    interface.press("escape")
+    assert interface.request is Request.EDIT  # and not QUIT
+    interface.leave()
+    assert np.array_equal(in_maze(interface), before)
+
+
+def test_the_right_button_tints_the_maze_by_a_channel(interface: Interface, snapshot: Snapshot) -> None:
+    interface.click(*thumbnail(interface, 1), tints=True)
+    interface.leave()
+    tinted = in_maze(interface)
+    other = made(replace(snapshot, front=1))
+    assert np.array_equal(tinted, in_maze(other))
+    assert not np.array_equal(tinted, in_maze(made(snapshot)))
+
+
+def test_channels_of_another_policy_forget_what_was_chosen(interface: Interface, snapshot: Snapshot) -> None:
+    interface.click(*thumbnail(interface, 1))
+    interface.click(*thumbnail(interface, 1), tints=True)
+    interface.take(many(snapshot, 1), "")
+    assert interface.picture().shape == (*SIZE, 3)
+    assert interface._tint() is None
+
+
+def test_75_channels_are_scrolled(snapshot: Snapshot) -> None:
+    rng = np.random.default_rng(0)
+    tiles = (rng.random((18, 18)) < 0.4).astype(np.uint8)
+    large = replace(snapshot, tiles=tiles, target=tiles > 9)
+    interface = made(many(large, 75))
+    seen = {channel for channel, _ in interface._layout().thumbnails}
+    assert 0 in seen
+    assert 74 not in seen
+    for _ in range(100):
+        interface.press("page down")
+        seen |= {channel for channel, _ in interface._layout().thumbnails}
+    assert seen == set(range(75))
+    interface.scroll(-1000)
+    assert interface._layout().thumbnails[0][0] == 0
+
+
+def test_help_lists_every_control(interface: Interface) -> None:
+    before = interface.picture()
+    interface.press("h")
+    assert len(interface._display().help) >= len(CONTROLS)
+    assert not np.array_equal(before, interface.picture())
+    interface.click(*tile(interface, 1, 2))  # a click closes it, and edits nothing
+    interface.leave()
+    assert interface.request is None
+    assert np.array_equal(before, interface.picture())
+
+
+@pytest.mark.parametrize(("key", "action"), [("p", Action.POLICY), ("m", Action.LEVEL)])
+def test_a_list_is_chosen_from_by_mouse_or_keys(interface: Interface, key: str, action: Action) -> None:
+    interface.press(key)
+    interface.press("up")
+    interface.press("return")
+    assert (interface.request, interface.choice) == (Request.CHOOSE, (action, MENUS[action][1]))
+    interface.request = None
+    interface.press(key)
+    display = interface._display()
+    _, boxes = menu_layout(SIZE, 2, 100)
+    interface.click(boxes[0].top + 3, SIZE[1] // 2)
+    assert display.entries == MENUS[action]
+    assert (interface.request, interface.choice) == (Request.CHOOSE, (action, MENUS[action][0]))
+
+
+@pytest.mark.parametrize("close", [lambda i: i.press("escape"), lambda i: i.click(1, 1), lambda i: i.press("p")])
+def test_a_list_is_closed_without_a_choice(interface: Interface, close: Callable[[Interface], None]) -> None:
+    before = interface.picture()
+    interface.press("p")
+    close(interface)
+    interface.leave()
+    assert interface.request is None
+    assert np.array_equal(before, interface.picture())
+
+
+def test_escape_closes_one_thing_at_a_time(interface: Interface) -> None:
+    interface.click(*thumbnail(interface, 1))
+    interface.press("?")
+    interface.press("escape")
+    interface.press("escape")
+    assert interface.request is None
+    interface.press("escape")
+    assert interface.request is Request.QUIT
+
+
+def test_a_notice_stays_until_the_next_key(interface: Interface, snapshot: Snapshot) -> None:
+    interface.take(snapshot, "no earlier step")
+    interface.take(snapshot, "")
+    assert interface._display().status == "no earlier step"
+    interface.press("space")
+    assert interface._display().status == "?: keys"
+
+
+def test_pictures_get_numbers_and_overwrite_nothing(interface: Interface, snapshot: Snapshot, tmp_path: Path) -> None:
+    (tmp_path / "maze-0001.png").write_bytes(b"mine")
+    interface.press("s")
+    interface.press("s")
+    assert (tmp_path / "maze-0001.png").read_bytes() == b"mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"maze-000{n}.png" for n in (1, 2, 3)]
+    expected = draw_frame(*scene_of(snapshot), channel_names=snapshot.channel_names, title="test")
+    with Image.open(tmp_path / "maze-0003.png") as image:
+        assert np.array_equal(np.asarray(image), expected)
+    assert "maze-0003.png" in interface._display().status
+
+
+def scene_of(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return snapshot.tiles, snapshot.channels, snapshot.target
+
+
+@pytest.mark.parametrize("keys", ["s", "gg"])
+def test_a_picture_that_cannot_be_saved_is_no_crash(
+    interface: Interface, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr("maze_nca_gym.rendering.interface.save_png", refuse)
+    monkeypatch.setattr("maze_nca_gym.rendering.recorder.save_gif", refuse)
+    for key in keys:
+        interface.press(key)
+    assert interface._display().status == "not saved: read-only"
+
+
+def test_a_recording_has_the_steps_since_it_began(interface: Interface, snapshot: Snapshot, tmp_path: Path) -> None:
+    interface.press("g")
+    for step in (1, 2):
+        interface.take(replace(snapshot, step=step), "")
+    assert "recording, 3 steps" in interface._display().state
+    interface.press("g")
+    assert interface._recorder is None
+    with Image.open(tmp_path / "maze-0001.gif") as image:
+        assert image.n_frames == 3  # type: ignore[attr-defined]
+        assert image.info["duration"] == 100
+        assert image.size == (1000, 580)
+
+
+def test_a_recording_ends_with_another_kind_of_level(interface: Interface, snapshot: Snapshot, tmp_path: Path) -> None:
+    interface.press("g")
+    tiles = np.zeros((9, 20), np.uint8)
+    interface.take(replace(snapshot, tiles=tiles, channels=np.zeros((2, 9, 20), np.float32), target=tiles > 9), "")
+    assert (tmp_path / "maze-0001.gif").exists()
+    assert interface._recorder is None
+
+
+def test_a_recording_is_not_endless(
+    interface: Interface, snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_FRAMES", 3)
+    interface.press("c")
+    interface.press("g")
+    for step in range(2):
+        interface.take(replace(snapshot, step=step), "")
+    assert interface._recorder is not None
+    interface.take(snapshot, "")
+    assert interface._recorder is None
+    assert (tmp_path / "maze-0001.gif").exists()
+
+
+def test_the_header_has_verdict_and_title(snapshot: Snapshot) -> None:
+    pictures = [
+        made(replace(snapshot, verdict=verdict, solved=solved, title=title, accuracy=accuracy)).picture()
+        for verdict, solved, title, accuracy in (
+            ("", False, "a", 0.5),
+            ("shortest path found", True, "a", 0.5),
+            ("no way to the target", False, "a", float("nan")),
+            ("", False, "b", 0.5),
+        )
+    ]
+    tops = [picture[:40] for picture in pictures]
+    assert len({top.tobytes() for top in tops}) == 4
+    assert (tops[1] == palette.TARGET).all(axis=-1).any()
+    assert all(np.array_equal(picture[40:], pictures[0][40:]) for picture in pictures)
