@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from . import picture
 from .timing import Comparison, Result
 
 HEADER = ("row", "job, and what a user would pick instead", "time", "times ours (least to most)", "target", "reached")
@@ -81,13 +82,14 @@ def show(results: list[Result]) -> None:
 
 
 def write(results: list[Result], machine: dict[str, Any], folder: Path) -> list[Path]:
-    """Write `results.json` and `RESULTS.md` into the folder."""
+    """Write `results.json`, `RESULTS.md` and `speed.png` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     as_json, as_markdown = folder / "results.json", folder / "RESULTS.md"
     record = {"machine": machine, "results": [asdict(result) for result in results]}
     as_json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     as_markdown.write_text(markdown(results, machine), encoding="utf-8")
-    return [as_json, as_markdown]
+    picture.draw(results, folder / "speed.png")
+    return [as_json, as_markdown, folder / "speed.png"]
 
 
 def markdown(results: list[Result], machine: dict[str, Any]) -> str:

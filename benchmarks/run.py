@@ -52,7 +52,7 @@ class Arguments:
     quick: bool = False
     """Fewer and shorter samples: seconds a row, and wider spreads."""
     out: Path = Path("runs/benchmarks")
-    """Folder for results.json and RESULTS.md."""
+    """Folder for results.json, RESULTS.md and speed.png."""
 
 
 def run(rows: tuple[Row, ...], effort: Effort) -> list[Result]:

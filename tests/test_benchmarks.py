@@ -90,7 +90,8 @@ def test_a_missing_peer_is_no_error(clock):
 def test_the_report_is_written(tmp_path):
     comparisons = (Comparison("other", 6e-6, (2.0, 3.0, 9.0), 4), Comparison("absent", None, (), None, "no module"))
     result = Result("A1", "job", "run", 2e-6, 2e-6, comparisons)
-    as_json, as_markdown = report.write([result], machine.describe(), tmp_path / "new")
+    as_json, as_markdown, picture = report.write([result], machine.describe(), tmp_path / "new")
+    assert picture.read_bytes().startswith(b"\x89PNG")
     record = json.loads(as_json.read_text())
     assert record["results"][0]["comparisons"][0]["ratios"] == [2, 3, 9]
     assert set(record["machine"]) == {"cpu", "cores", "system", "load", "python", "packages"}

@@ -1,0 +1,66 @@
+"""Results of the benchmarks as a picture: times of all peers relative to ours, on a logarithmic axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill, shorten
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from maze_nca_gym.agents.figure_style import BLUE, GREY, INK, STYLE
+from maze_nca_gym.files import replacing
+
+from .timing import Comparison, Result
+
+LONGEST, LONGEST_PEER = 48, 40
+"""Characters of a line of a job's label, and of a peer's name, at the most."""
+ROOM = 30
+"""Factor by which the axis goes beyond the nearest and farthest peers, for their names."""
+
+
+def draw(results: Sequence[Result], path: Path) -> None:
+    """Write a PNG with a line for each job that has peers: a dot for each, blue where it takes longer than we do.
+
+    The nearest and the farthest peer are named. Floors are no peers.
+
+    Args:
+        results: in the order of the picture, from top to bottom.
+        path: the file.
+    """
+    shown = [(result, peers) for result in results if (peers := _peers(result))]
+    with matplotlib.rc_context({**STYLE, "font.size": 9.5}):
+        figure = Figure(figsize=(12, 1.1 + 0.52 * len(shown)), layout="constrained")
+        axes = figure.subplots()
+        for place, (_, peers) in enumerate(shown):
+            _draw_job(axes, place, peers)
+        axes.axvline(1, color=INK, linewidth=1)
+        axes.set(xscale="log", xlabel="time of an alternative, divided by ours: right of 1 we are faster")
+        axes.set_yticks(range(len(shown)), [fill(f"{each.row}  {each.name}", LONGEST) for each, _ in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.7)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}x"))
+        ratios = [1.0, *(each.ratio or 1.0 for _, peers in shown for each in peers)]
+        axes.set_xlim(min(ratios) / ROOM, max(ratios) * ROOM)
+        with replacing(path) as file:
+            figure.savefig(file, format="png", dpi=110)
+
+
+def _peers(result: Result) -> list[Comparison]:
+    """Return the peers that were timed."""
+    return [each for each in result.comparisons if each.ratio and not each.peer.startswith("floor")]
+
+
+def _draw_job(axes: Axes, place: int, peers: Sequence[Comparison]) -> None:
+    ordered = sorted(peers, key=lambda peer: peer.ratio or 0)
+    ratios = [peer.ratio or 0 for peer in ordered]
+    axes.plot(ratios, [place] * len(ratios), color="#ced4da", linewidth=3, solid_capstyle="round", zorder=1)
+    axes.scatter(ratios, [place] * len(ratios), s=34, c=[BLUE if ratio >= 1 else GREY for ratio in ratios], zorder=3)
+    named = {ordered[-1]: (7, "left"), ordered[0]: (-7, "right")}  # a single one stands on the left
+    for peer, (offset, align) in named.items():
+        ratio = peer.ratio or 0
+        text = f"{shorten(peer.peer, LONGEST_PEER, placeholder=' …')} {ratio:,.{2 if ratio < 10 else 0}f}x"
+        style = {"ha": align, "va": "center", "fontsize": 8, "bbox": {"color": "white", "pad": 0.5}}
+        axes.annotate(text, (ratio, place), (offset, 0), textcoords="offset points", **style)
