@@ -70,8 +70,9 @@ class ShortestPathNCA(HandcodedNCA):
         """Return whether the path is at the source and the target, or nothing moves because no path exists, (B,)
         bool."""
         state = state[:, : self.n_channels]
-        ends = maze[:, [Tile.SOURCE, Tile.TARGET]] > 0
+        ends = maze[:, Tile.SOURCE : Tile.TARGET + 1] > 0
         joined = (ends & (state[:, :1] >= 1)).sum(dim=(1, 2, 3)) == 2
-        steady = [channel for channel in self.form.table.channels if channel not in self.form.counters]
-        still = self.update(maze, state, 0)[:, steady] == state[:, steady]
+        still = self.update(maze, state, 0) == state
+        for channel in self.form.counters:  # a list as an index would be uploaded at every call
+            still[:, channel] = True
         return joined | still.flatten(1).all(dim=1)

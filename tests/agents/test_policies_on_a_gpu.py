@@ -1,0 +1,105 @@
+"""All that runs policies, on a GPU in pretence: the results are those of the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pretend_gpu import GPU, PretendedGpu
+from pretend_gpu import gpu as gpu
+
+from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout
+from maze_nca_gym.agents.learned import GAT, GCN
+from maze_nca_gym.agents.rollouts import unroll
+from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.families import test_levels as policy_levels
+from maze_nca_gym.levels import one_hot
+from maze_nca_gym.transfer import read_back
+
+SEVERAL = ("nca-shortest-path", "nca-shortest-path-healing-hinted", "shortest-path-bfs", "depth-first")
+GRAPHS = {"GCN": GCN, "GAT": GAT}
+
+
+def numbers(values: Any) -> list[float]:
+    """All numbers in a dataclass of dataclasses, tables and tuples, in order."""
+    if isinstance(values, (int, float)):
+        return [float(values)]
+    if is_dataclass(values):
+        values = [getattr(values, field.name) for field in fields(values)]
+    elif isinstance(values, dict):
+        values = list(values.values())
+    return [number for value in values for number in numbers(value)] if isinstance(values, (list, tuple)) else []
+
+
+def levels_of(task: str, n: int = 6) -> Any:
+    return policy_levels("random", 5, task, n)
+
+
+@pytest.mark.parametrize("name", list_policies())
+def test_every_policy_iterates_there_without_waiting(name: str, gpu: PretendedGpu) -> None:
+    policy, there = load(name), load(name).to(GPU)
+    size = 5 if policy.size is None else policy.size[0]
+    maze = torch.from_numpy(one_hot(policy_levels("random", size, policy.task, 3).tiles, policy.n_tiles))
+    n_steps = policy.most_iterations or 9
+    with torch.no_grad():
+        states = [rollout(there, maze.to(GPU), n_steps), unroll(there, maze.to(GPU), n_steps, [n_steps])[0]]
+        expected = rollout(policy, maze, n_steps)
+    assert gpu.n_reads == 0
+    for state in states:
+        torch.testing.assert_close(torch.from_numpy(read_back(state)), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", GRAPHS.values(), ids=GRAPHS)
+def test_graph_networks_iterate_there(model: Any, gpu: PretendedGpu) -> None:
+    """They wait: how many nodes there are depends on the mazes."""
+    maze = torch.from_numpy(one_hot(levels_of("shortest-path").tiles, 4))
+    with torch.no_grad(), gpu.reading():
+        expected = rollout(model(4, 3), maze, 3)
+        state = rollout(model(4, 3).to(GPU), maze.to(GPU), 3)
+        assert state.device == GPU
+        torch.testing.assert_close(state.cpu(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["nca-shortest-path", "shortest-path-bfs", "depth-first", "diameter"])
+def test_evaluations_are_those_of_the_cpu(name: str, gpu: PretendedGpu) -> None:
+    levels = levels_of(load(name).task).tiles
+    here, there = (evaluate(name, levels=levels, steps=12, device=device)[0] for device in ("cpu", "cuda"))
+    assert gpu.n_reads > 0
+    for part in ("metrics", "evaluation", "stability"):
+        assert numbers(getattr(there, part)) == pytest.approx(numbers(getattr(here, part)), rel=1e-4)
+
+
+def test_solving_is_that_of_the_cpu(gpu: PretendedGpu) -> None:
+    for name in SEVERAL:
+        levels = levels_of("shortest-path")
+        here, there = (solve(load(name), levels, name, device=device).metrics for device in ("cpu", "cuda"))
+        assert {**there, "seconds": 0} == {**here, "seconds": 0}
+
+
+def test_boards_are_those_of_the_cpu(gpu: PretendedGpu) -> None:
+    boards = [bench("maze-unique-30", policies=SEVERAL[:2], n=3, steps=8, device=device) for device in ("cpu", "cuda")]
+    assert boards[0].rows[0].scores == boards[1].rows[0].scores
+
+
+def test_levels_evolve_as_on_the_cpu(gpu: PretendedGpu, tmp_path: Path) -> None:
+    options = {"n": 8, "rounds": 2, "size": 5, "n_offspring": 6, "steps": 6}
+    here, there = (
+        evolve("nca-shortest-path", device=device, out=tmp_path / device, **options) for device in ("cpu", "cuda")
+    )
+    assert np.array_equal(here.tiles, there.tiles)
+    np.testing.assert_allclose(here.members["fitness"], there.members["fitness"], rtol=1e-4)
+
+
+def test_actions_are_those_of_the_cpu(gpu: PretendedGpu) -> None:
+    policy = load("nca-shortest-path")
+    maze = one_hot(levels_of("shortest-path", 3).tiles)
+    observation = {"maze": maze, "state": np.zeros((3, policy.n_channels, *maze.shape[2:]), np.float32)}
+    starts = np.array([True, False, True])
+    expected = policy.predict(observation, (np.array([4, 5, 6]),), starts)
+    action, counters = policy.to(GPU).predict(observation, (np.array([4, 5, 6]),), starts)
+    np.testing.assert_allclose(action, expected[0], rtol=1e-5, atol=1e-5)
+    assert counters[0].tolist() == expected[1][0].tolist()
