@@ -1,4 +1,4 @@
-"""What every test shares: a headless display, reproducible properties, and kernels that are compiled."""
+"""What every test shares: a headless display, an interpreter in place of a GPU, properties, compiled kernels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from pathlib import Path
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
 
 import pytest
+import torch
+
+os.environ.setdefault("TRITON_INTERPRET", str(int(not torch.cuda.is_available())))  # before anything imports triton
+
 from hypothesis import HealthCheck, settings
 
 from maze_nca_gym._kernels import compiling
@@ -25,8 +29,6 @@ def _compiled_kernels() -> None:
 @pytest.fixture
 def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty folder and a wide terminal for commands, after which torch has as many threads as before."""
-    import torch
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
     n_threads = torch.get_num_threads()

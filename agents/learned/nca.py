@@ -268,6 +268,11 @@ class NCA(Policy):
         return max(1, (self.unbounded or 0) + 1) if self.shared_weights else None
 
     @property
+    def replayable(self) -> bool:  # type: ignore[override]
+        """Whether its operations are always the same; unknown of a subclass."""
+        return type(self) is NCA
+
+    @property
     def same_share(self) -> bool:
         """Whether `share` is the same at every step."""
         return self.shared_weights and self.skip_connections

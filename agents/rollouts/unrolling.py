@@ -1,23 +1,22 @@
 """Differentiable rollouts: equal to stepping environments bit for bit, or in machine code where possible.
 
-`rollout` and `trace` call `Policy.forward` once for each iteration. `unroll` gives the same up to rounding.
+`rollout` and `trace` call `Policy.forward` once for each iteration. `unroll` gives the same up to rounding, by one of
+`engines`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Iterator, Sequence
 
-import torch
 from torch import Tensor
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-from ..policy import Convolution, Policy
-from ..precision import tf32
+from ..policy import Policy
+from .eager import Request
+from .engines import engine_for, roll_out_in_machine_code
 
 
 def trace(
@@ -109,12 +108,8 @@ def unroll(
     start = maze.new_zeros(()).expand(len(maze), model.n_channels, *maze.shape[2:]) if state is None else state.detach()
     model._check(maze, start)
     start = start[:, : model.n_channels]
-    convolution = model.convolution()
-    if convolution is not None and _compiles_for(convolution, maze):
-        first = None if state is None else start
-        return _fused(convolution, _ceiling(model), maze, keep, first, start_step, n_returned, growth)
-    states = enumerate(_trace(model, maze, n_steps, start, start_step, growth))
-    return [current[:, :n_returned] for n_iterations, current in states if n_iterations in keep]
+    request = Request(tuple(keep), start_step, n_returned, growth)
+    return engine_for(model, maze)(model, maze, None if state is None else start, request)
 
 
 def supported(model: Policy, maze: Tensor) -> bool:
@@ -123,121 +118,7 @@ def supported(model: Policy, maze: Tensor) -> bool:
     It does so for a `Policy.convolution` in float32 on the CPU, outside of autocast, where the compiler works. The
     first call compiles, which takes some seconds once per installation.
     """
-    convolution = model.convolution()
-    return convolution is not None and _compiles_for(convolution, maze)
-
-
-def _compiles_for(convolution: Convolution, maze: Tensor) -> bool:
-    tensors = (maze, convolution.weight, convolution.bias)
-    return (
-        all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in tensors)
-        and not torch.is_autocast_enabled("cpu")
-        and maze.numel() > 0
-        and _compiles()
-    )
-
-
-@cache
-def _compiles() -> bool:
-    try:
-        from .fused.compiling import compiled  # here, because importing the compiler takes a third of a second
-
-        compiled()
-    except Exception:  # whatever keeps it from working here: everything works without it
-        return False
-    return True
-
-
-def _fused(
-    convolution: Convolution,
-    ceiling: float,
-    maze: Tensor,
-    keep: Sequence[int],
-    state: Tensor | None,
-    start_step: int,
-    n_returned: int | None,
-    growth: float,
-) -> list[Tensor]:
-    from .fused.function import Plan, Unroll  # here, because they import the compiler
-    from .fused.layout import layout
-
-    weight, bias = convolution.weight, convolution.bias
-    form = layout(maze.shape[1], len(weight), *maze.shape[2:], convolution.kernel_size, convolution.taps)
-    unbounded = -1 if convolution.unbounded is None else convolution.unbounded - start_step
-    n_seen = keep[-1] if convolution.sees_maze else int(start_step == 0)
-    n_kept = n_returned or len(weight)
-    pools = convolution.max_pool, convolution.pool_adds
-    plan = Plan(form, tuple(keep), n_kept, n_seen, unbounded, *pools, ceiling, growth)
-    if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
-        weight, bias = weight.detach(), bias.detach()
-    return list(Unroll.apply(plan, maze, state, weight, bias))
-
-
-def _trace(
-    model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
-) -> Iterator[Tensor]:
-    """Yield every state of a rollout in PyTorch, the first as given."""
-    maze, state = (tensor.contiguous(memory_format=model.memory_format) for tensor in (maze, state))
-    advance, shrinking = _iteration(model, maze), _Shrinking(growth, _ceiling(model))
-    yield state
-    for step in range(start_step, start_step + n_steps):
-        state = advance(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
-        shrinking.after(state)
-        yield state
-
-
-@dataclass
-class _Shrinking:
-    """Scaling of gradients of states.
-
-    Attributes:
-        growth: the largest growth of a state's gradient over that of the next state, as a factor; infinity means no
-            limit.
-        most: the largest number in a state; there, and at 0, gradients stop and do not count.
-    """
-
-    growth: float
-    most: float
-
-    def before(self, state: Tensor) -> Tensor:
-        """Return what the next iteration should read in place of a (B, C, H, W) state."""
-        if self.growth == math.inf or not state.requires_grad:
-            return state
-        seen = state.view_as(state)
-        seen.register_hook(lambda gradient: self._shrunk(gradient, state))
-        return seen
-
-    def after(self, state: Tensor) -> None:
-        """Take note of the gradient of a (B, C, H, W) state, from the next one and from losses."""
-        if self.growth < math.inf and state.requires_grad:
-            state.register_hook(lambda gradient: self._note(gradient, state))
-
-    def _note(self, gradient: Tensor, state: Tensor) -> None:
-        self._longest = self.growth * self._lengths(gradient, state)
-
-    def _shrunk(self, gradient: Tensor, state: Tensor) -> Tensor:
-        lengths = self._lengths(gradient, state)
-        return gradient * torch.where(lengths > self._longest, self._longest / lengths, 1)
-
-    def _lengths(self, gradient: Tensor, state: Tensor) -> Tensor:
-        """Return (B, 1, 1, 1) norms."""
-        inside = (state != 0) & (state < self.most)
-        return (gradient * inside).square().sum(dim=(1, 2, 3), keepdim=True).sqrt()
-
-
-def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
-    """Return the function from a state and its step to the next; what the maze adds is computed once if it stays."""
-    if not model.same_share:
-        return partial(model.forward, maze)
-    share, advance = model.share, model.advance
-    if model.exact and not maze.is_cpu:
-        share, advance = tf32(allowed=False)(share), tf32(allowed=False)(advance)
-    return partial(advance, share(maze))
-
-
-def _ceiling(model: Policy) -> float:
-    """Return the largest number in a state."""
-    return STATE_LIMIT if model.ceiling is None else model.ceiling
+    return engine_for(model, maze) is roll_out_in_machine_code
 
 
 def _check(model: Policy, n_steps: int, keep: Sequence[int], n_returned: int | None, growth: float) -> None:

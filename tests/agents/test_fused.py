@@ -9,21 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rollout_samples import assert_near, gradients, in_double, mazes, network, noise
 from torch import Tensor
 
 from maze_nca_gym.agents import rollout, trace
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts import unroll, unrolling
+from maze_nca_gym.agents.rollouts import engines, unroll
 from maze_nca_gym.agents.rollouts.fused import function, layout
 from maze_nca_gym.agents.rollouts.unrolling import supported
 from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.levels import one_hot
 
 KEEP = (2, 5, 9)
 KERNELS: list[dict[str, Any]] = [
@@ -50,55 +49,6 @@ KERNELS: list[dict[str, Any]] = [
 ]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
 CHANNELS = [1, 5, 8, 17, 24]
-
-
-def network(n_channels: int, seed: int = 0, gain: float = 1.7, **arguments: Any) -> NCA:
-    """Larger weights than at the start of a training, for states that neither die out nor explode.
-
-    With maxima it has at least the three channels that these ask for.
-    """
-    n_channels = max(n_channels, 3 * arguments.get("max_pool", False))
-    nca = NCA(4, n_channels, generator=torch.Generator().manual_seed(seed), **arguments)
-    with torch.no_grad():
-        nca.weights[0].mul_(gain)
-    return nca
-
-
-def mazes(n: int, height: int, width: int, n_tiles: int = 4, seed: int = 0) -> Tensor:
-    tiles = np.random.default_rng(seed).integers(0, n_tiles, (n, height, width)).astype(np.uint8)
-    return torch.from_numpy(one_hot(tiles, n_tiles))
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def gradients(model: Policy, states: list[Tensor], unused: bool = False) -> list[Tensor]:
-    """Those of a sum over all states with fixed random weights; zeros for unused parameters, if there may be any."""
-    loss = sum((noise(*state.shape, seed=i).to(state) * state).sum() for i, state in enumerate(states))
-    return list(torch.autograd.grad(loss, list(model.parameters()), materialize_grads=unused))
-
-
-def in_double(
-    model: Policy, maze: Tensor, keep: tuple[int, ...], state: Tensor | None, start: int
-) -> tuple[list[Tensor], list[Tensor]]:
-    """What `rollout` promises, and autograd's gradients; returns the model to single precision."""
-    model.double()
-    first = None if state is None else state.double()
-    steps = enumerate(trace(model, maze.double(), keep[-1], first, start_step=start))
-    states = [current for step, current in steps if step in keep]
-    expected = [current.detach() for current in states], gradients(model, states)
-    model.float()
-    return expected
-
-
-def assert_near(actual: list[Tensor], expected: list[Tensor], tolerance: float) -> None:
-    """Relative to the largest number of each tensor."""
-    assert len(actual) == len(expected)
-    for a, b in zip(actual, expected, strict=True):
-        assert a.shape == b.shape
-        assert a.dtype == torch.float32
-        assert (a - b).abs().max() <= tolerance * max(1e-3, b.abs().max())
 
 
 def check(
@@ -508,12 +458,12 @@ def test_where_the_compiler_fails_it_runs_in_pytorch(monkeypatch):
     nca, maze = network(6), mazes(3, 4, 5)
     expected = unroll(nca, maze, 5, [5])[0]
     monkeypatch.setitem(sys.modules, "maze_nca_gym.agents.rollouts.fused.compiling", None)
-    unrolling._compiles.cache_clear()
+    engines._compiles.cache_clear()
     try:
         assert not supported(nca, maze)
         torch.testing.assert_close(unroll(nca, maze, 5, [5])[0], expected)
     finally:
-        unrolling._compiles.cache_clear()
+        engines._compiles.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,145 @@
+"""Computations that are recorded once and then repeated, on memory of their own: on a CUDA device each is one launch.
+
+A GPU waits for the CPU where each operation is small: an iteration of a network on small mazes takes less time than its
+launch. A CUDA graph launches all of them at once. On the CPU the same code runs the operations again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+MOST = 16
+"""Recordings of one model that stay in memory; each has its own, for all states of its rollout."""
+WARM_UPS = 2
+"""Runs before a recording, in which libraries choose their algorithms and take their memory."""
+
+Work = Callable[[], list[Any]]
+Compute = Callable[..., list[Tensor]]
+
+
+class Recording:
+    """One computation and its way back, repeated on inputs of the same shape.
+
+    Its results and gradients are copies, so they stay as they are when the computation is repeated.
+
+    Args:
+        compute: from the inputs to a list of tensors, the same operations whatever the numbers.
+        inputs: tensors like those that it will get; they get no gradients.
+        weights: the leaves of which it makes gradients; empty for none. It reads them where they lie.
+    """
+
+    def __init__(self, compute: Compute, inputs: Sequence[Tensor], weights: Iterable[Tensor]) -> None:
+        self._compute, self.weights = compute, list(weights)
+        self._inputs = [tensor.detach().clone() for tensor in inputs]
+        self._results: list[Tensor] = []
+        self._gradients = [torch.zeros_like(result) for result in self._forwards()]
+        works: list[Work] = [self._forwards, self._backwards] if self.weights else [self._forwards]
+        self._repeat = _captured(works, self._inputs[0].device) if self._inputs[0].is_cuda else works
+        self.turn = 0
+
+    def __call__(self, *inputs: Tensor) -> list[Tensor]:
+        """Return the results for inputs of the recorded shapes, differentiable in the weights."""
+        if not self.weights:
+            return self.forward(inputs)
+        return list(_Repeated.apply(self, len(inputs), *inputs, *self.weights))
+
+    def forward(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Compute the results; `turn` then says which inputs the way back would belong to."""
+        _overwrite(self._inputs, inputs)
+        self.turn += 1
+        return [result.detach().clone() for result in self._repeat[0]()]
+
+    def backward(self, gradients: Sequence[Tensor]) -> list[Tensor | None]:
+        """Return the gradients of the weights from those of the latest results, once; None where a weight is unused."""
+        _overwrite(self._gradients, gradients)
+        self.turn += 1
+        return [None if gradient is None else gradient.clone() for gradient in self._repeat[1]()]
+
+    def _forwards(self) -> list[Tensor]:
+        with torch.set_grad_enabled(bool(self.weights)):
+            self._results = self._compute(*self._inputs)
+        return self._results
+
+    def _backwards(self) -> list[Tensor | None]:
+        return list(torch.autograd.grad(self._results, self.weights, self._gradients, allow_unused=True))
+
+
+class _Repeated(torch.autograd.Function):
+    """The results of a recording as a function of its inputs and weights."""
+
+    @staticmethod
+    def forward(ctx: Any, recording: Recording, n_inputs: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        """Return the results, and remember which they are."""
+        results = recording.forward(tensors[:n_inputs])
+        ctx.save_for_backward(*tensors)
+        ctx.recording, ctx.n_inputs, ctx.turn = recording, n_inputs, recording.turn
+        return tuple(results)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        """Return gradients for the weights alone; a recording that has served others since goes forward again."""
+        inputs = ctx.saved_tensors[: ctx.n_inputs]
+        if ctx.turn != ctx.recording.turn:
+            ctx.recording.forward(inputs)
+        return None, None, *(None for _ in inputs), *ctx.recording.backward(gradients)
+
+
+class Recordings:
+    """The recordings of models. They go with their model, and the oldest go where there are more than `MOST`."""
+
+    def __init__(self) -> None:
+        self._of: WeakKeyDictionary[nn.Module, OrderedDict[Hashable, Recording | None]] = WeakKeyDictionary()
+
+    def find(self, model: nn.Module, key: Hashable, make: Callable[[], Recording]) -> Recording | None:
+        """Return what was recorded under a key; None at its first request, since most are never repeated.
+
+        Args:
+            model: the model that owns the recording.
+            key: all that the recorded operations depend on, but for the numbers in inputs and weights.
+            make: makes the recording; refers to the model weakly.
+        """
+        own = self._of.setdefault(model, OrderedDict())
+        asked_before = key in own
+        recording = own.pop(key, None) or (make() if asked_before else None)
+        own[key] = recording
+        while len(own) > MOST:
+            own.popitem(last=False)
+        return recording
+
+
+def _captured(works: Sequence[Work], device: torch.device) -> list[Work]:
+    """Return functions that launch the graphs of some works, one after the other on the same memory."""
+    with torch.cuda.device(device):
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UPS):
+                for work in works:
+                    work()
+        torch.cuda.current_stream().wait_stream(stream)
+        pool = torch.cuda.graph_pool_handle()
+        return [_capture(work, pool) for work in works]
+
+
+def _capture(work: Work, pool: Any) -> Work:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):  # other threads make levels
+        results = work()
+
+    def launch() -> list[Any]:
+        graph.replay()
+        return results
+
+    return launch
+
+
+def _overwrite(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+    for target, source in zip(targets, sources, strict=True):
+        target.copy_(source)
