@@ -96,8 +96,8 @@ class Policy(nn.Module):
         tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
             than an iteration.
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
-        replayable: whether the operations of an iteration are the same whatever numbers it reads, and none waits for
-            the CPU, so that a GPU can record and repeat them.
+        replayable: whether a GPU can record an iteration and repeat it. Its operations must be the same whatever
+            numbers it reads, and none may wait for the CPU.
         memory_format: the order in memory in which PyTorch iterates the policy fastest.
         ceiling: the largest number that an iteration leaves; None for the environment's limit.
         size: (rows, cols) of the mazes that it is built for, without their border; None for any.

@@ -98,9 +98,9 @@ def checkpoint_distance(n_steps: int) -> int:
 class Unroll(torch.autograd.Function):
     """States after some numbers of iterations.
 
-    Its arguments are a `Plan`, the shares, the first state and the weights. A share is what the maze and the bias add to
-    every convolution, (B, n_places, channels). The first state has the same form, or is None for zeros. The weights are
-    (taps, channels in, channels out).
+    Its arguments are a `Plan`, the shares, the first state and the weights. A share is what the maze and the bias add
+    to every convolution, (B, n_places, channels). The first state has the same form, or is None for zeros. The weights
+    are (taps, channels in, channels out).
     """
 
     @staticmethod

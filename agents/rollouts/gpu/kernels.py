@@ -2,8 +2,8 @@
 
 One program rolls out one maze after another, from the first step to the last. Between two steps all its threads wait
 for each other, so that one may read what another has written. A map is flat: `CHANNELS` floats for each place, row by
-row of tiles, and zeros around them, see `maps.Form`. The maps of a program lie in a scratch area of device memory,
-small enough for the caches, because Triton lets no program address shared memory.
+row of tiles, and zeros around them, see `maps.Form`. Triton lets no program address shared memory, so the maps lie in
+a scratch area of device memory, small enough for the caches.
 
 These arguments mean the same everywhere:
 
@@ -262,8 +262,8 @@ def before_bounds(
 ):
     """Write the gradient of what an iteration was before it was cut off; return the square of that of its state.
 
-    The gradient of the state is that from the `later` iteration, times `factor`, and the one `given`. Of these the first
-    `n_later` and `n_given` channels count. It stops where the state is at a bound.
+    The gradient of the state is that from the `later` iteration, times `factor`, and the one `given`. Of these the
+    first `n_later` and `n_given` channels count. It stops where the state is at a bound.
     """
     square = 0.0
     for first_place in range(0, n_places, PLACES):

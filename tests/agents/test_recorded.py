@@ -1,0 +1,235 @@
+"""Recorded rollouts against those of PyTorch: on the CPU the same code runs the operations again, on its own memory."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from rollout_samples import assert_near, gradients, mazes, network, noise
+from torch import Tensor
+
+from maze_nca_gym.agents.learned import MLP, NCA
+from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.rollouts import engines, unroll
+from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
+from maze_nca_gym.agents.rollouts.engines import roll_out_recorded
+from maze_nca_gym.agents.rollouts.gpu import recording
+from maze_nca_gym.agents.rollouts.gpu.recording import Recording, Recordings
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+REQUEST = Request((2, 5))
+NETWORKS: list[dict[str, Any]] = [
+    {"cut_corners": True},
+    {"max_pool": True, "n_iterations": 5},
+    {"shared_weights": False, "n_iterations": 12},
+    {"shared_weights": False, "n_iterations": 5, "skip_connections": False, "max_pool": True},
+]
+
+
+class Made:
+    """The recordings of a test, counted."""
+
+    def __init__(self) -> None:
+        self.recordings = Recordings()
+        self.n = 0
+
+    def find(self, model: Policy, key: Any, make: Any) -> Recording | None:
+        def counted() -> Recording:
+            self.n += 1
+            return make()
+
+        return self.recordings.find(model, key, counted)
+
+
+@pytest.fixture(autouse=True)
+def made(monkeypatch) -> Iterator[Made]:
+    made = Made()
+    monkeypatch.setattr(engines, "_recordings", made)
+    before, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
+    yield made
+    torch.backends.cudnn.allow_tf32 = before
+
+
+def check(nca: NCA, maze: Tensor, state: Tensor | None, request: Request) -> None:
+    actual, expected = roll_out_recorded(nca, maze, state, request), roll_out_in_pytorch(nca, maze, state, request)
+    assert_near(actual, expected, 1e-5)
+    assert_near(gradients(nca, actual, unused=True), gradients(nca, expected, unused=True), 1e-4)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("arguments", NETWORKS, ids=str)
+@pytest.mark.parametrize("given", [False, True])
+def test_every_repetition_is_a_rollout_of_its_own(arguments, given, device, made):
+    nca = network(6, **arguments).to(device)
+    for seed in range(4):
+        state = noise(3, 6, 4, 5, seed=seed).to(device) if given else None
+        check(nca, mazes(3, 4, 5, seed=seed).to(device), state, REQUEST)
+    assert made.n == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_weights_may_change_in_place(device, made):
+    nca, maze = network(6).to(device), mazes(3, 4, 5).to(device)
+    optimiser = torch.optim.Adam(nca.parameters(), lr=0.1)
+    for _ in range(4):
+        check(nca, maze, None, REQUEST)
+        optimiser.zero_grad()
+        roll_out_recorded(nca, maze, None, REQUEST)[-1].square().mean().backward()
+        optimiser.step()
+    assert made.n == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rollouts_that_overlap_keep_their_gradients(device):
+    nca = network(6).to(device)
+    several = [mazes(3, 4, 5, seed=seed).to(device) for seed in range(3)]
+    for maze in several[:2]:
+        roll_out_recorded(nca, maze, None, REQUEST)  # from the third on it is recorded
+    states = [roll_out_recorded(nca, maze, None, REQUEST) for maze in several]
+    for maze, actual in zip(several, states, strict=True):
+        expected = roll_out_in_pytorch(nca, maze, None, REQUEST)
+        assert_near(actual, expected, 1e-5)
+        assert_near(gradients(nca, actual), gradients(nca, expected), 1e-4)
+
+
+def test_a_graph_that_is_kept_goes_back_twice():
+    nca, maze = network(6), mazes(3, 4, 5)
+    for _ in range(2):
+        (state,) = roll_out_recorded(nca, maze, None, Request((4,)))
+    first = torch.autograd.grad(state.sum(), nca.weights[0], retain_graph=True)
+    assert torch.equal(first[0], torch.autograd.grad(state.sum(), nca.weights[0])[0])
+
+
+def test_weights_changed_between_both_ways_are_an_error():
+    nca, maze = network(6), mazes(3, 4, 5)
+    for _ in range(2):
+        (state,) = roll_out_recorded(nca, maze, None, Request((4,)))
+    with torch.no_grad():
+        nca.weights[0].mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        state.sum().backward()
+
+
+def test_a_weight_that_is_not_used_gets_no_gradient():
+    nca, maze = network(4, shared_weights=False, n_iterations=6), mazes(2, 3, 3)
+    for _ in range(3):
+        nca.zero_grad()
+        roll_out_recorded(nca, maze, None, Request((2,)))[0].sum().backward()
+        assert [weight.grad is None for weight in nca.weights] == [False] * 2 + [True] * 4
+
+
+@pytest.mark.parametrize("growth", [0.0, 0.5])
+def test_gradients_grow_no_faster_than_asked(growth):
+    nca, maze = network(6, gain=2.5, max_pool=True), mazes(3, 4, 4)
+    for _ in range(3):
+        check(nca, maze, None, Request((3, 8), growth=growth))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_without_gradients_there_are_none(device, made):
+    nca, maze = network(6, max_pool=True).to(device), mazes(3, 4, 5).to(device)
+    with torch.no_grad():
+        for _ in range(3):
+            (state,) = roll_out_recorded(nca, maze, None, Request((5,), n_returned=1))
+    assert made.n == 1
+    assert state.shape == (3, 1, 4, 5)
+    assert not state.requires_grad
+    assert_near([state], [roll_out_in_pytorch(nca, maze, None, Request((5,)))[0][:, :1]], 1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_autocast_is_recorded_too(device, made):
+    nca, maze = network(6, max_pool=True).to(device), mazes(3, 4, 5).to(device)
+    for low in (True, True, True, False, False):
+        with torch.autocast(device, torch.bfloat16, enabled=low):
+            actual = roll_out_recorded(nca, maze, None, Request((4,)))
+            expected = roll_out_in_pytorch(nca, maze, None, Request((4,)))
+        assert_near(actual, expected, 1e-5)
+        assert_near(gradients(nca, actual), gradients(nca, expected), 1e-3)
+    assert made.n == 2
+
+
+def test_what_was_asked_for_once_is_not_recorded(made):
+    nca = network(4)
+    for height in (3, 4, 5):
+        check(nca, mazes(2, height, 3), None, REQUEST)
+    assert made.n == 0
+    check(nca, mazes(2, 3, 3), None, REQUEST)
+    assert made.n == 1
+
+
+def test_only_the_latest_stay(made, monkeypatch):
+    monkeypatch.setattr(recording, "MOST", 2)
+    nca = network(4)
+    for height in (3, 3, 4, 5, 3, 3):
+        check(nca, mazes(2, height, 3), None, REQUEST)
+    assert made.n == 2
+
+
+def test_a_recording_goes_with_its_model():
+    nca, maze = network(4), mazes(2, 3, 3)
+    for _ in range(3):
+        check(nca, maze, None, REQUEST)
+    copied = copy.deepcopy(nca)
+    check(copied, maze, None, REQUEST)
+    model = weakref.ref(nca)
+    del nca
+    gc.collect()
+    assert model() is None
+
+
+def test_who_runs_what_on_the_cpu():
+    maze = mazes(2, 4, 4)
+    assert engines.engine_for(network(4), maze) is engines.roll_out_in_machine_code
+    separate = network(4, shared_weights=False, n_iterations=3)
+    assert engines.engine_for(separate, maze) is engines.roll_out_in_pytorch
+    assert engines.engine_for(network(4).double(), maze.double()) is engines.roll_out_in_pytorch
+
+
+class OnGPU:
+    """Mazes that say that they are on a GPU, for choices alone."""
+
+    is_cuda = True
+    device = torch.device("cuda")
+
+    def __init__(self, maze: Tensor) -> None:
+        self.shape, self._maze = maze.shape, maze
+
+    def numel(self) -> int:
+        return self._maze.numel()
+
+
+@pytest.mark.parametrize("fits", [False, True])
+def test_who_runs_what_on_a_gpu(fits, monkeypatch):
+    monkeypatch.setattr(engines, "runs_in_machine_code", lambda convolution, maze: False)
+    monkeypatch.setattr(engines, "runs_in_one_kernel", lambda convolution, maze: fits)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    maze: Any = OnGPU(mazes(2, 4, 4))
+    plain = engines.roll_out_in_one_kernel if fits else engines.roll_out_recorded
+    assert engines.engine_for(network(4), maze) is plain
+    assert engines.engine_for(network(4, shared_weights=False, n_iterations=3), maze) is engines.roll_out_recorded
+    assert engines.engine_for(MLP(4, 4, size=2), maze) is engines.roll_out_in_pytorch
+    exact = NCA.from_handcoded("diameter")
+    assert engines.may_be_recorded(exact, maze)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "is_autocast_enabled", lambda kind: True)
+        assert not engines.may_be_recorded(exact, maze)
+        assert engines.may_be_recorded(network(4), maze)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert not engines.may_be_recorded(exact, maze)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("arguments", NETWORKS[1:], ids=str)
+def test_a_gpu_records(arguments, made):
+    nca, maze = network(6, **arguments).cuda(), mazes(3, 6, 6).cuda()
+    for _ in range(3):
+        states, expected = unroll(nca, maze, 5, [2, 5]), roll_out_in_pytorch(nca, maze, None, REQUEST)
+        assert_near(states, expected, 1e-5)
+        assert_near(gradients(nca, states, unused=True), gradients(nca, expected, unused=True), 1e-4)
+    assert made.n == 1
