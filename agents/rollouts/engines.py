@@ -27,11 +27,11 @@ def engine_for(model: Policy, maze: Tensor) -> Engine:
     convolution = model.convolution()
     if convolution is not None and runs_in_machine_code(convolution, maze):
         return roll_out_in_machine_code
-    if convolution is not None and maze.is_cuda and runs_in_one_kernel(convolution, maze):
+    if not maze.is_cuda:
+        return roll_out_in_pytorch
+    if convolution is not None and runs_in_one_kernel(convolution, maze):
         return roll_out_in_one_kernel
-    if maze.is_cuda and may_be_recorded(model, maze):
-        return roll_out_recorded
-    return roll_out_in_pytorch
+    return roll_out_recorded if may_be_recorded(model, maze) else roll_out_in_pytorch
 
 
 def runs_in_machine_code(convolution: Convolution, maze: Tensor) -> bool:
@@ -145,9 +145,7 @@ def precision(model: Policy, maze: Tensor) -> str:
     """
     if torch.is_autocast_enabled(maze.device.type):
         return "bf16"
-    setting = getattr(torch.backends.cudnn, "conv", None)  # since PyTorch 2.9
-    rounds = torch.backends.cudnn.allow_tf32 if setting is None else setting.fp32_precision == "tf32"
-    return "tf32" if rounds and not model.exact else "ieee"
+    return "tf32" if torch.backends.cudnn.allow_tf32 and not model.exact else "ieee"
 
 
 def _convolution(model: Policy) -> Convolution:

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.transfer import upload
 
 from . import kernels
 from .maps import Form
@@ -81,13 +83,13 @@ class Plan:
 
     def slots(self, device: torch.device) -> Tensor:
         """Return where the state after each number of iterations is returned, (n_steps + 1,) int32, or -1."""
-        slots = torch.full((self.keep[-1] + 1,), -1, dtype=torch.int32)
-        slots[list(self.keep)] = torch.arange(len(self.keep), dtype=torch.int32)
-        return slots.to(device, non_blocking=True)
+        slots = np.full(self.keep[-1] + 1, -1, np.int32)
+        slots[list(self.keep)] = range(len(self.keep))
+        return upload(slots, device)
 
     def distances(self, device: torch.device) -> Tensor:
         """Return the distances of the taps, int32."""
-        return torch.tensor(self.form.distances, dtype=torch.int32).to(device, non_blocking=True)
+        return upload(np.array(self.form.distances, np.int32), device)
 
 
 def checkpoint_distance(n_steps: int) -> int:
