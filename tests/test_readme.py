@@ -1,4 +1,4 @@
-"""The README holds as typed: its Python, and its commands with any policy's name in them."""
+"""The README and the first pages hold as typed: their Python, and their commands with any policy's name in them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile, prefab
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [README, *((ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("commands", "quickstart"))]
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 COMMANDS = [
     line.split("#")[0].strip()
-    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    for page in PAGES
+    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
     for line in block.splitlines()
     if line.startswith("maze-nca-gym ")
 ]
@@ -73,6 +76,18 @@ def test_any_command_takes_any_policy(name, command, capsys):
         assert "100.00 %" in out
     if find_policy(name).exact and command == "evaluate":
         assert out.count("100.00 %") >= 4
+
+
+def test_it_is_short():
+    assert len(README.split()) <= 900
+
+
+def test_the_quick_start_makes_its_environments():
+    (code,) = re.findall(r"```python\n(.*?)```", PAGES[2], re.DOTALL)
+    seen: dict[str, object] = {}
+    exec(code.replace("num_envs=1024", "num_envs=2"), seen)
+    assert seen["env"].observation_space["maze"].shape == (4, 18, 18)
+    assert seen["envs"].num_envs == 2
 
 
 def test_its_figures_are_those_of_the_cards():
