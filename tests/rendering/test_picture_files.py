@@ -88,3 +88,24 @@ def test_gif_refuses_frames_of_several_shapes_or_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"\(2, 2, 3\), \(4, 4, 3\)"):
         save_gif(tmp_path / "two.gif", [np.zeros((n, n, 3), np.uint8) for n in (2, 4)])
     assert not list(tmp_path.iterdir())
+
+
+def test_gif_stores_what_changes_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    still = rng.integers(0, 200, (200, 300, 3)).astype(np.uint8) // 50 * 50
+    frames = [still.copy() for _ in range(20)]
+    for index, frame in enumerate(frames):
+        frame[40 + index, 60:70] = 250
+    alone, all_frames = (save_gif(tmp_path / f"{n}.gif", frames[:n]) for n in (1, 20))
+    assert all_frames.stat().st_size < 1.1 * alone.stat().st_size
+    with Image.open(all_frames) as image:
+        for index, frame in enumerate(frames):
+            image.seek(index)
+            assert np.array_equal(np.asarray(image.convert("RGB")), frame)
+
+
+def test_gif_of_one_picture_shows_it_for_all_its_frames(tmp_path: Path) -> None:
+    frame = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    with Image.open(save_gif(tmp_path / "still.gif", [frame] * 3, fps=10)) as image:
+        assert (image.n_frames, image.info["duration"]) == (1, 300)
+        assert np.array_equal(np.asarray(image.convert("RGB")), frame)
