@@ -4,59 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
+from gpu_runs import assert_alike, run, small, trained
 from pretend_gpu import GPU, PretendedGpu
 from pretend_gpu import gpu as gpu
 from torch.nn import functional as F
 from training_runs import ACCEL, CPU, POOL, tiny
 
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, Workers, changed, loop
-from maze_nca_gym.agents.training.config import PRESETS, preset
+from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
+from maze_nca_gym.agents.training.config import PRESETS
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.loop import CHECKPOINT, Intervals, Line, NullReport, train
 from maze_nca_gym.agents.training.updates import read_losses, update
-from maze_nca_gym.population.storage import ARRAYS
 
-SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
-POOLED = {"sizes": (9, 10), "pool_size": 20, "pool_steps": (2, 5), "pool_fresh": 0.34}
 WAITS = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
 """End of a preset's name -> how often an update reads: levels to edit, paths to find the nearest solution of, paths of
 levels that evolve."""
-
-
-def small(name: str) -> TrainingConfig:
-    """A preset in miniature."""
-    if preset(name).pool.pool_size:
-        return changed(preset(name), **SMALL, **POOLED)
-    evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if preset(name).evolve else {}
-    fixed = {} if preset(name).levels.n_levels is None else {"n_levels": 16}
-    return changed(preset(name), **SMALL, **evolving, **fixed, sizes=(9,), n_iterations=5)
-
-
-def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> TrainingState:
-    """The state after some updates."""
-    state, stream = TrainingState.start(config, device), LevelStream(config)
-    for _ in range(config.n_updates if n is None else n):
-        update(state, stream.batch(state.update), stream, Workers(device))
-    return state
-
-
-def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e-3) -> None:
-    """Check that two runs have had the same losses, and have the same weights and levels."""
-    for state in (one, other):
-        read_losses(state)
-    assert one.losses == pytest.approx(other.losses, rel=tolerance)
-    mine, theirs = one._tensors(), other._tensors()
-    assert mine.keys() == theirs.keys()
-    for name, tensor in mine.items():
-        pair = [values.cpu() for values in (tensor, theirs[name])]
-        if ARRAYS.get(name.removeprefix("population."), [None])[0] == np.float64:
-            pair = [bits.view(torch.float64) for bits in pair]
-        close = tolerance if pair[0].is_floating_point() else 0
-        torch.testing.assert_close(*pair, rtol=close, atol=close)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -111,18 +76,6 @@ def test_every_option_is_that_of_the_cpu(
     there = run(config, GPU)
     with gpu.reading():
         assert_alike(there, run(config, CPU), 3e-2 if config.precision == "bfloat16" else 1e-3)
-
-
-def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) -> TrainingState:
-    """The state of a run in a folder after `n` more updates, or all that are left."""
-    checkpoint = folder / CHECKPOINT
-    state = TrainingState.load(checkpoint, device) if checkpoint.exists() else TrainingState.start(config, device)
-    stream = LevelStream(config)
-    for _ in range(n):
-        update(state, stream.batch(state.update), stream, Workers(device))
-    read_losses(state)
-    state.save(checkpoint)
-    return state
 
 
 @pytest.mark.parametrize("name", ["fast", "fast-diameter", "healing", "paper-diameter-evolved"])
@@ -182,3 +135,21 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: 
     assert state.update == 3
     with gpu.reading():
         assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 0
+
+
+def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: PretendedGpu, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    class Pair(Workers):
+        size = 2
+
+        def any(self, flag: bool) -> bool:
+            asked.append(state.update)
+            return flag
+
+        def gather(self, share: torch.Tensor) -> torch.Tensor:
+            return torch.cat([share, share])
+
+    state = TrainingState.start(small("fast"), GPU)
+    train(state, tmp_path, Pair(GPU), NullReport(), Intervals(log=3, validate=6))
+    assert asked == [3, 6]

@@ -1,0 +1,62 @@
+"""Runs in miniature on a GPU, in pretence or a real one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents.training import CHECKPOINT, TrainingConfig, TrainingState, Workers, changed
+from maze_nca_gym.agents.training.config import preset
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.updates import read_losses, update
+from maze_nca_gym.population.storage import ARRAYS
+
+SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
+POOLED = {"sizes": (9, 10), "pool_size": 20, "pool_steps": (2, 5), "pool_fresh": 0.34}
+
+
+def small(name: str) -> TrainingConfig:
+    """A preset in miniature."""
+    if preset(name).pool.pool_size:
+        return changed(preset(name), **SMALL, **POOLED)
+    evolving = {"capacity": 24, "evolve_every": 4, "n_offspring": 9} if preset(name).evolve else {}
+    fixed = {} if preset(name).levels.n_levels is None else {"n_levels": 16}
+    return changed(preset(name), **SMALL, **evolving, **fixed, sizes=(9,), n_iterations=5)
+
+
+def run(config: TrainingConfig, device: torch.device, n: int | None = None) -> TrainingState:
+    """The state after some updates."""
+    state, stream = TrainingState.start(config, device), LevelStream(config)
+    for _ in range(config.n_updates if n is None else n):
+        update(state, stream.batch(state.update), stream, Workers(device))
+    return state
+
+
+def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e-3) -> None:
+    """Check that two runs have had the same losses, and have the same weights and levels."""
+    for state in (one, other):
+        read_losses(state)
+    assert one.losses == pytest.approx(other.losses, rel=tolerance)
+    mine, theirs = one._tensors(), other._tensors()
+    assert mine.keys() == theirs.keys()
+    for name, tensor in mine.items():
+        pair = [values.cpu() for values in (tensor, theirs[name])]
+        if ARRAYS.get(name.removeprefix("population."), [None])[0] == np.float64:
+            pair = [bits.view(torch.float64) for bits in pair]
+        close = tolerance if pair[0].is_floating_point() else 0
+        torch.testing.assert_close(*pair, rtol=close, atol=close)
+
+
+def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) -> TrainingState:
+    """The state of a run in a folder after `n` more updates, or all that are left."""
+    checkpoint = folder / CHECKPOINT
+    state = TrainingState.load(checkpoint, device) if checkpoint.exists() else TrainingState.start(config, device)
+    stream = LevelStream(config)
+    for _ in range(n):
+        update(state, stream.batch(state.update), stream, Workers(device))
+    read_losses(state)
+    state.save(checkpoint)
+    return state

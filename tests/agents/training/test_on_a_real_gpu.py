@@ -1,0 +1,87 @@
+"""Training on a real GPU: `pytest -m gpu`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from gpu_runs import assert_alike, run, small, trained
+from training_runs import CPU
+
+from maze_nca_gym.agents.training import CHECKPOINT, TrainingState, Workers, changed
+from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.agents.training.updates import read_losses, update
+from maze_nca_gym.agents.weights import load_model
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch finds no CUDA GPU"),
+]
+GPU = torch.device("cuda", 0)
+PRESETS = ("fast", "guided", "paper-shortest-path")
+"""Presets whose updates wait for nothing."""
+
+
+@contextmanager
+def no_waiting() -> Iterator[None]:
+    """Let PyTorch raise an error where the host would wait for the GPU."""
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_updates_wait_for_nothing(name: str) -> None:
+    state = run(small(name), GPU, 3)
+    stream, workers = LevelStream(state.config), Workers(GPU)
+    with no_waiting():
+        for _ in range(2):
+            update(state, stream.batch(state.update), stream, workers)
+    read_losses(state)
+    assert len(state.losses) == 5
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 0.01), ("tf32", 0.05), ("bfloat16", 0.1)])
+def test_fifty_updates_are_nearly_those_of_the_cpu(name: str, precision: str, tolerance: float) -> None:
+    """The first ones are, and after them runs drift apart by rounding."""
+    config = changed(small(name), n_updates=50)
+    there, here = run(changed(config, precision=precision), GPU), run(config, CPU)
+    for state in (there, here):
+        read_losses(state)
+    assert there.losses[:5] == pytest.approx(here.losses[:5], rel=tolerance)
+    assert np.mean(there.losses[-10:]) == pytest.approx(np.mean(here.losses[-10:]), rel=0.2)
+
+
+def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for folder, numbers in ((whole, [6]), (parts, [2, 4])):
+        folder.mkdir()
+        for n in numbers:
+            trained(small("guided"), folder, GPU, n)
+    assert_alike(*(TrainingState.load(folder / CHECKPOINT, CPU) for folder in (whole, parts)), 0.01)
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="two processes with NCCL need two GPUs")
+def test_two_processes_make_the_updates_of_one(tmp_path: Path) -> None:
+    pytest.importorskip("lightning_fabric")
+    launches = {"one": [], "two": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]}
+    sizes = ["--n-updates", "12", "--batch-size", "8", "--n-channels", "8", "--n-iterations", "6"]
+    for name, launch in launches.items():
+        train = ["-m", "maze_nca_gym", "train", "fast", "--device", "cuda", *sizes, "--out", str(tmp_path / name)]
+        done = subprocess.run(
+            [sys.executable, *launch, *train], env=dict(os.environ), capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+    one, two = (load_model(tmp_path / name / "model.safetensors") for name in launches)
+    for mine, other in zip(one.parameters(), two.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-2, atol=1e-2)
