@@ -15,7 +15,7 @@ from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Too
 from maze_nca_gym.rendering.files import save_png
 from maze_nca_gym.rendering.history import Snapshot
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.rendering.recorder import Recorder, free_path, picture_of
+from maze_nca_gym.rendering.recorder import Recorder, Saver, free_path, picture_of
 from maze_nca_gym.rendering.screen import Display, Face, button_width, draw_window, menu_width
 from maze_nca_gym.rendering.window_layout import WindowLayout, menu_layout, window_layout
 
@@ -63,6 +63,7 @@ class Interface:
         self._enlarged: int | None = None
         self._menu: Action | None = None
         self._recorder: Recorder | None = None
+        self._saver = Saver()
         self._show_channels, self._show_help = True, False
 
     # ---- what is shown
@@ -112,8 +113,14 @@ class Interface:
     def _tint(self) -> int | None:
         return self._viewed.front if self._front is None else self._front
 
+    @property
+    def has_news(self) -> bool:
+        """Whether what is shown will change without a key or a step: a recording is being saved."""
+        return self._saver.busy
+
     def _display(self) -> Display:
         """Return what is shown besides the snapshot."""
+        self._notice = self._saver.take_message() or self._notice
         entries = tuple(self._menus.get(self._menu, ())) if self._menu else ()
         tile = self._tile_under_pointer()
         reach = DAMAGE_RADIUS if self._tool is Tool.DAMAGE else 0
@@ -326,12 +333,13 @@ class Interface:
         return None
 
     def end_recording(self) -> None:
-        """Save the recording, if there is one."""
+        """Save the recording, if there is one, on another thread."""
         recorder, self._recorder = self._recorder, None
-        if recorder is None:
-            return
-        try:
-            path = recorder.save(free_path(Path.cwd(), ".gif"), self.fps)
-            self._notice = f"saved {path}, {len(recorder)} steps"
-        except OSError as error:
-            self._notice = f"not saved: {error}"
+        if recorder is not None:
+            self._saver.begin(recorder, Path.cwd(), self.fps)
+            self._notice = f"saving {len(recorder)} steps"
+
+    def finish(self) -> None:
+        """Save the recording, if there is one, and wait until all are written."""
+        self.end_recording()
+        self._saver.finish()

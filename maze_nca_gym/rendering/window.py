@@ -120,7 +120,7 @@ class Window:
     def close(self) -> None:
         """Close the window; a second call does nothing. A recording is saved first."""
         if self._screen is not None:
-            self._interface.end_recording()
+            self._interface.finish()
             self._pygame.display.quit()
             self._screen = None
         self._closed = True
@@ -165,6 +165,7 @@ class Window:
     def _redraw_if_needed(self) -> None:
         """Bring what has changed to the screen, at most 60 times a second while running."""
         now = time.monotonic()
+        self._stale = self._stale or self._interface.has_news
         if self._stale and (self._interface.paused or now >= self._drawn_at + _SECONDS_OF_A_FRAME):
             self._redraw()
             self._drawn_at, self._stale = now, False

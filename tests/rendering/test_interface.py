@@ -305,6 +305,7 @@ def test_a_picture_that_cannot_be_saved_is_no_crash(
     monkeypatch.setattr("maze_nca_gym.rendering.recorder.save_gif", refuse)
     for key in keys:
         interface.press(key)
+    interface.finish()
     assert interface._display().status == "not saved: read-only"
 
 
@@ -314,7 +315,10 @@ def test_a_recording_has_the_steps_since_it_began(interface: Interface, snapshot
         interface.take(replace(snapshot, step=step), "")
     assert "recording, 3 steps" in interface._display().state
     interface.press("g")
-    assert interface._recorder is None
+    assert interface._display().status == "saving 3 steps" or not interface.has_news
+    interface.finish()
+    assert f"saved {tmp_path / 'maze-0001.gif'}, 3 steps" == interface._display().status
+    assert not interface.has_news
     with Image.open(tmp_path / "maze-0001.gif") as image:
         assert image.n_frames == 3  # type: ignore[attr-defined]
         assert image.info["duration"] == 100
@@ -325,8 +329,9 @@ def test_a_recording_ends_with_another_kind_of_level(interface: Interface, snaps
     interface.press("g")
     tiles = np.zeros((9, 20), np.uint8)
     interface.take(replace(snapshot, tiles=tiles, channels=np.zeros((2, 9, 20), np.float32), target=tiles > 9), "")
-    assert (tmp_path / "maze-0001.gif").exists()
     assert interface._recorder is None
+    interface.finish()
+    assert (tmp_path / "maze-0001.gif").exists()
 
 
 def test_a_recording_is_not_endless(
@@ -340,7 +345,9 @@ def test_a_recording_is_not_endless(
     assert interface._recorder is not None
     interface.take(snapshot, "")
     assert interface._recorder is None
-    assert (tmp_path / "maze-0001.gif").exists()
+    interface.press("g")  # another one, while the first is being written
+    interface.finish()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["maze-0001.gif", "maze-0002.gif"]
 
 
 def test_the_header_has_verdict_and_title(snapshot: Snapshot) -> None:
