@@ -72,18 +72,26 @@ def put_name(frame: Frame, bottom: int, left: int, name: str, width: int, colour
         put_text(frame, top, left, shorten(line, NAME_SIZE, width), NAME_SIZE, colour)
 
 
-def put_bounds(frame: Frame, bottom: int, left: int, values: NDArray[np.float32]) -> None:
-    """Write the bounds of a channel's scale above its heat map, in place; values is (H, W)."""
-    put_text(frame, bottom - text_height(BOUNDS_SIZE), left, bounds(values), BOUNDS_SIZE, palette.FAINT_INK)
+def put_bounds(frame: Frame, bottom: int, left: int, text: str) -> None:
+    """Write the bounds of a channel's scale, from `bounds`, above its heat map, (h, w, 3) uint8, in place."""
+    put_text(frame, bottom - text_height(BOUNDS_SIZE), left, text, BOUNDS_SIZE, palette.FAINT_INK)
 
 
-def bounds(values: NDArray[np.float32]) -> str:
-    """Return from where to where the scale of (H, W) values runs, 0 included, such as "0 to 57"; "0" if all are 0."""
-    known = values[~np.isnan(values)]
-    low, high = (float(end(known, initial=0.0)) for end in (np.min, np.max))
-    return f"{compact(low)} to {compact(high)}" if low < high else "0"
+def bounds(channels: NDArray[np.float32]) -> list[str]:
+    """Return from where to where the scale of each channel runs, 0 included, such as "0 to 57"; "0" if all are 0.
+
+    Args:
+        channels: (C, H, W) float32, any value; what is no number does not count.
+    """
+    lows, highs = channels.min(axis=(1, 2)), channels.max(axis=(1, 2))
+    if np.isnan(lows).any():
+        known = np.where(np.isnan(channels), np.float32(0), channels)
+        lows, highs = known.min(axis=(1, 2)), known.max(axis=(1, 2))
+    ends = zip(np.minimum(lows, 0).tolist(), np.maximum(highs, 0).tolist(), strict=True)
+    return [f"{compact(low)} to {compact(high)}" if low < high else "0" for low, high in ends]
 
 
+@lru_cache(maxsize=4096)
 def compact(value: float) -> str:
     """Return a number in few characters: 57, 0.25, -3.1, 16.8M."""
     magnitude = abs(value)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.levels import Tile, Tiles, as_tiles
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.captions import caption_of, names_of, put_bounds, put_name
+from maze_nca_gym.rendering.captions import bounds, caption_of, names_of, put_bounds, put_name
 from maze_nca_gym.rendering.layout import HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
 from maze_nca_gym.rendering.maze_panel import draw_maze, fill
 from maze_nca_gym.rendering.palette import Frame
@@ -289,6 +289,6 @@ def _draw_channels(frame: Frame, layout: Layout, values: NDArray[np.float32], wa
     """Draw every channel's heat map and the bounds of its scale."""
     every = slice(None, None, layout.channels[0].stride)
     colours = palette.heat_colours(values, walls)[:, every, every]
-    for panel, colour, channel in zip(layout.channels, colours, values, strict=True):
+    for panel, colour, text in zip(layout.channels, colours, bounds(values), strict=True):
         fill(frame[panel.area], colour, panel.cell)
-        put_bounds(frame, panel.top, panel.left, channel)
+        put_bounds(frame, panel.top, panel.left, text)

@@ -167,7 +167,8 @@ class Interface:
         snapshot = self._viewed
         names = names_of(snapshot.channel_names, len(snapshot.channels))
         if channel is not None:
-            return f"{names[channel]}, {bounds(snapshot.channels[channel])}: press to enlarge, right button to tint"
+            ends = bounds(snapshot.channels[channel][None])[0]
+            return f"{names[channel]}, {ends}: press to enlarge, right button to tint"
         if tile is None:
             return "?: keys"
         shown = next((index for index in (self._enlarged, self._tint()) if index is not None), 0)

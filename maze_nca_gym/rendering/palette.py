@@ -81,8 +81,10 @@ _HEAT = _heat_tables()
 
 def peaks(values: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return (..., 1, 1) the largest finite magnitude in each (..., H, W) map, at least the smallest normal number."""
-    magnitude = np.where(np.isfinite(values), np.abs(values), np.float32(0))
+    magnitude = np.abs(values)
     largest = magnitude.max(axis=(-2, -1), keepdims=True)
+    if not np.isfinite(largest).all():
+        largest = np.where(np.isfinite(magnitude), magnitude, np.float32(0)).max(axis=(-2, -1), keepdims=True)
     return np.maximum(largest, np.finfo(np.float32).tiny)
 
 
@@ -96,11 +98,14 @@ def heat_colours(values: NDArray[np.float32], walls: NDArray[np.bool_]) -> NDArr
     Returns:
         (..., H, W, 3) uint8.
     """
-    unknown = np.isnan(values)
-    position = np.clip(np.where(unknown, np.float32(0), values) / peaks(values), -1, 1)
-    shade = np.rint(position * np.float32(_SHADES)).astype(np.intp) + _SHADES
+    position = np.clip(values / peaks(values), -1, 1)
+    unknown = np.isnan(position)
+    position[unknown] = 0
+    shade = np.rint(position * np.float32(_SHADES)).astype(np.intp)
+    shade += _SHADES
     shade[unknown] = 2 * _SHADES + 1
-    colours: Frame = _HEAT[walls.astype(np.intp), shade]
+    shade += walls * np.intp(_HEAT.shape[1])
+    colours: Frame = _HEAT.reshape(-1, 3)[shade]
     return colours
 
 

@@ -159,7 +159,7 @@ def _draw_thumbnail(
         _outline(frame, outer, palette.STRONG)
     width = max(panel.width, layout.caption.width)
     put_name(frame, panel.top, panel.left, name, width, palette.STRONG if marked else palette.INK)
-    put_bounds(frame, panel.top, panel.left, values)
+    put_bounds(frame, panel.top, panel.left, bounds(values[None])[0])
 
 
 def _box_of(panel: Panel) -> Box:
@@ -210,7 +210,7 @@ def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tupl
             right -= max(text_width(widest, TEXT), text_width(text, TEXT)) + _GAP // 2
     title = snapshot.title
     if display.enlarged is not None:
-        title = f"{names[display.enlarged]}, {bounds(snapshot.channels[display.enlarged])}"
+        title = f"{names[display.enlarged]}, {bounds(snapshot.channels[display.enlarged][None])[0]}"
     size = _TITLE if text_width(title, _TITLE) <= right - EDGE else TEXT
     put_text(frame, (HEADER - text_height(size)) // 2, EDGE, shorten(title, size, max(0, right - EDGE)), size)
 

@@ -218,7 +218,8 @@ def test_names_and_bounds_are_shown_above_the_heat_maps(scene: Scene) -> None:
     ],
 )
 def test_bounds_are_short_and_include_zero(values: list[float], text: str) -> None:
-    assert bounds(np.array([values], np.float32)) == text
+    both = np.array([[values], [[0, 1]]], np.float32)
+    assert bounds(both) == [text, "0 to 1"]
 
 
 @pytest.mark.parametrize("name", ["path", "stack_direction", "was_wall_high", "a long name of a channel", "x" * 24])
