@@ -156,6 +156,15 @@ class Policy(nn.Module):
         """Return what is exported as a graph in place of the policy; by default the policy itself."""
         return self
 
+    def compile_iterations(self) -> None:
+        """Let torch.compile make one kernel of an iteration, wherever PyTorch runs it.
+
+        Weights of each iteration's own need code of their own here, so its limit is raised to their number.
+        """
+        own = 2 * (self.most_iterations or 0)  # with and without gradients
+        torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
+        self.advance = torch.compile(self.advance)  # type: ignore[method-assign]
+
     def without_gradients(self) -> Policy:
         """Return what runs in place of the policy where no gradients are needed; by default the policy itself."""
         return self

@@ -318,9 +318,19 @@ class NCA(Policy):
         """Return the next state, (B, C, H, W), from the maze's `share` and the (B, C, H, W) float state."""
         self.check_precision(state)
         kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
+        return self._iterate(kernel, share, state, step != self.unbounded)
+
+    def _iterate(self, kernel: Tensor, share: Tensor, state: Tensor, below: bool) -> Tensor:
         convolved = self._convolve(state.clamp(min=0), kernel)
         convolved = (convolved + share).to(state.dtype)  # under autocast a convolution returns another dtype
-        return self.bounded(convolved, step != self.unbounded)
+        return self.bounded(convolved, below)
+
+    def compile_iterations(self) -> None:
+        """Let torch.compile make one kernel of an iteration, wherever PyTorch runs it.
+
+        It gets the weights as arguments, so that one is enough for all iterations, also where each has its own weights.
+        """
+        self._iterate = torch.compile(self._iterate)  # type: ignore[method-assign]
 
     def _convolve(self, values: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
         padding = self.kernel_size // 2

@@ -39,7 +39,8 @@ class RunOptions:
     """Number format: float32; tf32, which rounds the factors of products on a GPU and is float32 on a CPU; or bfloat16
     (autocast). The last two are faster on hardware for them; bfloat16 is much slower elsewhere."""
     compile: bool = False
-    """Run iterations through torch.compile: for GPUs; takes half a minute to compile, brings no gain on a CPU."""
+    """Run the iterations that PyTorch runs through torch.compile: for GPUs; takes half a minute to compile, brings no
+    gain on a CPU."""
     seed: int = 0
     """Seed of all randomness, at least 0: initial weights, levels and pool."""
     evolve: bool = False

@@ -76,7 +76,7 @@ class TrainingState:
         model = config.make_model().to(device)
         average = copy.deepcopy(model) if config.optimiser.ema_decay else None
         if config.compile:
-            compile_iterations(model)
+            model.compile_iterations()
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average)
 
@@ -164,14 +164,6 @@ class TrainingState:
             kept = {name: tensor.to(parameter, copy=True) for name, tensor in kept.items()}
             step = torch.tensor(float(self.update), device=parameter.device if on_device else None)
             self.optimiser.state[parameter] = {"step": step, **kept}
-
-
-def compile_iterations(model: Policy) -> None:
-    """Let torch.compile make one kernel of an iteration, wherever PyTorch runs it.
-
-    What runs in machine code anyway (`fused`) stays as it is.
-    """
-    model.advance = torch.compile(model.advance)  # type: ignore[method-assign]
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
