@@ -27,9 +27,14 @@ def snapshot(scene: Scene) -> Snapshot:
     return Snapshot(*scene, channel_names=("path", "age"), title="test")
 
 
-@pytest.fixture
-def interface(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Interface:
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Pictures and recordings are saved into the working directory."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def interface(snapshot: Snapshot) -> Interface:
     return made(snapshot)
 
 
