@@ -163,12 +163,14 @@ class Session:
         now = self.snapshot
         maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
         after = read_back(rollout(self.policy, maze, 1, state, start_step=now.step)[0])
-        return self._snapshot(now.tiles, after, now.step + 1)
+        return self._snapshot(now.tiles, after, now.step + 1, now.target[None])
 
-    def _snapshot(self, tiles: Tiles, channels: NDArray[np.float32], step: int) -> Snapshot:
-        """Return a step with its scores, and with words about the path."""
+    def _snapshot(
+        self, tiles: Tiles, channels: NDArray[np.float32], step: int, target: NDArray[np.bool_] | None = None
+    ) -> Snapshot:
+        """Return a step with its scores and words about the path; the (1, H, W) solution is found if none is given."""
         policy, task = self.policy, find_task(self.policy.task)
-        target = task.solve(tiles[None])
+        target = task.solve(tiles[None]) if target is None else target
         accuracy, solved, verdict = np.nan, False, "no way to the target" if task.has_endpoints else "no free tile"
         if target.any():
             wanted = wanted_of(policy, tiles[None], target)

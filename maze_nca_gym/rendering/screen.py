@@ -240,7 +240,7 @@ def _draw_card(frame: Frame, box: Box) -> None:
 def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot, tinted: str | None) -> None:
     """Draw the keys, what the mouse does, and the key of the maze's colours."""
     first = max(text_width(key, TEXT) for key, _ in rows) + _GAP
-    width = min(frame.shape[1], max(740, first + max(text_width(text, TEXT) for _, text in rows)) + 2 * EDGE)
+    width = min(frame.shape[1], max(820, first + max(text_width(text, TEXT) for _, text in rows)) + 2 * EDGE)
     height = min(frame.shape[0], _LINE * (len(rows) + 3) + 2 * EDGE)
     box = Box((frame.shape[0] - height) // 2, (frame.shape[1] - width) // 2, height, width)
     _draw_card(frame, box)
