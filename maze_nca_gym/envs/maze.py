@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -34,6 +34,20 @@ if TYPE_CHECKING:
     from maze_nca_gym.rendering.edits import Edit
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
+
+
+class _Level(NamedTuple):
+    """The level of an episode, without the axis of batches: even views take time, and steps are short.
+
+    Attributes:
+        tiles: (H, W) uint8.
+        target: (H, W) bool, the canonical solution.
+        maze: (T, H, W) float32, the one-hot tiles.
+    """
+
+    tiles: Tiles
+    target: NDArray[np.bool_]
+    maze: NDArray[np.float32]
 
 
 class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
@@ -107,6 +121,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, front)
         self._damage = rng_for(0, "damage")
         self._start: State | None = None
+        self._level: _Level
         self._outcome: StepResult
         self._n_steps = 0
 
@@ -135,11 +150,16 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self._source.draw(self.np_random)[None]
 
     def _begin(self, tiles: Tiles) -> None:
-        target = self._task.solve_all(tiles)
-        self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
-        loss, accuracy = self._start.scores.table[0, :2].tolist()
-        self._outcome = StepResult(self._start.channels[0], loss, accuracy, False, False)
+        start = self._put(tiles, self._task.solve_all(tiles))
+        loss, accuracy = start.scores.table[0, :2].tolist()
+        self._outcome = StepResult(start.channels[0], loss, accuracy, False, False)
         self._n_steps = 0
+
+    def _put(self, tiles: Tiles, target: NDArray[np.bool_]) -> State:
+        """Make (1, H, W) tiles, with their (1, H, W) solution, the level; return the start of an episode on it."""
+        self._start = dynamics.initial(tiles, target, self._task.n_tiles, self._n_channels)
+        self._level = _Level(self._start.tiles[0], self._start.target[0], self._start.maze[0])
+        return self._start
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Make the action, (C, H, W) float32, the state.
@@ -148,15 +168,16 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.
             ResetNeeded: there is no episode, or it has ended.
         """
-        start, before = self._require_start(), self._outcome
+        self._require_start()
+        before, (tiles, target, _) = self._outcome, self._level
         if before.optimal:
             raise ResetNeeded("the episode has ended with an optimal path: call reset() before the next step()")
         action = check_action(action, self._shape)
-        self._outcome = dynamics.transition_of_one(start.tiles[0], start.target[0], action, self._judge)
+        self._outcome = dynamics.transition_of_one(tiles, target, action, self._judge)
         self._n_steps += 1
         truncated = self.render_mode == "human" and self._view.show(self.state, self._n_steps, self._edit)
         channels, loss, accuracy, complete, optimal = self._outcome
-        observation = {"maze": self._require_start().maze[0].copy(), "state": channels}
+        observation = {"maze": self._level.maze.copy(), "state": channels}
         info = {"accuracy": accuracy, "loss": loss, "complete": complete, "optimal": optimal}
         return observation, accuracy - before.accuracy, optimal, truncated, info
 
@@ -180,7 +201,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         target = self._task.solve(tiles[None])
         if not target.any():
             raise ValueError("not done: the level would have no solution")
-        self._start = dynamics.initial(tiles[None], target, self._task.n_tiles, self._n_channels)
+        self._put(tiles[None], target)
         self._outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
 
     def render(self) -> NDArray[np.uint8] | str | None:
