@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from gpu_runs import assert_alike, run, small, trained
-from training_runs import CPU
+from training_runs import CPU, content
 
 from maze_nca_gym.agents.training import CHECKPOINT, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.data import LevelStream
@@ -69,6 +69,17 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
         for n in numbers:
             trained(small("guided"), folder, GPU, n)
     assert_alike(*(TrainingState.load(folder / CHECKPOINT, CPU) for folder in (whole, parts)), 0.01)
+
+
+def test_deterministic_runs_are_equal_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        contents = [content(run(small("guided"), GPU), tmp_path) for _ in range(2)]
+    finally:
+        torch.use_deterministic_algorithms(before)
+    assert contents[0] == contents[1]
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="two processes with NCCL need two GPUs")
