@@ -53,6 +53,17 @@ def canonical_shortest_path(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | Non
     return mask_of(paths[target], tiles.shape) if target in paths else None
 
 
+def path_by_distances(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+    """The same as `canonical_shortest_path`, for large levels: a walk along distances to the target."""
+    place, distances = place_of(tiles, Tile.SOURCE), distance_grid(tiles, place_of(tiles, Tile.TARGET))
+    path = [place] if distances[place] >= 0 else []
+    while path and distances[path[-1]] > 0:
+        neighbours = [(path[-1][0] + row, path[-1][1] + col) for row, col in MOVES]
+        inside = [(row, col) for row, col in neighbours if 0 <= row < tiles.shape[0] and 0 <= col < tiles.shape[1]]
+        path.append(next(near for near in inside if distances[near] == distances[path[-1]] - 1))
+    return mask_of(path, tiles.shape) if path else None
+
+
 def canonical_diameter(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
     """The first strictly longest of all pairs' shortest paths, None where no tile is free."""
     graph = grid_graph(tiles)

@@ -23,6 +23,7 @@ from oracles import (
     mazes,
     optimal_diameters,
     optimal_shortest_paths,
+    path_by_distances,
     place_of,
 )
 
@@ -95,6 +96,54 @@ class TestShortestPath:
             tiles = np.zeros((1, 70), np.uint8)
             tiles[0, source], tiles[0, 69 - source] = Tile.SOURCE, Tile.TARGET
             assert solvers.shortest_path(tiles).sum() == abs(69 - 2 * source) + 1
+
+
+def with_random_endpoints(tiles: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """A copy with source and target on any two tiles."""
+    tiles = tiles.copy()
+    tiles.flat[rng.choice(tiles.size, 2, replace=False)] = Tile.SOURCE, Tile.TARGET
+    return tiles
+
+
+class TestShapes:
+    """Shapes at which words, blocks, and the choice of a search change."""
+
+    SHAPES = ((1, 2), (2, 1), (2, 2), (1, 63), (1, 65), (64, 1), (3, 64), (7, 65), (33, 32), (64, 63), (64, 64))
+
+    @pytest.mark.parametrize("shape", [*SHAPES, (1, 4097), (2048, 2), (65, 64), (63, 70)])
+    @pytest.mark.parametrize("wall_probability", [0.0, 0.1, 0.3])
+    def test_shortest_path(self, shape: tuple[int, int], wall_probability: float) -> None:
+        rng = np.random.default_rng(shape)
+        for border in (0, 1):
+            walls = (rng.random(shape) < wall_probability).astype(np.uint8)
+            tiles = np.pad(with_random_endpoints(walls, rng), border, constant_values=Tile.WALL)
+            expected = path_by_distances(tiles)
+            found = solvers.shortest_path(tiles[None])[0]
+            np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+
+    @pytest.mark.parametrize("wall_probability", [0.0, 0.3])
+    def test_shortest_path_of_a_map(self, wall_probability: float) -> None:
+        rng = np.random.default_rng(0)
+        tiles = with_random_endpoints((rng.random((513, 300)) < wall_probability).astype(np.uint8), rng)
+        np.testing.assert_array_equal(solvers.shortest_path(tiles), path_by_distances(tiles))
+
+    def test_shortest_path_of_a_map_without_one(self) -> None:
+        tiles = np.zeros((2, 513, 300), np.uint8)
+        tiles[:, :, 150] = Tile.WALL
+        tiles[:, 5, 5], tiles[0, 500, 299], tiles[1, 500, 149] = Tile.SOURCE, Tile.TARGET, Tile.TARGET
+        assert solvers.shortest_path(tiles).sum(axis=(1, 2)).tolist() == [0, 495 + 144 + 1]
+        with pytest.raises(ValueError, match="unsolvable"):
+            solvers.shortest_path(tiles[0])
+        tiles[1, 0, 0] = Tile.SOURCE
+        with pytest.raises(ValueError, match="level 1 has 2 and 1"):
+            solvers.shortest_path(tiles)
+
+    @pytest.mark.parametrize("shape", SHAPES[:-2])
+    def test_diameter(self, shape: tuple[int, int]) -> None:
+        rng = np.random.default_rng(shape)
+        tiles = (rng.random(shape) < 0.35).astype(np.uint8)
+        tiles.flat[0] = Tile.EMPTY
+        np.testing.assert_array_equal(solvers.diameter(tiles), canonical_diameter(tiles))
 
 
 class TestDiameter:
@@ -285,6 +334,7 @@ class TestIsOptimal:
 
 class TestBestPath:
     @given(levels_with_endpoints(largest=6) | mazes(largest=6), st.integers(0, 2**32 - 1))
+    @example(parse(".#."), 0)
     def test_is_that_of_all_optima_whose_values_sum_to_most(self, tiles: NDArray[np.uint8], seed: int) -> None:
         endpoints = bool((tiles >= Tile.SOURCE).any())
         optima = (optimal_shortest_paths if endpoints else optimal_diameters)(tiles)

@@ -118,21 +118,23 @@ def in_map(place, width, stride):
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
-ENDPOINTS = np.uint64(0x0202020202020202)
-"""The bit that tells source and target, 2 and 3, from other tiles, in each byte of a word of eight tiles."""
+BLOCK = 32
+"""Tiles that are tested at once for whether there is an endpoint among them."""
 
 
 @kernel("b1(u1[:, ::1], i8[::1])")
 def find_endpoints(tiles, endpoints):
     """Write the places of source and target, counted row by row; return whether there is exactly one of each."""
-    height, width = tiles.shape
-    area = height * width
+    area = tiles.size
     flat = tiles.reshape(area)
-    words = flat[: area // 8 * 8].view(np.uint64)  # a test of eight tiles at once; few words hold an endpoint
     sources = targets = 0
-    for word in range(len(words) + 1):
-        if word == len(words) or words[word] & ENDPOINTS:  # the last, incomplete word is looked at in any case
-            for i in range(8 * word, min(8 * word + 8, area)):
+    for start in range(0, area, BLOCK):
+        tile = WALL
+        if start + BLOCK <= area:
+            for i in range(start, start + BLOCK):
+                tile |= flat[i]  # only source and target have the bit of 2
+        if tile != WALL or start + BLOCK > area:
+            for i in range(start, min(start + BLOCK, area)):
                 if flat[i] == SOURCE:
                     sources += 1
                     endpoints[0] = i
@@ -146,11 +148,10 @@ def find_endpoints(tiles, endpoints):
 def list_components(found, stride, size, queue, counts, fars):
     """Write the number of tiles of every component and the tile farthest from its first; return how many there are.
 
-    The largest component comes first. Tiles without a neighbour are left out, unless there are no others: then the
-    first of them is the one component. The map is UNSEEN again afterwards.
+    The largest component comes first. Tiles without a neighbour are left out, unless there are no others. The map is
+    UNSEEN again afterwards.
     """
     n = largest = 0
-    alone = -1
     for start in range(size):
         if found[start] == UNSEEN:  # not reached from any earlier start, so the first tile of a new component
             if found[start + 1] == UNSEEN or found[start + stride] == UNSEEN:
@@ -159,13 +160,14 @@ def list_components(found, stride, size, queue, counts, fars):
                 if counts[n] > counts[largest]:
                     largest = n
                 n += 1
-            elif alone < 0:
-                alone = start
     forget(found, size, queue, size)
-    if n == 0 and alone >= 0:
-        counts[0] = 1
-        fars[0] = alone
-        return 1
+    if n == 0:
+        for tile in range(size):
+            if found[tile] == UNSEEN:
+                counts[n] = 1
+                fars[n] = tile
+                n += 1
+        return n
     counts[0], counts[largest] = counts[largest], counts[0]
     fars[0], fars[largest] = fars[largest], fars[0]
     return n

@@ -153,16 +153,17 @@ def probe_component(found, stride, size, far, queue, bound):
     from that path's middle (from both its middles if it has two) give upper bounds that are exact in trees and tight
     elsewhere.
     """
-    count = search_and_bound(found, stride, size, far, queue, bound)
-    length = found[queue[count - 1]]
-    middle = climb(found, stride, queue[count - 1], length // 2)
-    other_middle = climb(found, stride, middle, length % 2)
-    forget(found, size, queue, count)
-    search_and_bound(found, stride, size, middle, queue, bound)
-    forget(found, size, queue, count)
-    if other_middle != middle:
-        search_and_bound(found, stride, size, other_middle, queue, bound)
-        forget(found, size, queue, count)
+    length = 0
+    middle = other_middle = tile = far
+    for sweep in range(3):  # one call in a loop, since the compiler copies what is called to each place
+        if sweep < 2 or other_middle != middle:
+            count = search_and_bound(found, stride, size, tile, queue, bound)
+            if sweep == 0:
+                length = found[queue[count - 1]]
+                middle = climb(found, stride, queue[count - 1], length // 2)
+                other_middle = climb(found, stride, middle, length % 2)
+            tile = middle if sweep == 0 else other_middle
+            forget(found, size, queue, count)
     return length
 
 
@@ -189,13 +190,15 @@ def mark_longest(found, stride, queue, count, path):
     walk(found, stride, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
 
 
-@kernel("i8(i4[::1], i8, i8, i4[:, ::1], b1[:, ::1])")
-def find_diameter(found, stride, size, scratch, path):
-    """Mark the canonical diameter path; return how many moves it has, or -1 if there is no free tile.
+@kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
+def solve_diameter(tiles, path, found, scratch):
+    """Mark the canonical diameter path of one level; return how many moves it has, or -1 if there is no free tile.
 
     Upper bounds save most searches. Every component that is large enough to matter is probed, the largest first. Then
     only tiles whose bound still reaches the best eccentricity so far are searched from.
     """
+    stride = lay_out(tiles, found)
+    size = len(found) if stride > tiles.shape[1] else tiles.size
     queue, bound, counts, fars = scratch[0], scratch[1], scratch[2], scratch[3]
     n_components = list_components(found, stride, size, queue, counts, fars)
     for tile in range(size):
@@ -218,20 +221,13 @@ def find_diameter(found, stride, size, scratch, path):
     return marked
 
 
-@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
-def solve_diameter(tiles, path, found, scratch):
-    """Mark the canonical diameter path of one level; return its status."""
-    stride = lay_out(tiles, found)
-    size = len(found) if stride > tiles.shape[1] else tiles.size
-    return SOLVED if find_diameter(found, stride, size, scratch, path) >= 0 else UNSOLVABLE
-
-
 @kernel("i1(u1[:, ::1], b1[:, ::1])")
 def diameter(tiles, path):
     """Mark the canonical diameter path of one level; `path` must be all False before."""
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
-    return solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
+    moves = solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
+    return SOLVED if moves >= 0 else UNSOLVABLE
 
 
 @kernel("void(u1[:, :, ::1], b1[:, :, ::1])")
@@ -313,13 +309,13 @@ def choose_shortest_path(tiles, values, path, found, scratch, weights):
 @kernel("i1(u1[:, ::1], f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
 def choose_diameter(tiles, values, path, found, scratch, weights):
     """Mark the diameter path of one level that has the greatest sum of values; return its status."""
+    diameter = solve_diameter(tiles, path, found, scratch)
+    if diameter < 0:
+        return UNSOLVABLE
     stride = lay_out(tiles, found)
     size = len(found) if stride > tiles.shape[1] else tiles.size
     lay_out_values(values, stride, weights[0])
     queue, bound = scratch[0], scratch[1]
-    diameter = find_diameter(found, stride, size, scratch, path)
-    if diameter < 0:
-        return UNSOLVABLE
     best = NONE
     for tile in range(size):
         if bound[tile] == diameter:
