@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.learned import MLP
 from maze_nca_gym.agents.rollouts import window as window_module
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.window import play
@@ -34,13 +35,18 @@ def begun(name: str = "shortest-path-bfs", **options: Any) -> Session:
     return Session(load(name), name, options.pop("seed", 0), **{"levels": LEVEL, **options})
 
 
+def of_another_size() -> MLP:
+    """A policy for mazes of 4 x 4 tiles inside."""
+    return MLP(4, 2, size=4, n_nodes=3)
+
+
 def stepped(session: Session, n: int) -> Session:
     for _ in range(n):
         assert session.step() == ""
     return session
 
 
-@pytest.mark.parametrize("name", ["shortest-path-bfs", "depth-first", "nca-shortest-path-small"])
+@pytest.mark.parametrize("name", ["shortest-path-bfs", "depth-first", "nca-shortest-path-healing"])
 def test_steps_are_those_of_a_rollout(name: str) -> None:
     session, policy = stepped(begun(name), 7), load(name)
     with torch.no_grad():
@@ -173,11 +179,11 @@ class TestChoosing:
 
     def test_a_policy_of_another_size_is_refused(self) -> None:
         session = begun()
-        with pytest.raises(ValueError, match="16"):
-            session.with_policy(load("mlp-shortest-path-baseline"), "mlp")
+        with pytest.raises(ValueError, match="built for mazes of size 4"):
+            session.with_policy(of_another_size(), "mlp")
         assert stepped(session, 1).name == "shortest-path-bfs"
-        with pytest.raises(ValueError, match="16"):
-            begun("mlp-shortest-path-baseline")
+        with pytest.raises(ValueError, match="built for mazes of size 4"):
+            Session(of_another_size(), "mlp", 0, levels=LEVEL)
 
     def test_another_generator_makes_levels_of_the_same_size(self) -> None:
         session = begun(levels=None, size=(7, 9))
@@ -224,7 +230,8 @@ def window(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[ScriptedWindow]]:
 
 
 POLICIES: dict[str, Callable[[], Any]] = {
-    name: partial(load, name) for name in ("depth-first", "diameter", "mlp-shortest-path-baseline", "nowhere")
+    "mlp": of_another_size,
+    **{name: partial(load, name) for name in ("depth-first", "diameter", "nowhere")},
 }
 
 
@@ -271,7 +278,7 @@ class TestPlay:
             "diameter   perfect 3 x 3",
         ]
 
-    @pytest.mark.parametrize("name", ["mlp-shortest-path-baseline", "nowhere"])
+    @pytest.mark.parametrize("name", ["mlp", "nowhere"])
     def test_a_choice_that_cannot_be_is_a_notice(self, window: type[ScriptedWindow], name: str) -> None:
         window.patience = 4
         window.script = [Request.STEP, (Action.POLICY, name)]
