@@ -153,13 +153,13 @@ def list_components(found, stride, size, queue, counts, fars):
     """
     n = largest = 0
     for start in range(size):
-        if found[start] == UNSEEN:  # not reached from any earlier start, so the first tile of a new component
-            if found[start + 1] == UNSEEN or found[start + stride] == UNSEEN:
-                counts[n] = search(found, stride, start, -1, queue)
-                fars[n] = queue[counts[n] - 1]
-                if counts[n] > counts[largest]:
-                    largest = n
-                n += 1
+        # A tile not reached from any earlier start is the first of its component: others follow right or below.
+        if found[start] == UNSEEN and (found[start + 1] == UNSEEN or found[start + stride] == UNSEEN):
+            counts[n] = search(found, stride, start, -1, queue)
+            fars[n] = queue[counts[n] - 1]
+            if counts[n] > counts[largest]:
+                largest = n
+            n += 1
     forget(found, size, queue, size)
     if n == 0:
         for tile in range(size):
