@@ -55,7 +55,7 @@ class _Swatch(NamedTuple):
 _SWATCHES = (
     _Swatch("source", Tile.SOURCE),
     _Swatch("target", Tile.TARGET),
-    _Swatch("predicted path, 0 to 1", path=(0.0, 0.33, 0.67, 1.0)),
+    _Swatch("predicted path, 0 to 1", path=(0.0, 0.5, 1.0)),
     _Swatch("exact path", exact=True),
     _Swatch("wall", Tile.WALL),
 )
@@ -243,7 +243,7 @@ def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | Non
     """
     swatches = list(_SWATCHES[0 if has_endpoints else 2 :])
     if tinted is not None:
-        swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.33, 0.67, 1.0)))
+        swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.5, 1.0)))
     left = MARGIN
     for swatch in swatches:
         panel = Panel(top, left, 1, max(len(swatch.path), len(swatch.tints)), _SWATCH)
