@@ -17,13 +17,14 @@ from .job import Effort, Job, Peer, Work
 OURS = "MazeShortestPath-v0"
 POPGYM = "popgym-LabyrinthEscapeEasy-v0"
 MINIGRID = "MiniGrid-SimpleCrossingS11N5-v0"
+FLOOR = "floor: a NumPy copy of the action, and the squared error of its path"
 CARTPOLE_STEPS = 8
 """However a CartPole episode starts, it survives this many equal actions."""
 
 
 def single_jobs(effort: Effort) -> list[Job]:
     peers = (
-        Peer("floor: a NumPy copy of the action", partial(_copies, 1)),
+        Peer(FLOOR, partial(_copies, 1)),
         Peer("CartPole", partial(_gym_steps, "CartPole-v1", CARTPOLE_STEPS), 2),
         Peer("popgym labyrinth", partial(_gym_steps, POPGYM, 100, "popgym")),
         Peer("Jumanji Maze", partial(_jumanji_steps, 50)),
@@ -45,7 +46,7 @@ def vector_jobs(effort: Effort) -> list[Job]:
     n_envs = effort.count(1024)
     sync = partial(_cartpole_vector_steps, n_envs, "sync")
     peers = (
-        Peer("floor: a NumPy copy of the actions", partial(_copies, n_envs)),
+        Peer(FLOOR, partial(_copies, n_envs), 0.87),
         Peer("CartPole, SyncVectorEnv", sync, 12),
         Peer("CartPole, its own vector env", partial(_cartpole_vector_steps, n_envs, "vector_entry_point")),
         Peer("Jumanji Maze, vmap", partial(_jumanji_vector_steps, n_envs, 50)),
@@ -88,12 +89,15 @@ def _steps(env: Any, action: Any, n_steps: int, n_envs: int = 1) -> Work:
 
 
 def _copies(n_envs: int) -> Work:
-    """What no environment can do without whose action is its next state."""
-    action = _state(gym.make_vec(OURS, n_envs).action_space.shape)
+    """What no environment can do without whose action is its next state, and which scores it."""
+    envs = gym.make_vec(OURS, n_envs)
+    action, target = _state(envs.action_space.shape), envs.reset(seed=0)[1]["target"]
 
     def run() -> None:
         for _ in range(20):
             kept = action.copy()
+            error = kept[:, 0] - target
+            np.einsum("nhw,nhw->n", error, error)
         del kept
 
     return Work(run, 20 * n_envs)

@@ -77,8 +77,8 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
     Raises:
         ValueError: the action holds a NaN or infinity.
     """
-    tiles, maze, target, length, channels, _ = state
-    clipped, scores = np.empty_like(channels), np.empty((len(tiles), 4))
+    tiles, maze, target, length, _, _ = state
+    clipped, scores = action.copy(), np.empty((len(tiles), 4))
     bad = kernels(action.size).transitions(tiles, target, action, clipped, scores)
     if bad >= 0:
         raise ValueError(f"{NOT_FINITE} (in episode {bad} of {len(tiles)})")

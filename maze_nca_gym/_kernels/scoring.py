@@ -79,6 +79,15 @@ def clip_into(values, clipped):
     return finite
 
 
+@kernel("b1(f4[::1])")
+def is_within_limit(values):
+    """Return whether no value is NaN or beyond +-STATE_LIMIT."""
+    within = True
+    for i in range(len(values)):
+        within &= bool(abs(values[i]) <= STATE_LIMIT)  # no early exit, for vector code
+    return within
+
+
 LANES = 16
 """Sums over a level run in this many interleaved parts, so that they vectorise and yet are the same interpreted."""
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
@@ -186,10 +195,15 @@ def compare_paths(targets, paths, scores):
 
 @kernel("i8(u1[:, :, ::1], b1[:, :, ::1], f4[:, :, :, ::1], f4[:, :, :, ::1], f8[:, ::1])")
 def transitions(levels, targets, actions, channels, scores):
-    """Apply `transition` to every episode; return the index of the first action that is not finite, or -1."""
+    """Apply `transition` to every episode; return the index of the first action that is not finite, or -1.
+
+    The channels hold a copy of the actions: copying all at once passes by the caches, and few actions need clipping.
+    """
+    area = targets[0].size
     for i in range(len(levels)):
-        finite, loss, accuracy, complete, doubtful = transition(targets[i], actions[i], channels[i])
-        if not finite:
+        action = actions[i].reshape(actions[i].size)
+        if not is_within_limit(action) and not clip_into(action, channels[i].reshape(action.size)):
             return i
+        loss, accuracy, complete, doubtful = compare_path(action[:area], targets[i].reshape(area))
         write_scores(levels[i], targets[i], channels[i, 0], loss, accuracy, complete, doubtful, scores[i])
     return -1
