@@ -75,6 +75,12 @@ class TestTheBuiltSite:
             value = getattr(maze_nca_gym.agents, name)
             assert f'id="{value.__module__}.{name}"' in pages, name
 
+    def test_examples_of_docstrings_are_code(self, site):
+        page = text_of(site / "reference" / "training.html")
+        assert "&gt;&gt;&gt; " in re.sub(r"<[^>]*>", "", page)
+        for page in (site / "reference").glob("*.html"):
+            assert "<blockquote>" not in text_of(page), page
+
     def test_it_loads_nothing_from_other_hosts(self, site):
         for page in site.rglob("*.html"):
             loaded = re.findall(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(.*?)"', text_of(page))
@@ -135,6 +141,13 @@ class TestTutorials:
         pages.execute(notebook)
         assert "data:image" in pages.page(notebook, name)
         assert any("stdout" in str(cell.get("outputs")) for cell in notebook.cells)
+
+
+def test_the_workflow_publishes_what_is_built():
+    workflow = text_of(ROOT / ".github" / "workflows" / "site.yml")
+    (folder,) = re.findall(r"^site_dir: (.*)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)
+    assert re.findall(r"path: (.*)", workflow) == [folder]
+    assert "mkdocs build --strict" in workflow
 
 
 def test_the_home_page_has_the_readmes_ten_lines():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ import links
 import policy_pages
 import tutorial_pages
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -31,7 +33,11 @@ COPIED = {
 }
 """Page in the repository outside of this folder -> its page on the site."""
 
+EXAMPLE = re.compile(r"^( *)>>> .*\n(?:\1[^\s\"].*\n)*", re.MULTILINE)
+"""An example within a docstring, with what it prints."""
 
+
+@event_priority(50)  # before mkdocstrings reads its options
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Put the generated pages into the navigation, and show mkdocstrings the sources as one package."""
     listed = {
@@ -62,7 +68,14 @@ def _sources(folder: Path) -> Path:
     ignored = shutil.ignore_patterns("__pycache__", "*.safetensors", "*.npz", "agents")
     shutil.copytree(ROOT / "maze_nca_gym", target / "maze_nca_gym", ignore=ignored)
     shutil.copytree(ROOT / "agents", target / "maze_nca_gym" / "agents", ignore=ignored)
+    for path in target.rglob("*.py"):
+        path.write_text(_with_fences(path.read_text(encoding="utf-8")), encoding="utf-8")
     return target
+
+
+def _with_fences(source: str) -> str:
+    """Return a module whose examples in docstrings are fenced: Markdown takes their `>>>` for quotations."""
+    return EXAMPLE.sub(r"\1```python\n\g<0>\1```\n", source)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -67,6 +67,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
             tiles[0],
             state[0].numpy(),
             target[0],
+            channel_names=policy.channel_names,
             step=step,
             accuracy=float(score(tiles, state[:, 0].numpy(), target).accuracy[0]),
             show_channels=False,
