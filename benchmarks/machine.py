@@ -49,7 +49,7 @@ def describe() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.machine()}",
         "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: version_of(name) for name in PACKAGES},
     }
 
 
@@ -60,7 +60,8 @@ def _cpu() -> str:
     return names[0] if names else platform.processor() or "unknown"
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package; None where there is none."""
     try:
         return version(package)
     except PackageNotFoundError:

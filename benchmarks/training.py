@@ -28,11 +28,12 @@ Unrolled = Callable[[NCA, Tensor, int, Sequence[int]], list[Tensor]]
 
 
 class Setting(NamedTuple):
-    """A network's arguments, how many steps it makes, and on how many mazes."""
+    """A network's arguments, how many steps it makes, and on how many mazes of what size."""
 
     network: dict[str, Any]
     n_steps: int
     n_mazes: int
+    size: int = 16
 
 
 def small_update_jobs(effort: Effort) -> list[Job]:
@@ -104,8 +105,8 @@ def _jax_rollout(setting: Setting) -> Work:
 
 
 def problem(setting: Setting) -> tuple[NCA, Tensor, Tensor]:
-    """A network as before training, (n, 4, 18, 18) mazes and their (n, 18, 18) solutions."""
-    levels = generate(np.random.default_rng(0), setting.n_mazes, size=16)
+    """A network as before training, (n, 4, 18, 18) mazes of size 16 and their (n, 18, 18) solutions."""
+    levels = generate(np.random.default_rng(0), setting.n_mazes, size=setting.size)
     target = torch.from_numpy(shortest_path(levels)).float()
     return NCA(4, **setting.network), torch.from_numpy(one_hot(levels)), target
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import cache
 
 import torch
@@ -123,6 +124,8 @@ def roll_out_recorded(model: Policy, maze: Tensor, state: Tensor | None, request
 
     The first rollout of its kind runs in PyTorch, and the second one records.
     """
+    if model.same_from is not None:  # later starts are the same rollout
+        request = replace(request, start_step=min(request.start_step, model.same_from))
     inputs = [maze] if state is None else [maze, state]
     weights = [parameter for parameter in model.parameters() if parameter.requires_grad and torch.is_grad_enabled()]
     owner, autocast = weakref.ref(model), _autocast(maze)

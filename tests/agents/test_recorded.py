@@ -163,6 +163,16 @@ def test_what_was_asked_for_once_is_not_recorded(made):
     assert made.n == 1
 
 
+def test_starts_at_later_steps_are_one_recording(made):
+    nca, maze = network(4, n_iterations=6), mazes(2, 3, 3)
+    for start in (6, 11, 12):
+        check(nca, maze, noise(2, 4, 3, 3), Request((3,), start_step=start))
+    assert made.n == 1
+    for start in (3, 4, 3, 4):  # the one without a ReLU is the third iteration, or the second
+        check(nca, maze, noise(2, 4, 3, 3), Request((3,), start_step=start))
+    assert made.n == 3
+
+
 def test_only_the_latest_stay(made, monkeypatch):
     monkeypatch.setattr(recording, "MOST", 2)
     nca = network(4)
