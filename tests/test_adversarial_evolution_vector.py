@@ -13,6 +13,8 @@ import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
+from pretend_gpu import PretendedGpu
+from pretend_gpu import gpu as gpu
 
 import maze_nca_gym
 from maze_nca_gym.agents import load
@@ -20,6 +22,7 @@ from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.generation import generate
 from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.transfer import read_back
 from maze_nca_gym.wrappers import VectorAdversarialEvolution
 
 IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
@@ -51,19 +54,20 @@ def act(maze: NDArray[np.float32]) -> NDArray[np.float32]:
 def to_numpy(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: to_numpy(item) for key, item in value.items()}
-    return value.numpy() if isinstance(value, torch.Tensor) else value
+    return read_back(value) if isinstance(value, torch.Tensor) else value
 
 
-def play(env: Any, n_steps: int, seed: Any = 0, tensors: bool = False) -> Iterator[Any]:
+def play(env: Any, n_steps: int, seed: Any = 0, tensors: str | None = None) -> Iterator[Any]:
     """Results of resets and steps; with autoreset disabled, what has ended is reset at once."""
     observation, infos = env.reset(seed=seed)
     yield deepcopy(to_numpy(observation)), deepcopy(to_numpy(infos))
     for _ in range(n_steps):
         actions: Any = act(to_numpy(observation["maze"]))
-        result = env.step(torch.from_numpy(actions) if tensors else actions)
+        result = env.step(torch.from_numpy(actions).to(tensors) if tensors else actions)
         yield tuple(deepcopy(to_numpy(each)) for each in result)
         observation, _, terminated, truncated, _ = result
-        if env.metadata["autoreset_mode"] == AutoresetMode.DISABLED and (ended := terminated | truncated).any():
+        ended = terminated | truncated
+        if env.metadata["autoreset_mode"] == AutoresetMode.DISABLED and to_numpy(ended).any():
             observation, infos = env.reset(options={"reset_mask": ended})
             yield deepcopy(to_numpy(observation)), deepcopy(to_numpy(infos))
 
@@ -164,12 +168,22 @@ class TestModes:
     def test_tensors(self, mode: AutoresetMode) -> None:
         arrays, tensors = make(3, mode), make(3, mode, output="torch")
         assert isinstance(tensors.reset()[1]["level_id"], torch.Tensor)
-        for a, b in zip(play(arrays, 100), play(tensors, 100, tensors=True), strict=True):
+        for a, b in zip(play(arrays, 100), play(tensors, 100, tensors="cpu"), strict=True):
             for x, y in zip(a, b, strict=True):
                 if isinstance(x, dict):
                     x, y = ({k: v for k, v in each.items() if not k.startswith("final")} for each in (x, y))
                 assert_equal(x, y)
         assert arrays_of(arrays.population) == arrays_of(tensors.population)
+
+    @every_mode
+    def test_a_gpu_in_pretence(self, mode: AutoresetMode, gpu: PretendedGpu) -> None:
+        here, there = make(3, mode), make(3, mode, device="cuda", output="torch")
+        for a, b in zip(play(here, 60), play(there, 60, tensors="cuda"), strict=True):
+            np.testing.assert_array_equal(a[0]["maze"], b[0]["maze"])
+        assert here.population.n_replacements > 0
+        assert np.array_equal(here.population.tiles, there.population.tiles)
+        fitness = [each.population.members["fitness"] for each in (here, there)]
+        np.testing.assert_allclose(*fitness, rtol=1e-5, atol=1e-6)
 
 
 class TestResets:

@@ -12,6 +12,7 @@ from pretend_gpu import gpu as gpu
 from torch.nn import functional as F
 from training_runs import ACCEL, CPU, POOL, tiny
 
+from maze_nca_gym.agents import train as train_by_name
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
 from maze_nca_gym.agents.training.config import PRESETS
@@ -135,6 +136,16 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: 
     assert state.update == 3
     with gpu.reading():
         assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 0
+
+
+def test_the_command_trains_there(gpu: PretendedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With pictures and all; it ends on the CPU, which waits."""
+    options = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "batch_size": 8, "n_updates": 4}
+    with gpu.reading():
+        policy = train_by_name("fast", out=tmp_path, device="cuda", log_every=2, validate_every=4, **options)
+    assert "on cuda; Ctrl-C saves" in capsys.readouterr().out
+    assert policy.device == CPU
+    assert {path.name for path in tmp_path.iterdir()} >= {"model.safetensors", "curves.png", "rollouts.png"}
 
 
 def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: PretendedGpu, tmp_path: Path) -> None:
