@@ -52,7 +52,7 @@ class NCA(Policy):
     min(..., c), so that nothing can grow forever. docs/reproduction.md says what the paper and its code do.
 
     An `exact` network refuses dtypes in which it would not be exact, autocast to them included. Where float32 sums are
-    not certain, as on a GPU, it convolves in float64 (`convolving`).
+    not certain, as in PyTorch on a GPU, it convolves in float64 (`convolving`).
 
     Args:
         n_tiles: T, 4 for the shortest path or 2 for the diameter.

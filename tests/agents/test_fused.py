@@ -442,7 +442,7 @@ def test_other_dtypes_and_autocast_run_in_pytorch():
 
 
 @pytest.mark.gpu
-def test_a_gpu_runs_in_pytorch():
+def test_a_gpu_runs_no_machine_code_of_the_cpu():
     nca, maze = network(6), mazes(3, 4, 5)
     expected = unroll(nca, maze, 5, [5])[0].detach()
     nca.cuda()

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policy import ROUNDING
 from maze_nca_gym.agents.rollouts import engines, unroll
 from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
 from maze_nca_gym.agents.rollouts.gpu.maps import form
@@ -131,6 +132,15 @@ def test_the_network_written_by_hand_is_exact_in_the_kernel():
     with torch.no_grad():
         (state,) = engines.roll_out_in_one_kernel(nca, maze, None, Request((12,)))
     assert torch.equal(state, roll_out_in_pytorch(nca, maze, None, Request((12,)))[0])
+
+
+def test_a_proven_network_holds_the_same_integers_in_the_kernel():
+    nca = load("nca-shortest-path-hinted").to(DEVICE)
+    maze = mazes(1, 4, 4).to(DEVICE)
+    assert engines.precision(nca, maze) == "ieee"
+    with torch.no_grad():
+        (state,) = engines.roll_out_in_one_kernel(nca, maze, None, Request((6,)))
+    assert (state - roll_out_in_pytorch(nca, maze, None, Request((6,)))[0]).abs().max() < ROUNDING
 
 
 @pytest.mark.parametrize(
