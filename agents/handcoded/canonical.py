@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -104,9 +105,9 @@ def fused(maze: Tensor, state: Tensor) -> Tensor:
     """Return the next state of (B, 4, H, W) mazes and (B, 11, H, W) float32 states in one pass of machine code."""
     from . import compiled  # here, because importing numba takes a third of a second
 
-    out = torch.empty(state.shape)
-    compiled.canonical_steps(maze.detach().numpy(), state.detach().numpy(), out.numpy())
-    return out
+    out = np.empty(state.shape, np.float32)
+    compiled.canonical_steps(maze.detach().contiguous().numpy(), state.detach().contiguous().numpy(), out)
+    return torch.from_numpy(out)
 
 
 FORM = Form(

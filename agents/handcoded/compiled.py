@@ -15,6 +15,8 @@ Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_BLOCK = 1024
+"""Tiles that are computed at once: enough for vector code, and what they need stays in the nearest cache."""
 ZERO, ONE, WALL = np.float32(0), np.float32(1), np.float32(6)
 
 
@@ -58,53 +60,67 @@ def convolve(
 @jit
 def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
     """Fill (B, 11, H, W) `out` with the next states of the automaton `canonical`, which defines them."""
-    n_mazes, _, height, width = mazes.shape
-    flat = np.zeros((7, (height + 2) * (width + 1) + 2), np.float32)  # PATH to POINT_R: what neighbours read
-    pointed = np.empty(width, np.float32)
-    for maze in range(n_mazes):
+    n_mazes, n_inputs, height, width = mazes.shape
+    n_channels, area = states.shape[1], height * width
+    flat = np.zeros((7, area + 2 * width), np.float32)  # PATH to POINT_R: what neighbours read
+    inside = np.ones((4, area), np.float32)
+    inside[1, ::width] = ZERO
+    inside[3, width - 1 :: width] = ZERO
+    block = max(1, _BLOCK // width) * width
+    pointed = np.empty(block, np.float32)
+    for i in range(n_mazes):
         for channel in range(7):
-            _flatten(states[maze, channel], 1, flat[channel])
-        for row in range(height):
-            _canonical_row(mazes[maze], flat, row, pointed, out[maze])
+            flat[channel, width : width + area] = states[i, channel].reshape(area)
+        maze, new = mazes[i].reshape((n_inputs, area)), out[i].reshape((n_channels, area))
+        for begin in range(0, area, block):
+            end = min(begin + block, area)
+            _canonical_block(maze, flat, inside, begin, end, width, pointed[: end - begin], new)
 
 
 @jit
-def _canonical_row(maze: Floats, flat: Floats, row: int, pointed: Floats, out: Floats) -> None:
-    """Write one row of (11, H, W) `out` for a (4, H, W) maze, with slices of one row, so that the loops become vector
-    code."""
-    width = maze.shape[2]
-    stride = width + 1
-    begin = (row + 1) * stride + 1
-    end = begin + width
-    towards = (-stride, -1, stride, 1)  # up, left, down, right
-    path, flood, age = flat[0, begin:end], flat[1, begin:end], flat[2, begin:end]
+def _canonical_block(
+    maze: Floats, flat: Floats, inside: Floats, begin: int, end: int, width: int, pointed: Floats, out: Floats
+) -> None:
+    """Write some rows of tiles, from `begin` to `end` of (11, H * W) `out`, for a (4, H * W) maze.
 
-    wall, source, target = maze[1, row], maze[2, row], maze[3, row]
-    new_path, new_flood, new_age = out[0, row], out[1, row], out[2, row]
-    for col in range(width):
-        new_path[col] = source[col] + flood[col] + path[col] - ONE
-    for col in range(width):
-        new_flood[col] = target[col] + flood[col] - WALL * wall[col]
-    for col in range(width):
-        new_age[col] = max(age[col] + flood[col], ZERO)
+    Rows follow each other, so a row's neighbour to the left of its first tile is the last one of the row before.
+    (4, H * W) `inside` is 0 where such a neighbour is none. The loops have few arrays, so that they become vector code.
+    """
+    low, high = width + begin, width + end
+    towards = (-width, -1, width, 1)  # up, left, down, right
+    path, flood, age = flat[0, low:high], flat[1, low:high], flat[2, low:high]
+    tiles = range(end - begin)
+
+    wall, source, target = maze[1, begin:end], maze[2, begin:end], maze[3, begin:end]
+    new_path, new_flood, new_age = out[0, begin:end], out[1, begin:end], out[2, begin:end]
+    for tile in tiles:
+        new_path[tile] = source[tile] + flood[tile] + path[tile] - ONE
+    for tile in tiles:
+        new_flood[tile] = target[tile] + flood[tile] - WALL * wall[tile]
+    for tile in tiles:
+        new_age[tile] = max(age[tile] + flood[tile], ZERO)
     pointed[:] = ZERO
     for direction in range(4):
         shift = towards[direction]
-        their_flood, their_age = flat[1, begin + shift : end + shift], flat[2, begin + shift : end + shift]
-        for col in range(width):
-            new_flood[col] += their_flood[col]
-        point = out[3 + direction, row]
-        for col in range(width):
-            nearer = min(max(their_age[col] - age[col], ZERO), ONE)
-            point[col] = max(nearer - pointed[col], ZERO)
-            pointed[col] += nearer
-        their_path = flat[0, begin - shift : end - shift]
-        their_point = flat[3 + direction, begin - shift : end - shift]
-        enter = out[7 + direction, row]
-        for col in range(width):
-            enter[col] = max(their_path[col] + their_point[col] - ONE, ZERO)
-            new_path[col] += enter[col]
-    for col in range(width):
-        new_flood[col] = min(max(new_flood[col], ZERO), ONE)
-    for col in range(width):
-        new_path[col] = min(max(new_path[col], ZERO), ONE)
+        here, behind = inside[direction, begin:end], inside[(direction + 2) % 4, begin:end]
+        their_flood, their_age = flat[1, low + shift : high + shift], flat[2, low + shift : high + shift]
+        for tile in tiles:
+            new_flood[tile] += their_flood[tile] if here[tile] > ZERO else ZERO
+        point = out[3 + direction, begin:end]
+        for tile in tiles:
+            their = their_age[tile] if here[tile] > ZERO else ZERO
+            nearer = min(max(their - age[tile], ZERO), ONE)
+            point[tile] = max(nearer - pointed[tile], ZERO)
+            pointed[tile] += nearer
+        their_path = flat[0, low - shift : high - shift]
+        their_point = flat[3 + direction, low - shift : high - shift]
+        enter = out[7 + direction, begin:end]
+        for tile in tiles:
+            entered = max(their_path[tile] + their_point[tile] - ONE, ZERO)
+            enter[tile] = entered if behind[tile] > ZERO else ZERO
+        for tile in tiles:
+            new_path[tile] += enter[tile]
+    for tile in tiles:
+        new_flood[tile] = min(max(new_flood[tile], ZERO), ONE)
+    for tile in tiles:
+        new_path[tile] = min(max(new_path[tile], ZERO), ONE)
