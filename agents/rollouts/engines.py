@@ -63,7 +63,7 @@ def runs_in_one_kernel(convolution: Convolution, maze: Tensor) -> bool:
         and maze.numel() > 0
         and form(*shape).fits
         and (not maze.is_cuda or torch.cuda.get_device_capability(maze.device) >= LEAST_CAPABILITY)
-        and _has_triton()
+        and _runs_triton(maze.device)
     )
 
 
@@ -190,9 +190,11 @@ def _compiles() -> bool:
 
 
 @cache
-def _has_triton() -> bool:
+def _runs_triton(device: torch.device) -> bool:
     try:
-        from .gpu import function  # noqa: F401 - here, because this imports triton
-    except ImportError:
+        from .gpu.function import try_out  # here, because this imports triton
+
+        try_out(device)
+    except Exception:  # whatever keeps it from working here, such as no C compiler: everything works without it
         return False
     return True

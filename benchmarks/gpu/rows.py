@@ -211,7 +211,7 @@ def _why_not(way: str, nca: NCA, maze: torch.Tensor) -> str:
     convolution = nca.convolution()
     if convolution is None:
         return "the kernel is for shared weights"
-    return "" if engines.runs_in_one_kernel(convolution, maze) else "triton is not installed, or the GPU is too old"
+    return "" if engines.runs_in_one_kernel(convolution, maze) else "triton does not run here, or the GPU is too old"
 
 
 def _guided(bench: Bench, line: Line) -> Line:

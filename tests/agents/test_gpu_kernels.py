@@ -22,6 +22,8 @@ from maze_nca_gym.agents.rollouts.gpu.maps import form
 
 pytest.importorskip("triton", reason="the kernels need triton, which PyTorch installs for GPUs")
 
+from maze_nca_gym.agents.rollouts.gpu import function
+
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 KEEP = (2, 5, 7)
 STATES, GRADIENTS = 1e-5, 1e-4
@@ -179,6 +181,20 @@ def test_other_dtypes_run_in_pytorch():
     assert not engines.runs_in_one_kernel(convolution, maze.double())
     with torch.autocast(DEVICE, torch.float16):
         assert not engines.runs_in_one_kernel(convolution, maze)
+
+
+def test_where_triton_fails_pytorch_runs_networks(monkeypatch):
+    def fail(device):
+        raise RuntimeError("Failed to find C compiler")
+
+    convolution = NCA(4, 8).to(DEVICE).convolution()
+    assert convolution is not None
+    engines._runs_triton.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(function, "try_out", fail)
+        assert not engines.runs_in_one_kernel(convolution, torch.zeros(2, 4, 6, 6, device=DEVICE))
+    engines._runs_triton.cache_clear()
+    assert engines.runs_in_one_kernel(convolution, torch.zeros(2, 4, 6, 6, device=DEVICE))
 
 
 def test_a_map_has_zeros_between_its_rows():

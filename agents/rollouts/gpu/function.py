@@ -14,7 +14,7 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.transfer import upload
 
 from . import kernels
-from .maps import Form
+from .maps import NARROW, Form
 
 PROGRAMS = 2
 """Programs for each multiprocessor, so that one computes while the other waits for memory."""
@@ -167,6 +167,13 @@ class Unroll(torch.autograd.Function):
                 **plan.constants,
             )
         return None, share_sums, None, sums.sum(0)
+
+
+def try_out(device: torch.device) -> None:
+    """Compile and launch the smallest kernel; raises whatever keeps kernels from running on a device."""
+    row = torch.ones(NARROW, NARROW, device=device)
+    with torch.cuda.device_of(row):
+        kernels.clear[(1,)](row, NARROW, CHANNELS=NARROW, BLOCK=NARROW, PLACES=NARROW)
 
 
 def _n_programs(share: Tensor) -> int:
