@@ -194,28 +194,22 @@ class Policy(nn.Module):
         return self.update(maze, state, step)
 
     def _check(self, maze: Tensor, state: Tensor) -> None:
-        if maze.ndim != 4 or state.ndim != 4:
+        tiles, values = tuple(maze.shape), tuple(state.shape)
+        if len(tiles) != 4 or len(values) != 4:
+            raise ValueError(f"maze and state must have shapes (B, T, H, W) and (B, C, H, W), got {tiles} and {values}")
+        if 0 in tiles[2:]:
+            raise ValueError(f"a maze needs at least one tile, got shape {tiles}")
+        if tiles[1] != self.n_tiles:
             raise ValueError(
-                "maze and state must have shapes (B, T, H, W) and (B, C, H, W), "
-                f"got {tuple(maze.shape)} and {tuple(state.shape)}"
-            )
-        if 0 in maze.shape[2:]:
-            raise ValueError(f"a maze needs at least one tile, got shape {tuple(maze.shape)}")
-        if maze.shape[1] != self.n_tiles:
-            raise ValueError(
-                f"the policy reads {self.n_tiles} maze channels, got {maze.shape[1]}: "
+                f"the policy reads {self.n_tiles} maze channels, got {tiles[1]}: "
                 f"it is for the task {self.task}; {self._fitting_environment()}"
             )
-        if state.shape[1] < self.n_channels:
+        if values[1] < self.n_channels:
             raise ValueError(
-                f"the policy needs {self.n_channels} state channels, got {state.shape[1]}: "
-                f"{self._fitting_environment()}"
+                f"the policy needs {self.n_channels} state channels, got {values[1]}: {self._fitting_environment()}"
             )
-        if maze.shape[0] != state.shape[0] or maze.shape[2:] != state.shape[2:]:
-            raise ValueError(
-                "maze and state must agree in batch, height and width, "
-                f"got {tuple(maze.shape)} and {tuple(state.shape)}"
-            )
+        if tiles[0] != values[0] or tiles[2:] != values[2:]:
+            raise ValueError(f"maze and state must agree in batch, height and width, got {tiles} and {values}")
         if maze.dtype != state.dtype or not state.is_floating_point():
             raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
 

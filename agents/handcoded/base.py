@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -127,11 +127,12 @@ class HandcodedNCA(Policy):
     def _check_exact(self, state: Tensor) -> None:
         """Check that the state's dtype counts far enough: it is exact up to 2 / eps, 2**24 in float32, 256 in
         bfloat16."""
-        largest = self.largest_count(*state.shape[2:])
+        _, _, height, width = state.shape
+        largest = self.largest_count(height, width)
         limit = min(2 / torch.finfo(state.dtype).eps, STATE_LIMIT)
         if largest > limit:
             raise ValueError(
-                f"on mazes of {state.shape[2]} x {state.shape[3]} tiles this automaton counts to {largest}, "
+                f"on mazes of {height} x {width} tiles this automaton counts to {largest}, "
                 f"but {state.dtype} states are exact only up to {limit:.0f}"
             )
 
@@ -157,11 +158,11 @@ class HandcodedNCA(Policy):
 
     def _follows_table(self, static: Tensor, state: Tensor) -> bool:
         """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""
-        weight, bias = self.weight, self.bias
+        # as attributes of a module they are slow to find
+        weight, bias = (cast(Tensor, self._parameters[name]) for name in ("weight", "bias"))
+        differentiable = torch.is_grad_enabled()
         for tensor in (static, state, weight, bias):
-            if not tensor.is_cpu or tensor.dtype != torch.float32:
-                return False
-            if tensor.requires_grad and torch.is_grad_enabled():
+            if not tensor.is_cpu or tensor.dtype != torch.float32 or (differentiable and tensor.requires_grad):
                 return False
         return torch.equal(weight, self._table_weight) and torch.equal(bias, self._table_bias)
 

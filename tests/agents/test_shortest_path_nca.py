@@ -246,3 +246,18 @@ def test_the_former_name_of_finished_warns():
     maze = torch.from_numpy(one_hot(parse("S.T")[None]))
     with pytest.warns(DeprecationWarning, match="solved is called finished"):
         assert not policy.solved(maze, rollout(policy, maze, 1)).any()
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 9), (9, 1), (2, 5), (34, 40)])
+def test_machine_code_gives_the_bits_of_the_convolution_on_maps_of_any_shape(height, width):
+    """The largest map is computed in several blocks; neither walls nor zeros are around the maps."""
+    rng, nca = np.random.default_rng([height, width]), load("shortest-path-bfs")
+    maze = torch.from_numpy(one_hot(rng.integers(0, 4, (3, height, width)).astype(np.uint8)))
+    state = torch.from_numpy(rng.integers(-2, 4, (3, nca.n_channels, height, width)).astype(np.float32))
+    with torch.no_grad():
+        for _ in range(5):
+            dense = nca.activate(nca.convolve(maze, state), state, maze)
+            assert torch.equal(nca.step_by_table(maze, state), dense)
+            strided = state.transpose(2, 3).contiguous().transpose(2, 3)
+            assert torch.equal(nca.step_by_table(maze, strided), dense)
+            state = dense
