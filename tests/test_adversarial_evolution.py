@@ -24,6 +24,7 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, to_text
 from maze_nca_gym.mutation import mutate
 from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
+from maze_nca_gym.rendering.edits import Paint
 from maze_nca_gym.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
 from maze_nca_gym.wrappers.evolution import Evolution
 
@@ -433,9 +434,9 @@ class TestWhatCountsForNothing:
         env = evolving(env=bare(max_episode_steps=2))
         env.reset(seed=0)
         maze: Any = env.unwrapped
-        row, col = np.argwhere(maze.state.tiles[0, 1:-1, 1:-1] == Tile.WALL)[0] + 1
+        row, col = (int(place) + 1 for place in np.argwhere(maze.state.tiles[0, 1:-1, 1:-1] == Tile.WALL)[0])
         env.step(np.zeros(env.action_space.shape, np.float32))  # type: ignore[arg-type]
-        maze._edit([(row, col)])
+        assert maze._edit(Paint(((row, col),), Tile.EMPTY))[1] == ""
         assert "regret" in finish(env, 0.25)
         assert (len(env.population), env.population.clock) == (0, 0)
 
