@@ -18,7 +18,7 @@ from .timing import Comparison, Result
 
 LONGEST, LONGEST_PEER = 48, 40
 """Characters of a line of a job's label, and of a peer's name, at the most."""
-ROOM = 30
+ROOM = 200
 """Factor by which the axis goes beyond the nearest and farthest peers, for their names."""
 
 
