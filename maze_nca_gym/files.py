@@ -6,11 +6,12 @@ Whatever is wrong with the content of a file becomes a ValueError that names it.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -104,6 +105,28 @@ def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it has no {error.args[0]!r}"
     return str(error) or f"it is damaged ({type(error).__name__})"
+
+
+def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Mapping[str, Any] | None = None) -> Path:
+    """Write arrays by name as one compressed `.npz` file without pickles, atomically.
+
+    Args:
+        path: the file; the suffix is added if it is missing.
+        arrays: (...) arrays of any dtype but objects.
+        config: JSON-serialisable values, stored as text in an array `config`; None for none.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path = npz_path(path)
+    text = {} if config is None else {"config": np.array(json.dumps(dict(config), sort_keys=True))}
+    named: dict[str, Any] = {**text, **arrays}
+    with replacing(path) as file:
+        np.savez_compressed(file, **named)
+    return path
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import notebooks
-from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
+from maze_nca_gym.files import load_arrays, reading, save_arrays
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.random_streams import GAMMA, scramble
 
@@ -248,12 +248,8 @@ class LevelSet:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write one `.npz` file without pickles, atomically; returns its path (the suffix is added if missing)."""
-        path = npz_path(path)
-        config = np.array(json.dumps(dict(self.config), sort_keys=True))
-        with replacing(path) as file:
-            np.savez_compressed(file, tiles=self.tiles, config=config)
-        return path
+        """Write a file for `load`, as `files.save_arrays`; return its path."""
+        return save_arrays(path, {"tiles": self.tiles}, self.config)
 
     @classmethod
     def load(cls, path: str | Path) -> LevelSet:

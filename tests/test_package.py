@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 TREES = {"maze_nca_gym": ROOT / "maze_nca_gym", "maze_nca_gym.agents": ROOT / "agents"}
 """Package -> the folder on disk whose subfolders are its subpackages."""
 SOURCES = sorted(path for tree in TREES.values() for path in tree.rglob("*.py"))
-HEAVY = {"torch", "numba", "llvmlite", "pygame", "PIL", "imageio", "networkx", "tyro", "rich", "stable_baselines3"}
+HEAVY = {"torch", "numba", "llvmlite", "pygame", "PIL", "networkx", "tyro", "rich", "stable_baselines3"}
 HEAVY |= {"matplotlib", "tensorboard"}
 """What importing the core must not load."""
 

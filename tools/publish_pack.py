@@ -11,13 +11,12 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym import packs
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import save_arrays
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.population.config import check_count
 
@@ -60,10 +59,7 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
         "before": {label: lines[0][statistic] for label, statistic in FIGURES.items()},
         "after": _measured(population, chosen),
     }
-    path = folder / f"{name}.npz"
-    named: dict[str, Any] = {"config": np.array(json.dumps({**state, **facts}, sort_keys=True)), **arrays}
-    with replacing(path) as file:
-        np.savez_compressed(file, **named)
+    path = save_arrays(folder / name, arrays, {**state, **facts})
     LevelPopulation.load(path)
     return path
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.files import load_arrays, reading, remove_partial, replacing
+from maze_nca_gym.files import load_arrays, reading, remove_partial, replacing, save_arrays
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.tasks import find_task
@@ -110,11 +110,8 @@ class Records:
             return
         with replacing(self.folder / STATISTICS) as file:
             file.write("".join(json.dumps(line) + "\n" for line in self.lines).encode())
-        arrays: dict[str, Any] = {
-            f"{k}_{i}": v for i, snapshot in enumerate(self.snapshots) for k, v in snapshot.items()
-        }
-        with replacing(self.folder / SNAPSHOTS) as file:
-            np.savez_compressed(file, **arrays)
+        arrays = {f"{k}_{i}": v for i, snapshot in enumerate(self.snapshots) for k, v in snapshot.items()}
+        save_arrays(self.folder / SNAPSHOTS, arrays)
         self.population.save(self.folder / POPULATION)
 
     def draw(self, title: str) -> None:

@@ -91,7 +91,7 @@ def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     if loss.is_cpu:  # a GPU would have to be waited for
         _check(float(loss), float(norm), state.update + 1)
     if config.optimiser.normalise_gradients:
-        _divide(gradients, norms)
+        normalise(gradients, norms)
     state.optimiser.step()
     state.update += 1
     state.unread.append(torch.stack([loss, norm]))
@@ -188,13 +188,8 @@ def _of_guidance(states: Sequence[Tensor], batch: Lessons, ages: Tensor) -> Tens
 
 
 @torch.no_grad()
-def normalise(gradients: list[Tensor]) -> None:
-    """Divide gradients, each (...) float32, by their norms in place, as the paper's code does, but not its text."""
-    _divide(gradients, torch._foreach_norm(gradients))
-
-
-@torch.no_grad()
-def _divide(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
+def normalise(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
+    """Divide gradients, each (...) float32, by their () norms in place, as the paper's code does, but not its text."""
     torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
 
 

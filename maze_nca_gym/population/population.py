@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.files import load_arrays, npz_path, reading, replacing
+from maze_nca_gym.files import load_arrays, reading, save_arrays
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
 from maze_nca_gym.population.config import PARENTS, PopulationConfig, check_count, check_name
@@ -226,16 +226,11 @@ class LevelPopulation:
         return {**statistics(self.members, self.clock), "n_replacements": float(self.n_replacements)}
 
     def save(self, path: str | Path) -> Path:
-        """Write one `.npz` file without pickles, atomically; returns its path (the suffix is added if missing).
+        """Write a file for `load`, as `files.save_arrays`; return its path.
 
         It is a level-set file too, which any environment takes as `levels=`.
         """
-        path = npz_path(path)
-        arrays, state = self.to_arrays()
-        named: dict[str, Any] = {"config": np.array(json.dumps(state, sort_keys=True)), **arrays}
-        with replacing(path) as file:
-            np.savez_compressed(file, **named)
-        return path
+        return save_arrays(path, *self.to_arrays())
 
     @classmethod
     def load(cls, path: str | Path) -> LevelPopulation:

@@ -85,10 +85,6 @@ class Form:
         n_more = self.channels - self.n_channels
         return F.pad(weight, (0, 0, 0, n_more, 0, n_more)).permute(2, 1, 0).contiguous()
 
-    def unpack(self, sums: Tensor) -> Tensor:
-        """Return the gradient of the weights, (C out, C in, taps), from one in the order of `pack`."""
-        return sums.permute(2, 1, 0)[: self.n_channels, : self.n_channels].contiguous()
-
     def scratch(self, n_maps: int, like: Tensor) -> Tensor:
         """Return zeros for `n_maps` maps with the margins around them, flat float32."""
         return torch.zeros(n_maps * self.map_size, dtype=torch.float32, device=like.device)
