@@ -13,6 +13,7 @@ from torch.nn.functional import conv2d, mse_loss, relu
 
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts import unroll
+from maze_nca_gym.agents.rollouts.fused.vectors import MULTIPLIES_PAIRS
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path
@@ -23,6 +24,10 @@ BATCH = 64
 """Mazes in a unit of work."""
 LARGE_BATCH = 8
 """Mazes that the large network gets; its times are scaled up."""
+
+PAPER = "PyTorch, step by step as the paper describes"
+CAREFUL = "PyTorch, the maze's share once, channels last"
+JAX = "JAX, the same with matrix products"
 
 Unrolled = Callable[[NCA, Tensor, int, Sequence[int]], list[Tensor]]
 
@@ -38,54 +43,89 @@ class Setting(NamedTuple):
 
 def small_update_jobs(effort: Effort) -> list[Job]:
     setting = Setting({"n_channels": 32, "cut_corners": True, "n_iterations": None}, 32, effort.count(BATCH))
-    return [_update_job("D1", "five taps, 32 channels, 32 steps", setting, (3.5, 2))]
+    return _update_jobs("D1", "five taps, 32 channels, 32 steps", setting, (3.5, 2.2, 2))
 
 
 def large_update_jobs(effort: Effort) -> list[Job]:
     setting = Setting({"n_channels": 96, "n_iterations": None}, 64, effort.count(LARGE_BATCH))
-    return [_update_job("D2", "nine taps, 96 channels, 64 steps", setting, (1.6, 1.6))]
+    return _update_jobs("D2", "nine taps, 96 channels, 64 steps", setting, (2, 1.5, 1.6))
 
 
 def large_rollout_jobs(effort: Effort) -> list[Job]:
     setting = Setting({"n_channels": 96, "n_iterations": None}, 64, effort.count(LARGE_BATCH))
-    peers = (
-        Peer("PyTorch, step by step as the paper describes", partial(_rollout, setting, paper_states), 1.5),
-        Peer("PyTorch, the maze's share once, channels last", partial(_rollout, setting, careful_states)),
-        Peer("JAX, the same with matrix products", partial(_jax_rollout, setting), 1.5),
-    )
     name = "a rollout without gradients, nine taps, 96 channels, 64 steps, 64 mazes of 16x16"
-    return [Job("D3", name, "rollout", partial(_rollout, setting, our_states), peers)]
+    jax = Peer(JAX, partial(_jax_rollout, setting), 1.5)
+    return _jobs("D3", name, "rollout", setting, _rollout, (jax, _floor_peer(setting, 1)), (1.5, 1.5))
 
 
-def _update_job(row: str, network: str, setting: Setting, targets: tuple[float, float]) -> Job:
-    watched = "PyTorch, step by step as the paper describes, with anomaly detection, which its code switches on"
-    peers = (
-        Peer("PyTorch, step by step as the paper describes", partial(_update, setting, paper_states), targets[0]),
+def _update_jobs(row: str, network: str, setting: Setting, targets: tuple[float, float, float]) -> list[Job]:
+    name, (*of_torch, of_jax) = f"a loss and its gradient, {network}, 64 mazes of 16x16", targets
+    watched = f"{PAPER}, with anomaly detection, which its code switches on"
+    others = (
         Peer(watched, partial(_update, setting, paper_states, watched=True)),
-        Peer("PyTorch, the maze's share once, channels last", partial(_update, setting, careful_states)),
-        Peer("JAX, the same with matrix products", partial(_jax_update, setting), targets[1]),
+        Peer(JAX, partial(_jax_update, setting), of_jax),
+        _floor_peer(setting, 3),
     )
-    name = f"a loss and its gradient, {network}, 64 mazes of 16x16"
-    return Job(row, name, "update", partial(_update, setting, our_states), peers)
+    return _jobs(row, name, "update", setting, _update, others, of_torch)
 
 
-def _update(setting: Setting, unrolled: Unrolled, watched: bool = False) -> Work:
+def _jobs(
+    row: str,
+    name: str,
+    unit: str,
+    setting: Setting,
+    work: Callable[..., Work],
+    others: tuple[Peer, ...],
+    targets: Sequence[float],
+) -> list[Job]:
+    """The job in float32 and, on machines that multiply pairs of bfloat16 numbers, in those."""
+    peers = (
+        Peer(PAPER, partial(work, setting, paper_states), targets[0]),
+        Peer(CAREFUL, partial(work, setting, careful_states), targets[1]),
+        Peer(f"{CAREFUL}, in bfloat16", partial(work, setting, careful_states, low=True)),
+        *others,
+    )
+    full = Job(row, name, unit, partial(work, setting, our_states), peers)
+    low = Job(row, f"{name}, in bfloat16", unit, partial(work, setting, our_states, low=True), peers)
+    return [full, low] if MULTIPLIES_PAIRS else [full]
+
+
+def _floor_peer(setting: Setting, n_passes: int) -> Peer:
+    """The products of so many passes over all steps, as fast as the machine does them in float32 at its best."""
+    return Peer(
+        "floor in float32: the products, at the rate of a large convolution", partial(_floor, setting, n_passes)
+    )
+
+
+def _floor(setting: Setting, n_passes: int) -> Work:
+    weight = NCA(4, **setting.network).weights[0]
+    n_products = n_passes * setting.n_steps * (setting.size + 2) ** 2 * len(weight) ** 2 * weight.shape[2] * BATCH
+    maps, kernels = torch.randn(8, 96, 18, 18), torch.randn(96, 96, 3, 3)
+    maps, kernels = (tensor.contiguous(memory_format=torch.channels_last) for tensor in (maps, kernels))
+    n_done = maps.numel() * kernels[0].numel()
+    return Work(partial(conv2d, maps, kernels, padding=1), units=n_done / n_products)
+
+
+def _update(setting: Setting, unrolled: Unrolled, low: bool = False, watched: bool = False) -> Work:
     nca, maze, target = problem(setting)
 
     def run() -> None:
         nca.zero_grad()
         with torch.autograd.set_detect_anomaly(watched):
-            loss(unrolled(nca, maze, setting.n_steps, loss_steps(setting.n_steps)), target).backward()
+            with torch.autocast("cpu", torch.bfloat16, enabled=low):
+                states = unrolled(nca, maze, setting.n_steps, loss_steps(setting.n_steps))
+            loss(states, target).backward()
 
     return Work(run, units=setting.n_mazes / BATCH)
 
 
-def _rollout(setting: Setting, unrolled: Unrolled) -> Work:
+def _rollout(setting: Setting, unrolled: Unrolled, low: bool = False) -> Work:
     nca, maze, _ = problem(setting)
 
     @torch.no_grad()
     def run() -> None:
-        unrolled(nca, maze, setting.n_steps, [setting.n_steps])
+        with torch.autocast("cpu", torch.bfloat16, enabled=low):
+            unrolled(nca, maze, setting.n_steps, [setting.n_steps])
 
     return Work(run, units=setting.n_mazes / BATCH)
 
@@ -118,7 +158,7 @@ def loss_steps(n_steps: int) -> list[int]:
 
 def loss(states: Sequence[Tensor], target: Tensor) -> Tensor:
     """The mean squared error of the path, summed over states."""
-    return torch.stack([mse_loss(state[:, 0], target) for state in states]).sum()
+    return torch.stack([mse_loss(state[:, 0].float(), target) for state in states]).sum()
 
 
 def our_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:

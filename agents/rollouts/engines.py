@@ -24,8 +24,11 @@ _recordings = Recordings()
 
 
 def engine_for(model: Policy, maze: Tensor) -> Engine:
-    """Return what runs a model on (B, T, H, W) mazes fastest."""
-    convolution = model.convolution()
+    """Return what runs a model on (B, T, H, W) mazes fastest.
+
+    An exact model under autocast is left to PyTorch, for only the model itself knows in which dtypes it stays exact.
+    """
+    convolution = None if model.exact and torch.is_autocast_enabled(maze.device.type) else model.convolution()
     if convolution is not None and runs_in_machine_code(convolution, maze):
         return roll_out_in_machine_code
     if not maze.is_cuda:
@@ -36,13 +39,18 @@ def engine_for(model: Policy, maze: Tensor) -> Engine:
 
 
 def runs_in_machine_code(convolution: Convolution, maze: Tensor) -> bool:
-    """Return whether machine code for the CPU rolls out (B, T, H, W) mazes: in float32, outside of autocast."""
+    """Return whether machine code for the CPU rolls out (B, T, H, W) mazes.
+
+    It does so in float32, or with products in bfloat16 under autocast, where the machine has instructions for them.
+    """
     tensors = (maze, convolution.weight, convolution.bias)
+    low = torch.is_autocast_enabled("cpu")
     return (
         all(tensor.dtype == torch.float32 and tensor.is_cpu for tensor in tensors)
-        and not torch.is_autocast_enabled("cpu")
+        and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
         and maze.numel() > 0
         and _compiles()
+        and (not low or _multiplies_pairs())
     )
 
 
@@ -87,7 +95,8 @@ def roll_out_in_machine_code(model: Policy, maze: Tensor, state: Tensor | None, 
     form = layout(maze.shape[1], len(weight), *maze.shape[2:], convolution.kernel_size, convolution.taps)
     n_seen = request.n_steps if convolution.sees_maze else int(request.start_step == 0)
     shape = form, request.keep, request.n_returned or len(weight), n_seen, _unbounded(convolution, request)
-    plan = Plan(*shape, convolution.max_pool, convolution.pool_adds, largest(model), request.growth)
+    low = torch.is_autocast_enabled("cpu")
+    plan = Plan(*shape, convolution.max_pool, convolution.pool_adds, largest(model), request.growth, low)
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
         weight, bias = weight.detach(), bias.detach()
     return list(Unroll.apply(plan, maze, state, weight, bias))
@@ -187,6 +196,12 @@ def _compiles() -> bool:
     except Exception:  # whatever keeps it from working here: everything works without it
         return False
     return True
+
+
+def _multiplies_pairs() -> bool:
+    from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports the compiler
+
+    return MULTIPLIES_PAIRS
 
 
 @cache

@@ -115,8 +115,9 @@ def unroll(
 def supported(model: Policy, maze: Tensor) -> bool:
     """Return whether `unroll` runs a model on (B, T, H, W) mazes in machine code.
 
-    It does so for a `Policy.convolution` in float32 on the CPU, outside of autocast, where the compiler works. The
-    first call compiles, which takes some seconds once per installation.
+    It does so for a `Policy.convolution` in float32 on the CPU, where the compiler works. Under autocast to bfloat16,
+    where the machine has instructions for that, it rounds what it multiplies and adds up in float32. The first call
+    compiles, which takes some seconds once per installation.
     """
     return engine_for(model, maze) is roll_out_in_machine_code
 

@@ -2,7 +2,11 @@
 
 numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
 number in a name is that of the vectors of channels that it writes, or of `sparse.WIDTH`s; what has none is for maxima,
-see `pooling`, or for the entries of sparse states.
+see `pooling`, for the entries of sparse states, or makes pairs.
+
+Products are of float32 numbers, or, where `low` is not 0, of bfloat16 numbers in pairs. For steps these are two
+channels of a tile, so that a map has half its size. For the gradient of the weights they are a channel of two tiles
+side by side.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from . import pooling, sparse
-from .vectors import LANES, ZERO, Code, Value
+from .vectors import LANES, PAIRS, VECTOR, ZERO, Code, Value
 
 HEIGHT = 6
 """Tiles, or rows of the gradient of the weights, that a block works on."""
@@ -27,21 +31,37 @@ UNROLLED = 4
 Writer: TypeAlias = Callable[[Code, int, list[Value]], None]
 
 
+def _write_either(code: Code, low: Value, write: Callable[[Any], None]) -> None:
+    """Write code for both kinds of factors; while it runs, `low` decides."""
+    with code.builder.if_else(code.builder.icmp_signed("!=", low, code.integer(0))) as branches:
+        for kind, branch in zip((PAIRS, VECTOR), branches, strict=True):
+            with branch:
+                write(kind)
+
+
 def _convolve(code: Code, sums: list[list[Value]], places: list[Value], arguments: list[Value]) -> None:
     """Add the products of the inputs at the taps around some places, and of the weights, (taps, depth, vectors)."""
+    *others, low = arguments
+    _write_either(code, low, lambda kind: _add_convolution(code, kind, sums, places, others))
+
+
+def _add_convolution(
+    code: Code, kind: Any, sums: list[list[Value]], places: list[Value], arguments: list[Value]
+) -> None:
     x, weights, taps, n_taps, depth = arguments
-    step = len(sums[0]) * LANES
+    step, build = len(sums[0]) * LANES, code.builder
+    halved = code.integer(int(kind == PAIRS))
     weight = code.variable(weights)
     with code.loop(n_taps) as tap:
         distance = code.load_integer(taps, tap)
-        starts = [code.forward(x, code.builder.add(place, distance)) for place in places]
-        with code.loop(code.builder.sdiv(depth, code.integer(UNROLLED))) as index:
-            first, here = code.builder.mul(index, code.integer(UNROLLED)), code.builder.load(weight)
+        starts = [code.forward(x, build.ashr(build.add(place, distance), halved)) for place in places]
+        with code.loop(build.sdiv(build.ashr(depth, halved), code.integer(UNROLLED))) as index:
+            first, here = build.mul(index, code.integer(UNROLLED)), build.load(weight)
             inputs = [code.forward(start, first) for start in starts]
             for channel in range(UNROLLED):
-                rights = [code.load(here, channel * step + first) for first in range(0, step, LANES)]
-                code.add_products(sums, [code.load_spread(address, channel) for address in inputs], rights)
-            code.builder.store(code.forward(here, code.integer(UNROLLED * step)), weight)
+                rights = [code.load(here, channel * step + first, kind) for first in range(0, step, LANES)]
+                code.add_products(sums, [code.load_spread(address, channel, kind) for address in inputs], rights)
+            build.store(code.forward(here, code.integer(UNROLLED * step)), weight)
 
 
 def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
@@ -70,17 +90,36 @@ def _write_step_back(code: Code, width: int, arguments: list[Value]) -> None:
 
 
 def _write_weigh(code: Code, width: int, arguments: list[Value]) -> None:
-    x, gradient, out, channels, rows, places, n_places = arguments
+    x, gradient, out, channels, rows, places, n_places, low = arguments
     starts = [code.forward(x, code.load_integer(rows, code.integer(row))) for row in range(HEIGHT)]
     outs = [code.forward(out, code.builder.mul(channels, code.integer(row))) for row in range(HEIGHT)]
     sums = code.variables([[code.load(address, v * LANES) for v in range(width)] for address in outs])
-    with code.loop(n_places) as index:
-        place = code.load_integer(places, index)
-        rights = [code.load(code.forward(gradient, place), v * LANES) for v in range(width)]
-        code.add_products(sums, [code.load_spread(code.forward(start, place)) for start in starts], rights)
+
+    def add(kind: Any) -> None:
+        with code.loop(n_places) as index:
+            place = code.load_integer(places, index)
+            rights = [code.load(code.forward(gradient, place), v * LANES, kind) for v in range(width)]
+            lefts = [code.load_spread(code.forward(start, place), kind=kind) for start in starts]
+            code.add_products(sums, lefts, rights)
+
+    _write_either(code, low, add)
     for address, row in zip(outs, sums, strict=True):
         for v, total in enumerate(row):
             code.store(code.builder.load(total), address, v * LANES)
+
+
+def _write_pair_channels(code: Code, x: Value, n: Value, out: Value) -> None:
+    with code.loop(code.builder.sdiv(n, code.integer(LANES))) as index:
+        first = code.builder.mul(index, code.integer(LANES))
+        half = code.builder.ashr(first, code.integer(1))
+        code.store_as(code.halves(code.load(code.forward(x, first))), code.forward(out, half))
+
+
+def _write_pair_tiles(code: Code, x: Value, n: Value, channels: Value, out: Value) -> None:
+    with code.loop(code.builder.sdiv(code.builder.sub(n, channels), code.integer(LANES))) as index:
+        first = code.builder.mul(index, code.integer(LANES))
+        here = code.forward(x, first)
+        code.store_as(code.pairs(code.load(here), code.load(code.forward(here, channels))), code.forward(out, first))
 
 
 def _write_squares(code: Code, x: Value, n: Value) -> Value:
@@ -103,39 +142,51 @@ def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[A
 
 
 @intrinsic
-def step_1(typing, share, out, places, least, most, x, weights, taps, n_taps, depth):
+def step_1(typing, share, out, places, least, most, x, weights, taps, n_taps, depth, low):
     """Write the next state of a block of tiles."""
-    return _expansion(_write_step, 1, (share, out, places, least, most, x, weights, taps, n_taps, depth))
+    return _expansion(_write_step, 1, (share, out, places, least, most, x, weights, taps, n_taps, depth, low))
 
 
 @intrinsic
-def step_2(typing, share, out, places, least, most, x, weights, taps, n_taps, depth):
+def step_2(typing, share, out, places, least, most, x, weights, taps, n_taps, depth, low):
     """Write the next state of a block of tiles."""
-    return _expansion(_write_step, 2, (share, out, places, least, most, x, weights, taps, n_taps, depth))
+    return _expansion(_write_step, 2, (share, out, places, least, most, x, weights, taps, n_taps, depth, low))
 
 
 @intrinsic
-def step_back_1(typing, state, out, places, most, gradient, weights, taps, n_taps, depth):
+def step_back_1(typing, state, out, places, most, gradient, weights, taps, n_taps, depth, low):
     """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 1, (state, out, places, most, gradient, weights, taps, n_taps, depth))
+    return _expansion(_write_step_back, 1, (state, out, places, most, gradient, weights, taps, n_taps, depth, low))
 
 
 @intrinsic
-def step_back_2(typing, state, out, places, most, gradient, weights, taps, n_taps, depth):
+def step_back_2(typing, state, out, places, most, gradient, weights, taps, n_taps, depth, low):
     """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 2, (state, out, places, most, gradient, weights, taps, n_taps, depth))
+    return _expansion(_write_step_back, 2, (state, out, places, most, gradient, weights, taps, n_taps, depth, low))
 
 
 @intrinsic
-def weigh_1(typing, x, gradient, out, channels, rows, places, n_places):
+def weigh_1(typing, x, gradient, out, channels, rows, places, n_places, low):
     """Add to a block of rows of the gradient of the weights."""
-    return _expansion(_write_weigh, 1, (x, gradient, out, channels, rows, places, n_places))
+    return _expansion(_write_weigh, 1, (x, gradient, out, channels, rows, places, n_places, low))
 
 
 @intrinsic
-def weigh_2(typing, x, gradient, out, channels, rows, places, n_places):
+def weigh_2(typing, x, gradient, out, channels, rows, places, n_places, low):
     """Add to a block of rows of the gradient of the weights."""
-    return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places))
+    return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places, low))
+
+
+@intrinsic
+def pair_channels(typing, x, n, out):
+    """Round n floats, which fill whole vectors, and write them side by side: pairs of channels of a tile."""
+    return sparse.expansion(_write_pair_channels, (x, n, out), types.void)
+
+
+@intrinsic
+def pair_tiles(typing, x, n, channels, out):
+    """Write pairs of a channel at a tile and at the next one, for all but the last tile of a map of n floats."""
+    return sparse.expansion(_write_pair_tiles, (x, n, channels, out), types.void)
 
 
 @intrinsic

@@ -36,6 +36,7 @@ class Plan:
         pool_adds: whether maxima are added to them instead, see `NCA`.
         ceiling: the largest number that an iteration leaves.
         growth: the largest growth of a gradient from a state to the one before, see `unroll`.
+        low: whether numbers are multiplied as bfloat16 ones; sums are of float32.
     """
 
     layout: Layout
@@ -47,6 +48,7 @@ class Plan:
     pool_adds: bool
     ceiling: float
     growth: float
+    low: bool = False
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, bool, np.float32]:
@@ -103,7 +105,7 @@ def _forward(
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
     dense = weight.detach().numpy()
-    packed = layout.pack_inputs(dense[:, :n_fed], bias.detach().numpy()), *_packed(layout, dense[:, n_fed:])
+    packed = layout.pack_inputs(dense[:, :n_fed], bias.detach().numpy()), *_packed(plan, dense[:, n_fed:])
     run = compiled().forward
 
     def work(group: range) -> None:
@@ -123,7 +125,7 @@ def _backward(
     layout, groups = plan.layout, _groups(len(mazes))
     input_rows, channels = layout.form[3], layout.form[4]
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
-    packed = _packed(layout, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
+    packed = _packed(plan, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
     given, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
 
     def work(group: range) -> None:
@@ -135,9 +137,11 @@ def _backward(
     return [of_groups.sum(0) for of_groups in sums]
 
 
-def _packed(layout: Layout, weight: Floats) -> tuple[Floats, Floats, int]:
+def _packed(plan: Plan, weight: Floats) -> tuple[Floats, Floats, int, bool]:
     """Return the arguments of the kernels for (C out, C in, taps) weights of the state."""
-    return layout.pack(weight), layout.pack_rows(weight), layout.most_active
+    layout = plan.layout
+    most_active = layout.most_active // 2 if plan.low else layout.most_active  # reading all takes half the time then
+    return layout.pack(weight, plan.low), layout.pack_rows(weight), most_active, plan.low
 
 
 def _groups(n_mazes: int) -> list[range]:

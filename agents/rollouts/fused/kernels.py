@@ -10,6 +10,7 @@ A map is flat: `channels` floats for each tile, rows of tiles, zeros around them
     depth: floats of each tile that hold what is fed in, the maze and a 1: a multiple of `blocks.UNROLLED`.
     distances: the taps in tiles.
     groups: the taps, and then zeros, for a multiple of `sparse.TAPS`.
+    pairs: starts of tiles that make pairs with those to the right of them: all tiles are in one pair, some with zeros.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ CHUNK = 72
 SPARSE_CHUNK = 160
 """The same for sparse states, with more of the gradients and less of the states."""
 
-FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1]))"
+FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1], i8[::1]))"
 STEPS = "i8, i8, i8[::1], i8, b1, f4"
-WEIGHTS = "f4[::1], f4[::1], i8"
+WEIGHTS = "f4[::1], f4[::1], i8, b1"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
 SUMS = "f4, f4[:,::1], f4[:,::1]"
 FORWARD = f"void(i8, i8, {STATES}, f4[:,:,::1], f4[:,:,::1], f4[::1], {WEIGHTS}, {FORM}, {STEPS}, f4[:,:,:,::1])"
@@ -74,17 +75,25 @@ def feed(maze, seen, places, flat):
         flat[places[tile] + maze.shape[1]] = ONE
 
 
-def step(share, x, weights, form, depth, least, most, out):
+def factors(x, low, paired):
+    """Return a map as the blocks multiply it: itself, or `paired` with the pairs of its channels."""
+    if not low:
+        return x
+    blocks.pair_channels(address(x, 0), len(x), address(paired, 0))
+    return paired
+
+
+def step(share, x, weights, form, depth, least, most, out, low):
     """Write the next state, or what is fed into it: the share and a convolution, cut off at `least` and `most`."""
     places, taps, channels = form[0], form[1], form[4]
     for first in range(0, channels, 2 * LANES):
-        s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * depth)
+        s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * depth >> low)
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
             if first + LANES < channels:
-                blocks.step_2(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth)
+                blocks.step_2(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth, low)
             else:
-                blocks.step_1(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth)
+                blocks.step_1(s, o, p, least, most, address(x, 0), w, place(taps, 0), len(taps), depth, low)
 
 
 def bound(share, least, most, out):
@@ -93,17 +102,17 @@ def bound(share, least, most, out):
         out[i] = min(max(share[i], least), most)
 
 
-def step_back(x, gradient, weights, form, most, out):
+def step_back(x, gradient, weights, form, most, out, low):
     """Write the gradient of a state from that of the next one, where the state is strictly between its bounds."""
     places, taps, channels = form[0], form[1], form[4]
     for first in range(0, channels, 2 * LANES):
-        s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels)
+        s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels >> low)
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
             if first + LANES < channels:
-                blocks.step_back_2(s, o, p, most, address(gradient, 0), w, place(taps, 0), len(taps), channels)
+                blocks.step_back_2(s, o, p, most, address(gradient, 0), w, place(taps, 0), len(taps), channels, low)
             else:
-                blocks.step_back_1(s, o, p, most, address(gradient, 0), w, place(taps, 0), len(taps), channels)
+                blocks.step_back_1(s, o, p, most, address(gradient, 0), w, place(taps, 0), len(taps), channels, low)
 
 
 def add_inside(gradients, least, most, x, places, flat):
@@ -137,19 +146,26 @@ def add(gradient, flat):
         flat[i] += gradient[i]
 
 
-def weigh(x, gradient, form, rows, n_tiles, out):
+def weigh(x, gradient, channels, rows, places, n_places, out, low):
     """Add the gradient of the weights by which the rows of `x` are multiplied, (rows, channels)."""
-    places, channels = form[0], form[4]
-    for chunk in range(0, n_tiles, CHUNK):
-        p, n = place(places, chunk), min(CHUNK, n_tiles - chunk)
+    for chunk in range(0, n_places, CHUNK):
+        p, n = place(places, chunk), min(CHUNK, n_places - chunk)
         for first in range(0, channels, 2 * LANES):
             g = address(gradient, first)
             for row in range(0, len(rows), HEIGHT):
                 o, r = address(out, row * channels + first), place(rows, row)
                 if first + LANES < channels:
-                    blocks.weigh_2(address(x, 0), g, o, channels, r, p, n)
+                    blocks.weigh_2(address(x, 0), g, o, channels, r, p, n, low)
                 else:
-                    blocks.weigh_1(address(x, 0), g, o, channels, r, p, n)
+                    blocks.weigh_1(address(x, 0), g, o, channels, r, p, n, low)
+
+
+def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
+    """Do the same from pairs of tiles, rounded, for which `paired` has room, (2, map)."""
+    of_x, of_gradient = paired[0], paired[1]
+    blocks.pair_tiles(address(x, 0), len(x), channels, address(of_x, 0))
+    blocks.pair_tiles(address(gradient, 0), len(gradient), channels, address(of_gradient, 0))
+    weigh(of_x, of_gradient, channels, rows, pairs, len(pairs), out, True)
 
 
 def pool(x, places, n_pooled, before):
@@ -303,6 +319,7 @@ def forward(
     weights,
     rows_of_weights,
     most_active,
+    low,
     form,
     n_seen,
     unbounded,
@@ -326,6 +343,7 @@ def forward(
         weights: the weights of the state, likewise.
         rows_of_weights: the same as `layout.pack_rows` writes them.
         most_active: the largest number of non-zero floats in a sparse state, or -1 if none counts as sparse.
+        low: whether states that are not sparse are multiplied as bfloat16 numbers, as `weights` are.
         form: the form of the maps.
         n_seen: the number of steps, the first ones, that read the maze.
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
@@ -342,14 +360,14 @@ def forward(
         np.empty(maps.shape[1] // channels + 1, np.int64),
     )
     fed, share = np.zeros((2, history.shape[2]), np.float32)
-    positive = np.empty(history.shape[2], np.float32)
+    positive, paired = np.empty(history.shape[2], np.float32), np.empty(history.shape[2] // 2 * low, np.float32)
     if len(state):
         put(state[maze], places, maps[0])
     for index in range(n_steps):
         if index in (0, n_seen):
             feed(mazes[maze], index < n_seen, places, fed)
             share[:] = ZERO
-            step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share)
+            step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share, False)
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
@@ -361,7 +379,7 @@ def forward(
         elif compress(x, channels, most_active, entries, starts):
             step_sparse(share, x, entries, starts, rows_of_weights, form, least, highest, out)
         else:
-            step(share, x, weights, form, channels, least, highest, out)
+            step(share, factors(x, low, paired), weights, form, channels, least, highest, out, low)
         if adds:
             pool_add(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
             bound(out, lowest, most, out)
@@ -372,8 +390,8 @@ def forward(
 
 
 def backward(
-    maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, form, n_seen,
-    unbounded, kept, n_pooled, adds, most, growth, input_sums, sums
+    maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, low, form,
+    n_seen, unbounded, kept, n_pooled, adds, most, growth, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -387,7 +405,7 @@ def backward(
         has_state: whether it started at something else than zeros.
         weights: the weights of the state as `layout.pack` writes them, with inputs and outputs exchanged.
         rows_of_weights: the same as `layout.pack_rows` writes them.
-        most_active: the same as in `forward`, of states and of gradients.
+        most_active, low: the same as in `forward`, of states and of gradients.
         form: the form of the maps, with taps turned round.
         n_seen, unbounded, kept, n_pooled, adds, most: the same as in `forward`.
         growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. Losses of
@@ -403,12 +421,13 @@ def backward(
     )
     fed, share, here, there = np.zeros((4, history.shape[2]), np.float32)
     positive, length = np.empty(history.shape[2], np.float32), ZERO
+    paired = np.zeros((2, history.shape[2] * low), np.float32)
     for index in range(len(kept) - 2, -1, -1):
         x, out = maps[index], maps[index + 1]
         if index < len(kept) - 2 and compress(there, channels, most_active, entries, starts):
             step_back_sparse(out, there, entries, starts, rows_of_weights, form, most, here)
         elif index < len(kept) - 2:
-            step_back(out, there, weights, form, most, here)
+            step_back(out, factors(there, low, paired[0]), weights, form, most, here, low)
         if index < len(kept) - 2 and growth < INFINITY:
             length = shrink(here, growth * length)
         if kept[index + 1] >= 0:
@@ -424,19 +443,21 @@ def backward(
             x = positive
         if (index or has_state) and compress(x, channels, most_active, entries, starts):
             weigh_sparse(x, here, entries, starts, form, sums)
+        elif low and (index or has_state):
+            weigh_in_pairs(x, here, channels, rows, form[8], sums, paired)
         elif index or has_state:
-            weigh(x, here, form, rows, n_tiles, sums)
+            weigh(x, here, channels, rows, places, n_tiles, sums, False)
         add(here, share)
         if index in (0, n_seen):
             feed(mazes[maze], index < n_seen, places, fed)
-            weigh(fed, share, form, input_rows, n_tiles, input_sums)
+            weigh(fed, share, channels, input_rows, places, n_tiles, input_sums, False)
             share[:] = ZERO
         here, there = there, here
 
 
 HELPERS = (
-    address, place, put, take, feed, step, bound, step_back, add_inside, norm, shrink, add, weigh, pool, pool_back,
-    pool_add, pool_add_back, compress, step_sparse, step_back_sparse, weigh_sparse,
+    address, place, put, take, feed, factors, step, bound, step_back, add_inside, norm, shrink, add, weigh,
+    weigh_in_pairs, pool, pool_back, pool_add, pool_add_back, compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from .blocks import HEIGHT, UNROLLED, WIDTH
@@ -27,8 +28,8 @@ LINE = 64
 """Bytes of a line of the cache."""
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
-Form = tuple[Integers, Integers, Integers, Integers, int, int, Integers, Integers]
-"""Places, taps, rows, input_rows, channels, depth, distances and groups, see `kernels`."""
+Form = tuple[Integers, Integers, Integers, Integers, int, int, Integers, Integers, Integers]
+"""Places, taps, rows, input_rows, channels, depth, distances, groups and pairs, see `kernels`."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,18 @@ class Layout:
     form: Form
     mirrored: Form
 
-    def pack(self, weight: Floats) -> Floats:
-        """Return (C out, C in, taps) weights of the state in the order in which the machine code reads them."""
-        return self._pack(weight, depth=self.form[4])
+    def pack(self, weight: Floats, low: bool = False) -> Floats:
+        """Return (C out, C in, taps) weights of the state in the order in which the machine code reads them.
+
+        With `low`, each float has the bits of two bfloat16 numbers, the weights of two inputs.
+        """
+        return self._pack(weight, self.form[4], low)
 
     def pack_inputs(self, weight: Floats, bias: Floats) -> Floats:
         """Return the weights of the maze, (C, T, taps), and the (C,) bias, as weights of a 1 at the tile itself."""
         of_one = np.zeros((self.n_channels, 1, weight.shape[2]), np.float32)
         of_one[:, 0, self.centre] = bias
-        return self._pack(np.concatenate([weight, of_one], axis=1), depth=self.form[5])
+        return self._pack(np.concatenate([weight, of_one], axis=1), self.form[5])
 
     def pack_rows(self, weight: Floats) -> Floats:
         """Return (C out, C in, taps) weights of the state as the machine code for sparse states reads them."""
@@ -78,12 +82,14 @@ class Layout:
         weight = np.concatenate([fed[:, : self.n_fed], state[:, : self.n_channels]], axis=1)
         return weight, np.ascontiguousarray(fed[:, self.n_fed, self.centre])
 
-    def _pack(self, weight: Floats, depth: int) -> Floats:
+    def _pack(self, weight: Floats, depth: int, low: bool = False) -> Floats:
         """Return weights for each pair of vectors: for each tap, for each input, for each channel."""
         n_out, n_in, n_taps = weight.shape
         channels, step = self.form[4], WIDTH * LANES
         dense = np.zeros((n_taps, depth, channels), np.float32)
         dense[:, :n_in, :n_out] = weight.transpose(2, 1, 0)
+        if low:
+            dense = _paired(dense)
         return np.concatenate([dense[:, :, first : first + step].ravel() for first in range(0, channels, step)])
 
     def _unpack(self, sums: Floats, depth: int) -> Floats:
@@ -112,7 +118,9 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
     groups = _filled(taps, 0, TAPS)
     rows, input_rows = ((taps[:, None] + np.arange(n)).ravel() for n in (channels, depth))
     others = (_filled(rows, 0), _filled(input_rows, 0), channels, depth)
-    size = ((height + 2 * reach) * stride + reach) * channels
+    rows_of_tiles = np.array(tiles).reshape(height if reach else 1, -1)  # without zeros between rows, as one row
+    pairs = rows_of_tiles[:, ::2].ravel() * channels
+    size = ((height + 2 * reach) * stride + max(reach, 1)) * channels
     return Layout(
         n_fed,
         n_channels,
@@ -120,9 +128,15 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
         most_active=int(SPARSE * size) if channels % SPARSE_WIDTH == 0 else -1,
         n_rows=max(len(others[0]), len(groups) * channels),
         centre=live.index(kernel_size**2 // 2),
-        form=(_filled(places, places[-1]), taps, *others, taps // channels, groups),
-        mirrored=(_filled(places, places[-1]), -taps, *others, -taps // channels, -groups),
+        form=(_filled(places, places[-1]), taps, *others, taps // channels, groups, pairs),
+        mirrored=(_filled(places, places[-1]), -taps, *others, -taps // channels, -groups, pairs),
     )
+
+
+def _paired(weights: Floats) -> Floats:
+    """Return (taps, depth, channels) weights as (taps, depth / 2, channels) pairs of bfloat16 numbers."""
+    halves = torch.from_numpy(weights).bfloat16().view(torch.int16).numpy().view(np.uint16).astype(np.uint32)
+    return (halves[:, ::2] | halves[:, 1::2] << 16).view(np.float32)
 
 
 def _whole(number: int, divisor: int) -> int:

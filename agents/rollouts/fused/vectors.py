@@ -13,13 +13,22 @@ import llvmlite.binding
 from llvmlite import ir
 from numba.core import cgutils
 
-LANES = 16 if llvmlite.binding.get_host_cpu_features().get("avx512f", False) else 8
+_FEATURES = llvmlite.binding.get_host_cpu_features()
+LANES = 16 if _FEATURES.get("avx512f", False) else 8
 """Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
+MULTIPLIES_PAIRS = LANES == 16 and _FEATURES.get("avx512bf16", False)
+"""Whether the machine adds the products of pairs of bfloat16 numbers to float32 sums, twice as many in a time."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
+PAIRS = ir.VectorType(ir.IntType(32), LANES)
+"""A vector of pairs of bfloat16 numbers, the first of each pair in the lower half."""
 Value: TypeAlias = Any
 """A value of the machine while the code runs: a number, an address, a vector or a variable."""
 
+if MULTIPLIES_PAIRS:
+    llvmlite.binding.initialize_native_asmparser()  # for the two instructions in `Code` that are written by name
 _INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
+_HALVES = ir.VectorType(ir.IntType(16), LANES)
+_HALF = 16
 
 
 def constant(number: float) -> Value:
@@ -48,9 +57,9 @@ class Code:
         """Return the address `n_floats` floats further on."""
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
-    def load(self, address: Value, n_floats: int = 0) -> Value:
+    def load(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
         """Return the vector that begins there."""
-        return self.builder.load(self._pointer(address, n_floats, VECTOR), align=4)
+        return self.builder.load(self._pointer(address, n_floats, kind), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
         """Write a vector."""
@@ -61,9 +70,9 @@ class Code:
         pointer = self.builder.inttoptr(address, _INT64.as_pointer())
         return self.builder.load(self.builder.gep(pointer, [index]))
 
-    def load_spread(self, address: Value, n_floats: int = 0) -> Value:
-        """Return a vector of the one float there."""
-        return self.spread(self.builder.load(self._pointer(address, n_floats, _FLOAT)))
+    def load_spread(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
+        """Return a vector of the one float or pair there."""
+        return self.spread_as(kind, self.builder.load(self._pointer(address, n_floats, kind.element)))
 
     def spread(self, number: Value) -> Value:
         """Return a vector of one float."""
@@ -93,12 +102,50 @@ class Code:
         return cgutils.alloca_once_value(self.builder, start)
 
     def add_products(self, sums: list[list[Value]], lefts: list[Value], rights: list[Value]) -> None:
-        """Add the outer product of two lists to variables, rounding once if the machine can."""
-        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+        """Add the outer product of two lists, of vectors or of `PAIRS`, to variables that are vectors."""
         for left, row in zip(lefts, sums, strict=True):
             for right, total in zip(rights, row, strict=True):
-                self.builder.store(self.builder.call(function, [left, right, self.builder.load(total)]), total)
+                add = self._plus_product if right.type == VECTOR else self._plus_products_of_pairs
+                self.builder.store(add(self.builder.load(total), left, right), total)
+
+    def _plus_product(self, total: Value, left: Value, right: Value) -> Value:
+        """Return a sum plus a product, rounded once if the machine can."""
+        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+        return self.builder.call(function, [left, right, total])
+
+    def _plus_products_of_pairs(self, total: Value, left: Value, right: Value) -> Value:
+        """Return a sum plus the products of first and of second numbers of pairs."""
+        if MULTIPLIES_PAIRS:
+            kind = ir.FunctionType(VECTOR, [VECTOR, PAIRS, PAIRS])
+            return self.builder.asm(kind, "vdpbf16ps $3, $2, $0", "=v,0,v,v", [total, left, right], side_effect=False)
+        for first in (True, False):
+            total = self._plus_product(total, *(self._of_pairs(pairs, first) for pairs in (left, right)))
+        return total
+
+    def _of_pairs(self, pairs: Value, first: bool) -> Value:
+        """Return the first or the second numbers of pairs as a vector."""
+        build, bits = self.builder, [_HALF if first else 2**32 - 2**_HALF] * LANES
+        chosen = (build.shl if first else build.and_)(pairs, ir.Constant(PAIRS, bits))
+        return build.bitcast(chosen, VECTOR)
+
+    def halves(self, vector: Value) -> Value:
+        """Return a vector rounded to bfloat16 numbers, side by side: to the nearest, and to even ones between two."""
+        build = self.builder
+        if MULTIPLIES_PAIRS:
+            kind = ir.FunctionType(_HALVES, [VECTOR])
+            return build.asm(kind, "vcvtneps2bf16 $1, $0", "=v,v", [vector], side_effect=False)
+        half, one, most, quiet = (ir.Constant(PAIRS, [n] * LANES) for n in (_HALF, 1, 2 ** (_HALF - 1) - 1, 2**22))
+        bits = build.bitcast(vector, PAIRS)
+        is_odd = build.and_(build.lshr(bits, half), one)
+        rounded = build.add(build.add(bits, most), is_odd)
+        rounded = build.select(build.fcmp_unordered("uno", vector, vector), build.or_(bits, quiet), rounded)
+        return build.trunc(build.lshr(rounded, half), _HALVES)
+
+    def pairs(self, first: Value, second: Value) -> Value:
+        """Return the pairs of the numbers of two vectors."""
+        low, high = (self.builder.zext(self.halves(vector), PAIRS) for vector in (first, second))
+        return self.builder.or_(low, self.builder.shl(high, ir.Constant(PAIRS, [_HALF] * LANES)))
 
     def between(self, vector: Value, least: Value, most: Value) -> Value:
         """Return its numbers cut off at those of two others; what is not a number stays so."""
