@@ -47,7 +47,7 @@ class Arguments:
     seed: int = 20261122
     """Seed of the levels. Choose another one for another test."""
     policies: tuple[str, ...] = ()
-    """Names of policies; by default all that have weights in files."""
+    """Names of policies; by default all that have weights in files, but for the exact ones, which nothing chose."""
     share: float = 1.0
     """Part of the levels of each set that run, at least four."""
     out: Path = Path("runs/fresh-levels")
@@ -85,9 +85,9 @@ def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
     names = arguments.policies or tuple(name for name in cards() if name in list_policies(all=True))
+    policies = {name: policy for name in names if not (policy := load(name)).exact or arguments.policies}
     rows, results = [], []
-    for name in track(names, "policies"):
-        policy = load(name)
+    for name, policy in track(list(policies.items()), "policies"):
         for (family, size), most in SETS.items():
             n = max(4, round(arguments.share * most) // 4 * 4)
             final = evaluate(policy, fresh_levels(family, size, policy.task, n, arguments.seed)).final

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import tempfile
 from functools import partial
 
 import numpy as np
@@ -12,12 +16,24 @@ from maze_nca_gym.generation import generate
 from . import plainly
 from .job import Effort, Job, Peer, Work
 
+FIRST_USE = """
+import numpy as np
+from maze_nca_gym import solvers
+from maze_nca_gym.generation import generate
+solvers.shortest_path(generate(np.random.default_rng(0), 1_000, size=16))
+"""
+
 
 def random_level_jobs(effort: Effort) -> list[Job]:
     n, few = effort.count(10_000), effort.count(10)
     peer = Peer(f"NumPy and networkx, plainly, scaled from {few} levels", partial(_plain_levels, few, few / n))
     name = f"{n:,} solvable 16x16 levels, p 0.5, with both targets"
-    return [Job("B", name, "set", partial(solved_levels, n, 16, "random", units=1), (peer,), limit=0.1)]
+    first = "the first 1,000 labelled 16x16 levels after installation, in a new process that compiles what it needs"
+    torch = Peer("importing PyTorch, in a new process", partial(_in_new_processes, "import torch"), 1 / 3)
+    return [
+        Job("B", name, "set", partial(solved_levels, n, 16, "random", units=1), (peer,), limit=0.1),
+        Job("B", first, "set", partial(_in_new_processes, FIRST_USE), (torch,)),
+    ]
 
 
 def perfect_level_jobs(effort: Effort) -> list[Job]:
@@ -40,6 +56,16 @@ def solved_levels(n: int, size: int, generator: str, units: float) -> Work:
         solvers.diameter(levels)
 
     return Work(run, units)
+
+
+def _in_new_processes(code: str) -> Work:
+    """Run code in processes that find no machine code of before."""
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-c", code], env={**os.environ, "NUMBA_CACHE_DIR": folder}, check=True)
+
+    return Work(run)
 
 
 def _plain_levels(n: int, units: float) -> Work:
