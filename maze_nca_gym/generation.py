@@ -281,8 +281,9 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
     if name not in GENERATORS:
         raise ValueError(unknown_name("generator", name, GENERATORS))
     known = _keywords(GENERATORS[name])
-    unknown = sorted(set(options).difference(known))
+    unknown = [option for option in options if option not in known]
     if unknown:
+        unknown = sorted(set(unknown))
         raise ValueError(
             f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}"
             f"{did_you_mean(unknown[0], [*known, *others])}"
@@ -358,8 +359,7 @@ def _finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bo
         inner, levels = levels, _solid(len(levels), levels.shape[1] + 2, levels.shape[2] + 2)
         levels[:, 1:-1, 1:-1] = inner
     if endpoints:
-        placed = np.empty(len(levels), np.bool_)
-        kernels(levels.size).place_endpoints(levels, rng.random((len(levels), 2)), placed)
-        if not placed.all():
+        n_without = kernels(levels.size).place_endpoints(levels, rng.random((len(levels), 2)))
+        if n_without:
             raise ValueError(f"levels of {levels.shape[1]} x {levels.shape[2]} tiles have no two connected free tiles")
     return levels

@@ -42,15 +42,16 @@ def pick(uniform, n):
     return min(int(uniform * n), n - 1)
 
 
-@kernel("void(u1[:, :, ::1], f8[:, ::1], b1[::1])")
-def place_endpoints(levels, uniforms, placed):
+@kernel("i8(u1[:, :, ::1], f8[:, ::1])")
+def place_endpoints(levels, uniforms):
     """Put a source on a random empty tile that is not alone, a target on another one that it reaches.
 
-    Two numbers in [0, 1) a level decide. A level without two connected tiles stays as it is.
+    Two numbers in [0, 1) a level decide. Return how many levels stay as they are, for want of two connected tiles.
     """
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
+    n_without = 0
     for i in range(n):
         stride = lay_out(levels[i], found)
         n_linked = 0
@@ -62,8 +63,8 @@ def place_endpoints(levels, uniforms, placed):
                 if links > 0:
                     queue[n_linked] = place
                     n_linked += 1
-        placed[i] = n_linked > 0
         if n_linked == 0:
+            n_without += 1
             continue
         source = queue[pick(uniforms[i, 0], n_linked)]
         count = search(found, stride, in_map(source, width, stride), -1, queue)
@@ -71,6 +72,7 @@ def place_endpoints(levels, uniforms, placed):
         target = tile if stride == width else (tile // stride - 1) * width + tile % stride
         levels[i, source // width, source % width] = SOURCE
         levels[i, target // width, target % width] = TARGET
+    return n_without
 
 
 @kernel("void(u1[:, :, ::1], f8[:, ::1])")
