@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import conv2d, relu
 
 from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.handcoded.compiled import canonical_steps
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 
@@ -21,11 +22,13 @@ STEPS_BEFORE = 8
 
 def automaton_jobs(effort: Effort) -> list[Job]:
     jobs = []
-    for n, target in ((1, 20), (effort.count(1024), 6)):
+    for n, target in ((1, None), (effort.count(1024), 6)):
         peer = Peer("the same as one dense convolution, eager torch", partial(_dense_steps, n), target)
         name = f"hand-coded path automaton, 16x16, batch {n:,}"
         jobs.append(Job("D5", name, "iteration", partial(_our_steps, n), (peer,)))
-    return jobs
+    peer = Peer("the same as one dense convolution, eager torch", partial(_dense_steps, 1), 20)
+    name = "the machine code that this policy calls, batch 1"
+    return [*jobs, Job("D5", name, "iteration", partial(_compiled_steps, 1), (peer,))]
 
 
 def _our_steps(n: int) -> Work:
@@ -37,6 +40,12 @@ def _our_steps(n: int) -> Work:
         policy(maze, state)
 
     return Work(run)
+
+
+def _compiled_steps(n: int) -> Work:
+    maze, state = (tensor.numpy() for tensor in problem(n))
+    out = np.empty_like(state)
+    return Work(lambda: canonical_steps(maze, state, out))
 
 
 def _dense_steps(n: int) -> Work:
