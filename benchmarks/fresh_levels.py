@@ -8,7 +8,10 @@ FRESH_LEVELS.md to a folder.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +19,7 @@ import tyro
 from rich.progress import track
 
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.evaluation import Metrics, evaluate
+from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.runs import write_json
 from maze_nca_gym.families import FAMILIES, named_seed
@@ -29,15 +32,15 @@ from . import machine
 
 SETS = {("random", 16): 2048, ("sparse", 16): 1024, ("random", 32): 512, ("perfect", 16): 1024, ("perfect", 31): 256}
 """Family and inner size -> number of levels."""
-HEAD = (
-    "# Fresh levels",
-    "",
-    "Learned policies on levels from a seed that was used once, by `python -m benchmarks.fresh_levels`. In percent,",
-    "after as many iterations as `evaluate` gives them; 95 % intervals are in the results that the command writes.",
-    "",
-    "| policy | levels | complete | optimal | accuracy | paper's accuracy |",
-    "|---|---|---|---|---|---|",
-)
+HEAD = """\
+# Fresh levels
+
+Learned policies on levels from a seed that was used once, by `python -m benchmarks.fresh_levels`. Each cell has, in
+percent, the complete levels, those with some optimal path, and the paper's accuracy, after as many iterations as
+`evaluate` gives them. The results that the command writes have 95 % intervals. Before some policies were shipped,
+variants were compared on named test sets ([where](../docs/reproduction.md#figures-that-were-choices)), but never on
+these levels.
+"""
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,19 @@ def fresh_levels(family: str, size: int, task: str, n: int, seed: int) -> Tiles:
     return np.stack(parts, axis=1).reshape(n, *parts[0].shape[1:])
 
 
-def row(name: str, family: str, size: int, metrics: Metrics) -> str:
-    """Return a row of the table."""
-    shown = (metrics.complete, metrics.optimal, metrics.accuracy, metrics.paper_accuracy)
-    figures = " | ".join(f"{100 * metric.value:.2f}" for metric in shown)
-    return f"| `{name}` | {family}-{size} | {figures} |"
+def report(content: dict[str, Any]) -> str:
+    """Return what `main` has measured as Markdown, a row for each policy."""
+    results = content["results"]
+    sets = {(each["family"], each["size"]): each["n"] for each in results}
+    lines = [HEAD, "| policy |" + "".join(f" {family}-{size}, {n:,} |" for (family, size), n in sets.items())]
+    lines.append("|---" * (len(sets) + 1) + "|")
+    for name, of_policy in groupby(results, key=itemgetter("policy")):
+        lines.append(f"| `{name}` |" + "".join(f" {_cell(each['metrics'])} |" for each in of_policy))
+    return "\n".join([*lines, "", f"Seed {content['seed']}; {content['machine']['cpu']}."]) + "\n"
+
+
+def _cell(metrics: dict[str, Any]) -> str:
+    return ", ".join(f"{100 * metrics[name]['value']:.1f}" for name in ("complete", "optimal", "paper_accuracy"))
 
 
 def main() -> None:
@@ -86,17 +97,16 @@ def main() -> None:
     torch.set_num_threads(1)
     names = arguments.policies or tuple(name for name in cards() if name in list_policies(all=True))
     policies = {name: policy for name in names if not (policy := load(name)).exact or arguments.policies}
-    rows, results = [], []
+    results = []
     for name, policy in track(list(policies.items()), "policies"):
         for (family, size), most in SETS.items():
             n = max(4, round(arguments.share * most) // 4 * 4)
             final = evaluate(policy, fresh_levels(family, size, policy.task, n, arguments.seed)).final
-            rows.append(row(name, family, size, final))
             results.append({"policy": name, "family": family, "size": size, "n": n, "metrics": asdict(final)})
     arguments.out.mkdir(parents=True, exist_ok=True)
     content = {"seed": arguments.seed, "machine": machine.describe(), "results": results}
     write_json(arguments.out / "results.json", content)
-    text = "\n".join([*HEAD, *rows, "", f"Seed {arguments.seed}; {content['machine']['cpu']}."]) + "\n"
+    text = report(content)
     with replacing(arguments.out / "FRESH_LEVELS.md") as file:
         file.write(text.encode())
     print(text)
