@@ -42,6 +42,7 @@ class Effect:
         column: one of `MEASURED`.
         n_pairs: number of pairs of rows that have our figures.
         published, ours: mean differences in percentage points.
+        error: standard error of ours, from the differences of all pairs; None with one pair.
         n_agreeing: pairs whose published difference and ours have one sign.
     """
 
@@ -51,12 +52,18 @@ class Effect:
     n_pairs: int
     published: float
     ours: float
+    error: float | None
     n_agreeing: int
 
     @property
     def appears(self) -> bool:
         """Whether the mean differences have one sign."""
         return self.published * self.ours > 0
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether ours is more than two standard errors from zero."""
+        return self.error is not None and abs(self.ours) > 2 * self.error
 
 
 def find_effects(results: Sequence[RowResult]) -> list[Effect]:
@@ -77,7 +84,8 @@ def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> 
     published = np.array([a.published[0] - b.published[0] for a, b in pairs])
     ours = np.array([(a.mean or 0.0) - (b.mean or 0.0) for a, b in pairs])
     n_agreeing = int((published * ours > 0).sum())
-    return Effect(name, task, column, len(pairs), float(published.mean()), float(ours.mean()), n_agreeing)
+    error = float(ours.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else None
+    return Effect(name, task, column, len(pairs), float(published.mean()), float(ours.mean()), error, n_agreeing)
 
 
 def differ_in(first: Row, second: Row, option: str) -> bool:

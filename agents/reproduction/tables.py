@@ -40,7 +40,8 @@ NOTHING = "-"
 EFFECT_COLUMNS = ("effect", "task", "column", "published", "ours", "pairs that agree", "appears")
 ABOUT_EFFECTS = (
     "Mean differences in percentage points, over the pairs of rows of a table that differ in this alone. A pair agrees "
-    "if the published difference and ours have one sign; an effect appears if their means have."
+    "if the published difference and ours have one sign; an effect appears if their means have. It is unclear where "
+    "ours is within two standard errors of zero, which are from the pairs."
 )
 
 
@@ -101,12 +102,16 @@ def _relative(path: Path, out: Path) -> str:
 def headings(table: Table, scale: Scale) -> tuple[list[str], list[str], list[str]]:
     """Return the options that a table shows, their headings, and those of its columns."""
     shown = [name for name in OPTIONS if name in ALWAYS or _varies(table, name)]
-    small, large = (f"{size}x{size}" for size in scale.sizes)
     return (
         shown,
         [OPTIONS[name] for name in shown],
-        [COLUMNS[c].format(small=small, large=large) for c in table.columns],
+        [_column(name, scale) for name in table.columns],
     )
+
+
+def _column(name: str, scale: Scale) -> str:
+    small, large = (f"{size}x{size}" for size in scale.sizes)
+    return COLUMNS[name].format(small=small, large=large)
 
 
 def _varies(table: Table, name: str) -> bool:
@@ -146,7 +151,8 @@ def to_markdown(results: Results, out: Path) -> str:
         parts += [f"## Table {number}. {table.title}", _markdown_table(lines)]
     effects = find_effects(results.rows)
     if effects:
-        parts += ["## Effects", ABOUT_EFFECTS, _markdown_table([EFFECT_COLUMNS, *map(_markdown_effect, effects)])]
+        lines = [_markdown_effect(effect, results.scale) for effect in effects]
+        parts += ["## Effects", ABOUT_EFFECTS, _markdown_table([EFFECT_COLUMNS, *lines])]
     failures = dict.fromkeys(failure for result in results.rows for failure in result.failures)
     if failures:
         parts += ["## Failed runs", "\n".join(_markdown_failure(failure, out) for failure in failures)]
@@ -158,11 +164,12 @@ def _markdown_table(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
 
 
-def _markdown_effect(effect: Effect) -> list[str]:
+def _markdown_effect(effect: Effect, scale: Scale) -> list[str]:
     """Return the cells of an effect; the last says whether it is there."""
-    differences = [f"{value:+.2f}" for value in (effect.published, effect.ours)]
-    verdict = "yes" if effect.appears else "no"
-    return [effect.name, effect.task, effect.column, *differences, f"{effect.n_agreeing} of {effect.n_pairs}", verdict]
+    verdict = ("yes" if effect.appears else "no") if effect.is_clear else "unclear"
+    error = "" if effect.error is None else f" ± {effect.error:.2f}"
+    figures = [f"{effect.published:+.2f}", f"{effect.ours:+.2f}{error}", f"{effect.n_agreeing} of {effect.n_pairs}"]
+    return [effect.name, effect.task, _column(effect.column, scale), *figures, verdict]
 
 
 def _markdown_failure(failure: Failure, out: Path) -> str:

@@ -29,6 +29,7 @@ COPIED = {
     "agents/pretrained/LOG.md": "research/log.md",
     "benchmarks/EVOLUTION.md": "research/evolution.md",
     "benchmarks/EXTRAPOLATION.md": "research/extrapolation.md",
+    "benchmarks/FRESH_LEVELS.md": "research/fresh-levels.md",
     "benchmarks/RESULTS.md": "research/results.md",
 }
 """Page in the repository outside of this folder -> its page on the site."""

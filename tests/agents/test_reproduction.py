@@ -422,10 +422,17 @@ class TestEffects:
     def test_they_are_in_the_tables(self, tmp_path):
         found = found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"])
         results = Results(LEAST, 1, found)
-        assert "| max-pooling | diameter | test_16_accuracy | +19.45 | +10.00 | 2 of 2 | yes |" in tables.to_markdown(
-            results, tmp_path
-        )
+        text = tables.to_markdown(results, tmp_path)
+        assert "| max-pooling | diameter | test 4x4 accuracy | +19.45 | +10.00 ± 0.00 | 2 of 2 | yes |" in text
         assert len(tables.to_json(results, tmp_path)["effects"]) == 2
+
+    def test_small_differences_beside_their_errors_are_unclear(self, tmp_path):
+        gains = {("4.1", "4.3"): -2.0, ("4.2", "4.4"): 5.0}
+        by_row = {label: gain for labels, gain in gains.items() for label in labels}
+        found = found_as(find_rows(["4"]), lambda row, column: by_row[row.label] * row.options["max_pool"])
+        effect = find_effects(found)[0]
+        assert (effect.ours, effect.error, effect.is_clear) == (1.5, pytest.approx(3.5), False)
+        assert "| +1.50 ± 3.50 | 1 of 2 | unclear |" in tables.to_markdown(Results(LEAST, 1, found), tmp_path)
 
 
 def long_job(out, n_updates=400):
