@@ -70,9 +70,10 @@ def draw_published(results: Results, path: Path) -> Path:
             _draw_pairs(axes, pairs, column, results)
         for axes in panels[len(shown) :]:
             axes.set_visible(False)
-        handles, labels = figure.axes[0].get_legend_handles_labels()
-        if handles:
-            figure.legend(handles, labels, loc="outside upper center", ncols=len(handles))
+        legends = [axes.get_legend_handles_labels() for axes in panels]
+        by_kind = {label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)}
+        if by_kind:  # of all panels, since not every column has all kinds
+            figure.legend(by_kind.values(), by_kind, loc="outside upper center", ncols=len(by_kind))
         return _save(figure, path)
 
 
