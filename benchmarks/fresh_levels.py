@@ -85,7 +85,10 @@ def report(content: dict[str, Any]) -> str:
     lines.append("|---" * (len(sets) + 1) + "|")
     for name, of_policy in groupby(results, key=itemgetter("policy")):
         lines.append(f"| `{name}` |" + "".join(f" {_cell(each['metrics'])} |" for each in of_policy))
-    return "\n".join([*lines, "", f"Seed {content['seed']}; {content['machine']['cpu']}."]) + "\n"
+    return (
+        "\n".join([*lines, "", f"Seed {content['seed']}, share {content['share']:g}; {content['machine']['cpu']}."])
+        + "\n"
+    )
 
 
 def _cell(metrics: dict[str, Any]) -> str:
@@ -104,7 +107,7 @@ def main() -> None:
             final = evaluate(policy, fresh_levels(family, size, policy.task, n, arguments.seed)).final
             results.append({"policy": name, "family": family, "size": size, "n": n, "metrics": asdict(final)})
     arguments.out.mkdir(parents=True, exist_ok=True)
-    content = {"seed": arguments.seed, "machine": machine.describe(), "results": results}
+    content = {"seed": arguments.seed, "share": arguments.share, "machine": machine.describe(), "results": results}
     write_json(arguments.out / "results.json", content)
     text = report(content)
     with replacing(arguments.out / "FRESH_LEVELS.md") as file:

@@ -29,10 +29,10 @@ def random_level_jobs(effort: Effort) -> list[Job]:
     peer = Peer(f"NumPy and networkx, plainly, scaled from {few} levels", partial(_plain_levels, few, few / n))
     name = f"{n:,} solvable 16x16 levels, p 0.5, with both targets"
     first = "the first 1,000 labelled 16x16 levels after installation, in a new process that compiles what it needs"
-    torch = Peer("importing PyTorch, in a new process", partial(_in_new_processes, "import torch"), 1 / 3)
+    importing = Peer("importing PyTorch, in a new process", partial(_in_new_processes, "import torch"), 1 / 3)
     return [
         Job("B", name, "set", partial(solved_levels, n, 16, "random", units=1), (peer,), limit=0.1),
-        Job("B", first, "set", partial(_in_new_processes, FIRST_USE), (torch,)),
+        Job("B", first, "set", partial(_in_new_processes, FIRST_USE), (importing,)),
     ]
 
 

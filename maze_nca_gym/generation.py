@@ -281,9 +281,8 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
     if name not in GENERATORS:
         raise ValueError(unknown_name("generator", name, GENERATORS))
     known = _keywords(GENERATORS[name])
-    unknown = [option for option in options if option not in known]
+    unknown = sorted({option for option in options if option not in known})
     if unknown:
-        unknown = sorted(set(unknown))
         raise ValueError(
             f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}"
             f"{did_you_mean(unknown[0], [*known, *others])}"

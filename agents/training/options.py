@@ -37,8 +37,8 @@ class RunOptions:
     """Number of levels in an update."""
     precision: str = "float32"
     """Number format: float32; tf32, which rounds the factors of products on a GPU and is float32 on a CPU; or bfloat16
-    (autocast). The last two are faster on hardware for them, such as CPUs with AVX512_BF16; bfloat16 is much slower
-    elsewhere."""
+    (autocast). The last two are faster on hardware for them, such as CPUs with AVX512_BF16. Elsewhere bfloat16 is
+    slower."""
     compile: bool = False
     """Run the iterations that PyTorch runs through torch.compile: for GPUs; takes half a minute to compile, brings no
     gain on a CPU."""

@@ -17,7 +17,7 @@ _FEATURES = llvmlite.binding.get_host_cpu_features()
 LANES = 16 if _FEATURES.get("avx512f", False) else 8
 """Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
 MULTIPLIES_PAIRS = LANES == 16 and _FEATURES.get("avx512bf16", False)
-"""Whether the machine adds the products of pairs of bfloat16 numbers to float32 sums, twice as many in a time."""
+"""Whether one instruction adds products of pairs of bfloat16 numbers to float32 sums, twice as many as of float32."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 PAIRS = ir.VectorType(ir.IntType(32), LANES)
 """A vector of pairs of bfloat16 numbers, the first of each pair in the lower half."""
