@@ -78,7 +78,7 @@ class TrainingConfig(RunOptions):
             option, fresh = "pool_fresh", self.pool.pool_fresh
         elif self.evolve:
             option, fresh = "replay_probability", 1 - self.breeding.replay_probability
-        n_families = len(self.levels.families)
+        n_families = len(self.levels.families) if self.levels.level_set is None else 1
         check(
             self.n_fresh >= n_families or not fresh,
             f"an update needs a fresh level of each of {n_families} families, it has {self.n_fresh}: "
@@ -133,6 +133,7 @@ class TrainingConfig(RunOptions):
             "levels that evolve have no states that last: set pool_size to 0, or leave evolve out",
         )
         check(not self.loss.leniency, "leniency is not for levels that evolve: regret needs one solution")
+        check(self.levels.level_set is None, "levels that evolve begin with drawn ones: leave level_set at None")
         check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
         check(
             n_levels is None or n_levels <= capacity,
@@ -162,11 +163,17 @@ class TrainingConfig(RunOptions):
         """Make the model with its initial weights.
 
         Raises:
-            ValueError: the network to start from is unknown or does not fit.
+            ValueError: the network to start from is unknown or does not fit, or so is its level set.
         """
+        from maze_nca_gym.levels import has_border
+
+        from .data import given_levels
         from .model import make_model
 
-        needs_border = self.levels.borderless == 0
+        if self.levels.level_set is None:
+            needs_border = self.levels.borderless == 0
+        else:
+            needs_border = bool(has_border(given_levels(self)).all())
         return make_model(self.model, self.model_arguments, self.n_shown, self.seed, needs_border)
 
     def flat(self) -> dict[str, Any]:

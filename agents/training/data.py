@@ -22,10 +22,12 @@ from maze_nca_gym.families import (
 )
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
 
 from .config import TrainingConfig
+from .options import check
 
 AHEAD = 8
 """Number of batches that are made ahead."""
@@ -59,10 +61,15 @@ def concatenate(batches: list[Batch]) -> Batch:
 
 
 class LevelStream:
-    """The batches of a run by update: the same whoever asks, whenever."""
+    """The batches of a run by update: the same whoever asks, whenever.
+
+    Raises:
+        ValueError: the configuration has a level set that cannot be trained on.
+    """
 
     def __init__(self, config: TrainingConfig) -> None:
         self.config = config
+        self._given = None if config.levels.level_set is None else given_levels(config)
 
     def size(self, update: int) -> int:
         """Return the inner size of an update's levels; they join one after the other."""
@@ -78,17 +85,29 @@ class LevelStream:
         return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return n fresh levels, (n, size + 2, size + 2): the families in turn, shuffled, none held out.
+        """Return n levels, (n, size + 2, size + 2), none held out: of the level set, or else fresh ones.
 
-        A `long_fraction` of each family is long.
+        Fresh are the families in turn, shuffled. A `long_fraction` of each family is long.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
         """
+        if self._given is not None:
+            tiles = self._given[rng.integers(len(self._given), size=n)]
+            tiles = self._turned(rng, tiles) if self.config.levels.dihedral else tiles
+            return Batch(tiles, solutions(tiles, self.config.task))
         families = self.config.levels.families
         counts = [(n - i + len(families) - 1) // len(families) for i in range(len(families))]
         batch = concatenate([self._of_family(rng, *part, size) for part in zip(families, counts, strict=True)])
         return batch[rng.permutation(n)]
+
+    def _turned(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
+        """Return (N, S, S) levels, each turned and mirrored at random, but as they were where that is held out."""
+        turned = tiles.copy()
+        for level, symmetry in zip(turned, rng.integers(8, size=len(tiles)), strict=True):
+            level[:] = np.rot90(level.T.copy() if symmetry >= 4 else level.copy(), symmetry % 4)
+        held_out = is_held_out(turned, self.config.task)
+        return np.where(held_out[:, None, None], tiles, turned)
 
     def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
         n_borderless = round(self.config.levels.borderless * n)
@@ -193,6 +212,25 @@ def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 def _held_out(size: int, task: str) -> NDArray[np.uint64]:
     """Return hashes of the levels of a size that no training may see."""
     return reserved_hashes(held_out_levels([size], task))
+
+
+def given_levels(config: TrainingConfig) -> Tiles:
+    """Return the tiles of a run's level set, (N, S, S) uint8.
+
+    Raises:
+        ValueError: no such set; or its levels are not square, not of the run's size, not all solvable, or held out.
+    """
+    name = config.levels.level_set
+    tiles = load_levels(str(name)).tiles
+    height, width = tiles.shape[1:]
+    check(height == width, f"the levels of {name} must be square to train on, got {height}x{width}")
+    size, wanted = height - 2, config.levels.sizes[0]
+    check(size == wanted, f"the levels of {name} have an inner size of {size}, and sizes is {wanted}: give {size}")
+    unsolvable = len(tiles) - np.count_nonzero(solutions(tiles, config.task).any(axis=(1, 2)))
+    check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")
+    n_held_out = np.count_nonzero(is_held_out(tiles, config.task))
+    check(not n_held_out, f"{n_held_out:,} of {len(tiles):,} levels of {name} are in test sets: train on others")
+    return tiles
 
 
 def validation_batch(config: TrainingConfig) -> Batch:

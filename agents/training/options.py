@@ -187,6 +187,11 @@ class LevelsConfig:
     """Fraction of every batch that has no border of walls, 0 to 1. Such levels have two rows and two columns of inner
     tiles more, so that all levels of a batch have one size. Policies trained without them fail where the border is
     missing."""
+    level_set: str | None = None
+    """Levels to train on in place of those that families give: the name or file of a level set, of one of --sizes.
+    Newcomers are drawn from it at random. Families, long_fraction and borderless then mean nothing."""
+    dihedral: bool = False
+    """Turn and mirror each level of the level_set at random whenever it is drawn."""
 
     def __post_init__(self) -> None:
         check_types(self)
@@ -208,6 +213,11 @@ class LevelsConfig:
             self.n_levels is None or len(self.sizes) == 1,
             f"a fixed training set has levels of one size, got sizes {self.sizes}",
         )
+        if self.level_set is None:
+            check(not self.dihedral, "dihedral turns the levels of a level_set, and there is none")
+        else:
+            check(self.n_levels is None, "a level_set has a number of levels: leave n_levels at None")
+            check(len(self.sizes) == 1, f"a level_set has levels of one size, got sizes {self.sizes}")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -12,10 +13,12 @@ import pytest
 from training_runs import POOL, tiny
 
 from maze_nca_gym import levels, solvers
-from maze_nca_gym.agents.training import data
-from maze_nca_gym.agents.training.data import Batch, LevelStream, made_ahead, validation_batch
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.agents.training import TrainingConfig, changed, data
+from maze_nca_gym.agents.training.data import Batch, LevelStream, is_held_out, made_ahead, validation_batch
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, held_out_levels
 from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
+from maze_nca_gym.generation import generate
+from maze_nca_gym.solvers import shortest_path
 
 
 def contents(batch: Batch) -> list[bytes]:
@@ -130,6 +133,88 @@ def test_sizes_join_one_after_the_other():
     assert min(Counter(sizes[60:]).values()) >= 5
     for update in (0, 40, 80):
         assert stream.batch(update).tiles.shape == (8, sizes[update] + 2, sizes[update] + 2)
+
+
+def orbit(tiles: np.ndarray) -> set[bytes]:
+    """A level in all its eight orientations."""
+    return {np.rot90(each, turns).tobytes() for each in (tiles, tiles.T) for turns in range(4)}
+
+
+def own_levels(tmp_path: Path, n: int = 6, size: int = 6, **options) -> levels.LevelSet:
+    rng = np.random.default_rng(5)
+    levels.LevelSet(generate(rng, n, size, "random", **options)).save(tmp_path / "own.npz")
+    return levels.LevelSet.load(tmp_path / "own.npz")
+
+
+def given(tmp_path: Path, **options) -> TrainingConfig:
+    return tiny(**{"level_set": str(tmp_path / "own.npz"), "sizes": (6,), **options})
+
+
+def test_batches_of_a_level_set_hold_its_levels_and_no_others(tmp_path):
+    own = {level.tobytes() for level in own_levels(tmp_path).tiles}
+    stream = LevelStream(given(tmp_path))
+    batches = [stream.batch(update) for update in range(6)]
+    assert {level.tobytes() for batch in batches for level in batch.tiles} == own
+    for batch in batches:
+        np.testing.assert_array_equal(batch.target, shortest_path(batch.tiles))
+    assert batches[0].tiles.tobytes() == LevelStream(given(tmp_path)).batch(0).tiles.tobytes()
+    assert batches[0].tiles.tobytes() != batches[1].tiles.tobytes()
+
+
+def test_dihedral_copies_are_turned_and_mirrored_levels_of_the_set(tmp_path):
+    tiles = own_levels(tmp_path).tiles
+    stream = LevelStream(given(tmp_path, dihedral=True, batch_size=200))
+    copies = {level.tobytes() for update in range(3) for level in stream.batch(update).tiles}
+    assert copies == set().union(*map(orbit, tiles))
+    assert len(copies) == 8 * len(tiles)
+
+
+def test_copies_that_are_held_out_stay_as_they_were(tmp_path):
+    held_out = held_out_levels([6], "shortest-path")[0].tiles
+    mirrored = np.ascontiguousarray(held_out[:, :, ::-1])
+    levels.LevelSet(mirrored[~is_held_out(mirrored, "shortest-path")][:20]).save(tmp_path / "own.npz")
+    batch = LevelStream(given(tmp_path, dihedral=True, batch_size=400)).batch(0)
+    assert not is_held_out(batch.tiles, "shortest-path").any()
+
+
+def test_a_pool_of_a_level_set(tmp_path):
+    own = own_levels(tmp_path)
+    stream = LevelStream(given(tmp_path, **POOL | {"pool_edited": 0.0, "sizes": (6,)}, pool_fresh=0.0, dihedral=True))
+    assert stream.batch(0).tiles.shape == (0, 8, 8)
+    known = set().union(*map(orbit, own.tiles))
+    assert {level.tobytes() for level in stream.draw(np.random.default_rng(0), 9, 6).tiles} <= known
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sizes": (7,)}, "have an inner size of 6, and sizes is 7: give 6"),
+        ({"level_set": "maze-unique-30", "sizes": (28,)}, "1,000 of 1,000 levels of maze-unique-30 are in test sets"),
+        ({"level_set": "nowhere.npz"}, "neither a file nor a known name"),
+    ],
+)
+def test_level_sets_that_cannot_be_trained_on(tmp_path, options, message):
+    own_levels(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        LevelStream(changed(given(tmp_path), **options))
+
+
+def test_level_sets_need_square_and_solvable_levels(tmp_path):
+    own_levels(tmp_path, size=(6, 7))
+    with pytest.raises(ValueError, match="must be square to train on, got 8x9"):
+        LevelStream(given(tmp_path))
+    tiles = np.zeros((2, 8, 8), np.uint8)
+    tiles[:, 0, 0], tiles[:, 7, 7] = levels.Tile.SOURCE, levels.Tile.TARGET
+    tiles[1, 3] = levels.Tile.WALL
+    levels.LevelSet(tiles).save(tmp_path / "own.npz")
+    with pytest.raises(ValueError, match="1 of 2 have none"):
+        LevelStream(given(tmp_path))
+
+
+@pytest.mark.parametrize("border", [True, False])
+def test_networks_need_a_border_if_all_levels_of_their_set_have_one(tmp_path, border):
+    own_levels(tmp_path, size=6 if border else 8, border=border)
+    assert given(tmp_path).make_model().needs_border is border
 
 
 def test_with_a_pool_only_newcomers_are_drawn():
