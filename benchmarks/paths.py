@@ -1,9 +1,10 @@
-"""Rows A1 to A3: exact solutions, from tiles, against graph libraries."""
+"""Rows A1 to A4: exact solutions, from tiles, against graph libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,42 @@ def large_diameter_jobs(effort: Effort) -> list[Job]:
             ours = partial(one_by_one, solvers.diameter, levels)
             jobs.append(Job("A3", f"diameter path, {size}x{size}, {kind}, a call each", "path", ours, peers))
     return jobs
+
+
+def large_path_jobs(effort: Effort) -> list[Job]:
+    """Two tiles at random, and one tile with 100 others, on maps as large as real ones."""
+    kinds: dict[str, dict[str, Any]] = {"random": {"wall_probability": 0.3}, "perfect": {}, "rooms": {}}
+    jobs = []
+    for kind, options in kinds.items():
+        levels = generate(np.random.default_rng(SEED), effort.count(10), 512, kind, **options)
+        levels_of_one = _other_targets(levels[0], effort.count(100))
+        name = f"shortest path, 512x512, {kind}{', p 0.3' if options else ''}"
+        each = (
+            Peer("breadth-first search in numba", partial(one_by_one, plainly.searched_path, levels), 5),
+            Peer("networkit", _from_tiles(graphs.networkit, levels[:2])),
+        )
+        of_one = (
+            Peer("breadth-first search in numba", partial(one_by_one, plainly.searched_path, levels_of_one[:10]), 10),
+        )
+        jobs += [
+            Job("A4", f"{name}, a call each", "path", partial(one_by_one, solvers.shortest_path, levels), each),
+            Job("A4", f"{name}, from one source", "path", partial(_from_one_source, levels_of_one), of_one),
+        ]
+    return jobs
+
+
+def _other_targets(tiles: Tiles, n: int) -> Tiles:
+    """The level with other targets, drawn among its free tiles."""
+    free = np.argwhere(tiles == Tile.EMPTY)
+    levels = np.repeat(np.where(tiles == Tile.TARGET, Tile.EMPTY, tiles)[None], n, axis=0).astype(np.uint8)
+    targets = free[np.random.default_rng(SEED).integers(len(free), size=n)]
+    levels[np.arange(n), targets[:, 0], targets[:, 1]] = Tile.TARGET
+    return levels
+
+
+def _from_one_source(levels: Tiles) -> Work:
+    targets = np.argwhere(levels == Tile.TARGET)[:, 1:]
+    return Work(partial(solvers.shortest_paths_from, levels[0], targets), len(levels))
 
 
 def random_walls(rng: np.random.Generator, n: int, size: int) -> Tiles:

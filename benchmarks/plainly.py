@@ -1,4 +1,4 @@
-"""NumPy and networkx, one maze at a time: the way in which the paper's code makes its levels and targets, written anew.
+"""Plain code for one maze at a time: with NumPy and networkx, as the paper's makes levels and targets, and with numba.
 
 The solutions are the canonical ones.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
+from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
 
@@ -70,3 +72,36 @@ def solved_levels(rng: np.random.Generator, n: int, size: int) -> None:
         for tiles_on_path in (path, diameter(tiles)):
             target = np.zeros(tiles.shape, np.bool_)
             target[tuple(np.transpose(tiles_on_path))] = True
+
+
+@njit  # type: ignore[untyped-decorator]
+def searched_path(tiles: Tiles) -> NDArray[np.bool_]:
+    """The canonical shortest path by a queue of tiles, each with its parent; nothing is marked where there is none."""
+    height, width = tiles.shape
+    parents = np.full(tiles.shape, -1, np.int64)
+    queue = np.empty(height * width, np.int64)
+    head = tail = 0
+    for row in range(height):
+        for col in range(width):
+            if tiles[row, col] == 2:
+                queue[tail] = parents[row, col] = row * width + col
+                tail += 1
+    path = np.zeros(tiles.shape, np.bool_)
+    while head < tail:
+        place = queue[head]
+        head += 1
+        row, col = place // width, place % width
+        if tiles[row, col] == 3:
+            path[row, col] = True
+            while parents[row, col] != place:
+                place = parents[row, col]
+                row, col = place // width, place % width
+                path[row, col] = True
+            break
+        for down, right in MOVES:
+            r, c = row + down, col + right
+            if 0 <= r < height and 0 <= c < width and tiles[r, c] != 1 and parents[r, c] < 0:
+                parents[r, c] = place
+                queue[tail] = r * width + c
+                tail += 1
+    return path

@@ -1,8 +1,8 @@
 """Run the benchmarks on one core, print their table and write it to a folder.
 
-Rows: A1 shortest path; A2 diameter; A3 diameter of large mazes; B solvable levels with both targets; C1 one step of
-one environment; C2 one step of 1,024; D1 a training update; D2 a large network's; D3 its rollout; D5 one iteration of
-the hand-coded automaton; E perfect mazes with targets.
+Rows: A1 shortest path; A2 diameter; A3 diameter of large mazes; A4 shortest paths of large mazes; B solvable levels
+with both targets; C1 one step of one environment; C2 one step of 1,024; D1 a training update; D2 a large network's; D3
+its rollout; D5 one iteration of the hand-coded automaton; E perfect mazes with targets.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from . import machine, report
 from .automata import automaton_jobs
 from .job import FULL, QUICK, Effort, Job
 from .making import perfect_level_jobs, random_level_jobs
-from .paths import diameter_jobs, large_diameter_jobs, shortest_path_jobs
+from .paths import diameter_jobs, large_diameter_jobs, large_path_jobs, shortest_path_jobs
 from .stepping import single_jobs, vector_jobs
 from .timing import Result, measure
 from .training import large_rollout_jobs, large_update_jobs, small_update_jobs
 
-Row = Literal["A1", "A2", "A3", "B", "C1", "C2", "D1", "D2", "D3", "D5", "E"]
+Row = Literal["A1", "A2", "A3", "A4", "B", "C1", "C2", "D1", "D2", "D3", "D5", "E"]
 
 ROWS: dict[Row, Callable[[Effort], list[Job]]] = {
     "A1": shortest_path_jobs,
     "A2": diameter_jobs,
     "A3": large_diameter_jobs,
+    "A4": large_path_jobs,
     "B": random_level_jobs,
     "C1": single_jobs,
     "C2": vector_jobs,

@@ -53,6 +53,36 @@ def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
     return paths
 
 
+def shortest_paths_from(tiles: ArrayLike, targets: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.bool_]:
+    """Return the canonical shortest paths from one tile of a maze to many, for the price of about one.
+
+    >>> from maze_nca_gym.levels import parse
+    >>> shortest_paths_from(parse("S..\\n.#."), [(0, 2), (1, 0)]).astype(int).tolist()
+    [[[1, 1, 1], [0, 0, 0]], [[1, 0, 0], [1, 0, 0]]]
+
+    Args:
+        tiles: (H, W).
+        targets: (K, 2) integers, the (row, col) of each target.
+        start: (row, col) where all paths start; by default the level's source.
+
+    Returns:
+        (K, H, W) bool. A target that is out of reach has no path tile at all.
+
+    Raises:
+        ValueError: `start` or a target is outside the level or on a wall, or there is no `start` and not exactly one
+            source.
+    """
+    level = as_tiles(tiles, ndim=(2,))
+    places = np.asarray(targets)
+    if places.dtype.kind not in "iu" or places.shape[1:] != (2,):
+        raise ValueError(f"targets must be (K, 2) integers, got {targets!r}")
+    starts = _sources(level[None]) if start is None else _check_places("start", level[None], start)
+    ends = _check_places("targets", np.broadcast_to(level, (len(places), *level.shape)), places)
+    paths = np.zeros((len(ends), *level.shape), np.bool_)
+    kernels(level.size * len(ends)).shortest_paths_from(level, starts[0], ends, paths)
+    return paths
+
+
 def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
     """Return the canonical longest of the shortest paths between any two connected tiles (paper, "Computing the
     diameter").
@@ -91,7 +121,7 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
         ValueError: `start` is outside the level or on a wall, or is not given and a level has not exactly one source.
     """
     levels = _as_batch(tiles)
-    starts = _sources(levels) if start is None else _check_starts(levels, start)
+    starts = _sources(levels) if start is None else _check_places("start", levels, start)
     result = np.empty(levels.shape, np.int32)
     kernels(levels.size).distance_maps(levels, starts, result)
     return result if np.ndim(tiles) == 3 else result[0]
@@ -213,16 +243,16 @@ def _sources(levels: Tiles) -> NDArray[np.int64]:
     return (levels == Tile.SOURCE).reshape(len(levels), levels.shape[1] * levels.shape[2]).argmax(axis=1)
 
 
-def _check_starts(levels: Tiles, start: ArrayLike) -> NDArray[np.int64]:
-    """Return (N,) places of the starts, counted row by row."""
+def _check_places(name: str, levels: Tiles, places: ArrayLike) -> NDArray[np.int64]:
+    """Return (N,) free places of (N, H, W) levels, counted row by row; `name` is what errors call them."""
     n, height, width = levels.shape
-    starts = np.asarray(start)
-    if starts.dtype.kind not in "iu" or starts.shape not in {(2,), (n, 2)}:
-        raise ValueError(f"start must be (row, col) or ({n}, 2) integers, got {start!r}")
-    starts = np.ascontiguousarray(np.broadcast_to(starts, (n, 2)), dtype=np.int64)
-    rows, cols = starts.T
-    if (starts < 0).any() or (rows >= height).any() or (cols >= width).any():
-        raise ValueError(f"start must lie inside the {height} x {width} tiles, got {start!r}")
+    array = np.asarray(places)
+    if array.dtype.kind not in "iu" or array.shape not in {(2,), (n, 2)}:
+        raise ValueError(f"{name} must be (row, col) or ({n}, 2) integers, got {places!r}")
+    array = np.ascontiguousarray(np.broadcast_to(array, (n, 2)), dtype=np.int64)
+    rows, cols = array.T
+    if (array < 0).any() or (rows >= height).any() or (cols >= width).any():
+        raise ValueError(f"{name} must lie inside the {height} x {width} tiles, got {places!r}")
     if (levels[np.arange(n), rows, cols] == Tile.WALL).any():
-        raise ValueError(f"start must be a free tile, got {start!r}, which is a wall")
+        raise ValueError(f"{name} must be a free tile, got {places!r}, which is a wall")
     return rows * width + cols

@@ -129,6 +129,7 @@ def test_the_plain_way_gives_the_same_paths():
             target = np.zeros(tiles.shape, bool)
             target[tuple(np.transpose(places))] = True
             np.testing.assert_array_equal(target, expected)
+        np.testing.assert_array_equal(plainly.searched_path(tiles), solvers.shortest_path(tiles))
 
 
 def test_the_dense_automaton_is_the_policy():

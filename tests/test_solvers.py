@@ -258,6 +258,57 @@ class TestDistances:
             solvers.distances(parse(text))
 
 
+class TestFromOneTile:
+    @given(mazes(), st.randoms(use_true_random=False))
+    def test_are_the_canonical_paths_to_every_tile(self, tiles: NDArray[np.uint8], random: Any) -> None:
+        places = list(grid_graph(tiles))
+        if places:
+            start = random.choice(places)
+            paths = solvers.shortest_paths_from(tiles, places, start)
+            for place, path in zip(places, paths, strict=True):
+                level = np.where(tiles == Tile.WALL, Tile.WALL, Tile.EMPTY).astype(np.uint8)
+                level[place] = Tile.TARGET
+                if place == start:
+                    assert np.argwhere(path).tolist() == [list(start)]
+                    continue
+                level[start] = Tile.SOURCE
+                np.testing.assert_array_equal(path, solvers.shortest_path(level[None])[0])
+
+    def test_start_at_the_source_by_default(self) -> None:
+        tiles = parse("S..#.")
+        paths = solvers.shortest_paths_from(tiles, [(0, 2), (0, 0), (0, 4)])
+        assert paths.astype(int).tolist() == [[[1, 1, 1, 0, 0]], [[1, 0, 0, 0, 0]], [[0, 0, 0, 0, 0]]]
+        assert solvers.shortest_paths_from(tiles, np.empty((0, 2), np.int64)).shape == (0, 1, 5)
+
+    def test_large_maps(self) -> None:
+        rng = np.random.default_rng(0)
+        tiles = np.where(rng.random((150, 170)) < 0.3, Tile.WALL, Tile.EMPTY).astype(np.uint8)
+        places = np.argwhere(tiles == Tile.EMPTY)[::1500]
+        for place, path in zip(places[1:], solvers.shortest_paths_from(tiles, places[1:], places[0]), strict=True):
+            level = tiles.copy()
+            level[tuple(places[0])], level[tuple(place)] = Tile.SOURCE, Tile.TARGET
+            np.testing.assert_array_equal(path, solvers.shortest_path(level[None])[0])
+
+    @pytest.mark.parametrize(
+        ("targets", "start", "message"),
+        [
+            ([(0, 3)], (0, 0), "targets must lie inside the 1 x 3 tiles"),
+            ([(0, 0), (0, 2)], (0, 0), "targets must be a free tile"),
+            ((0, 0), (0, 0), r"targets must be \(K, 2\) integers"),
+            ([(0.0, 1.0)], (0, 0), r"targets must be \(K, 2\) integers"),
+            ([(0, 1)], (0, 2), "start must be a free tile"),
+            ([(0, 1)], None, "needs exactly one source"),
+        ],
+    )
+    def test_bad_places(self, targets: Any, start: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            solvers.shortest_paths_from(parse("..#"), targets, start)
+
+    def test_takes_a_single_level(self) -> None:
+        with pytest.raises(ValueError, match=r"tiles must have shape \(H, W\)"):
+            solvers.shortest_paths_from(parse("S.")[None], [(0, 1)])
+
+
 class TestEccentricities:
     @given(mazes(largest=9))
     def test_are_networkx_largest_lengths(self, tiles: NDArray[np.uint8]) -> None:

@@ -74,6 +74,44 @@ def shortest_paths(levels, paths):
     return -1
 
 
+@kernel("void(u1[:, ::1], i8, i8[::1], b1[:, :, ::1])")
+def shortest_paths_from(tiles, start, targets, paths):
+    """Mark the canonical shortest paths from one tile to others; a target out of reach gets none.
+
+    Places are counted row by row. `paths` must be all False before.
+    """
+    height, width = tiles.shape
+    found = np.empty((height + 2) * (width + 1), np.int32)
+    queue = np.empty(height * width + 4, np.int32)
+    stride = lay_out(tiles, found)
+    # The search finds tiles of the same distance in the order of their canonical paths. So of the neighbours of a tile
+    # the first to be found is the one before it on its path.
+    for rank in range(search(found, stride, in_map(start, width, stride), -1, queue)):
+        found[queue[rank]] = rank
+    for i in range(len(targets)):
+        at, tile = targets[i], in_map(targets[i], width, stride)
+        if found[tile] < 0:
+            continue
+        flat = paths[i].reshape(height * width)
+        flat[at] = True
+        while found[tile] > 0:
+            up, left, down, right = found[tile - stride], found[tile - 1], found[tile + stride], found[tile + 1]
+            first = min(up, left, down, right)
+            if first == up:
+                tile -= stride
+                at -= width
+            elif first == left:
+                tile -= 1
+                at -= 1
+            elif first == down:
+                tile += stride
+                at += width
+            else:
+                tile += 1
+                at += 1
+            flat[at] = True
+
+
 @kernel("void(u1[:, :, ::1], i8[::1], i4[:, :, ::1])")
 def distance_maps(levels, starts, distances):
     """Write distances in moves from one tile of every level (counted row by row), UNSEEN at walls and out of reach."""
