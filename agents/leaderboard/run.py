@@ -111,7 +111,7 @@ def bench(
         steps: iterations on a maze, by default what a policy is made for, in proportion to the longest solution.
         batch: levels that run at once, by default 256, fewer of large ones.
         device: cpu, cuda, cuda:1 ..., by default where the policies are.
-        out: a folder for `leaderboard.json` and `leaderboard.md`; None to write nothing.
+        out: a folder for `leaderboard.json` and `leaderboard.md`, written after each row; None to write nothing.
 
     Raises:
         ValueError: a bad option, set, policy or file of predictions.
@@ -122,6 +122,8 @@ def bench(
         check_at_least(name, number, 1)
     if out is not None:
         check_folder("--out", Path(out))
+        if (Path(out) / BOARD).exists():
+            Board.load(out)  # raises ValueError before the work begins
     chosen = [find_benchmark_set(name) for name in dict.fromkeys([sets] if isinstance(sets, str) else sets)]
     if not chosen:
         raise ValueError("name at least one benchmark set")
@@ -135,11 +137,10 @@ def bench(
                 rows.append(_measure(benchmark, name, entrant, n, steps, batch))
             else:
                 rows.append(_measure_predictions(benchmark, name, entrant, n))
+            if out is not None:
+                Board(tuple(rows[-1:])).save(out)  # at once: the next row may take an hour
             advance(1)
-    board = Board(tuple(rows))
-    if out is not None:
-        board.save(out)
-    return board
+    return Board(tuple(rows))
 
 
 def _entrants(given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path]) -> Entrants:

@@ -262,6 +262,19 @@ class TestBoard:
         assert isinstance(rows[0].scores[EXACT], Estimate)
         assert "versions" in json.loads((tmp_path / "leaderboard.json").read_text())
 
+    def test_rows_are_saved_as_they_come(self, tmp_path, small, monkeypatch):
+        measure = run._measure
+
+        def interrupted(benchmark, *arguments):
+            if benchmark.name == "dt-net-9":
+                raise KeyboardInterrupt
+            return measure(benchmark, *arguments)
+
+        monkeypatch.setattr(run, "_measure", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            bench(["small-9", "dt-net-9"], policies="shortest-path-bfs", n=2, out=tmp_path)
+        assert [(row.set, row.n) for row in Board.load(tmp_path).rows] == [("small-9", 2)]
+
     def test_the_page_has_measured_and_published_rows(self, tmp_path):
         bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=10, out=tmp_path)
         page = (tmp_path / "leaderboard.md").read_text()
@@ -272,7 +285,8 @@ class TestBoard:
         tables = [line for line in page.splitlines() if line.startswith("|")]
         assert {line.count("|") for line in tables} == {9}
 
-    def test_other_files_of_that_name_are_refused(self, tmp_path, small):
+    def test_other_files_of_that_name_are_refused_before_the_work(self, tmp_path, small, monkeypatch):
+        monkeypatch.setattr(run, "_measure", None)
         for content in ("[1, 2]", '{"rows": [{"set": "small-9"}]}', "{"):
             (tmp_path / "leaderboard.json").write_text(content)
             with pytest.raises(ValueError, match=r"leaderboard\.json is no leaderboard"):
