@@ -58,6 +58,8 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def _data(config: dict[str, Any]) -> str:
+    if config.get("level_set") is not None:
+        return f"the levels of {config['level_set']}{', turned and mirrored' if config['dihedral'] else ''}, no others"
     kind = "fresh at every update" if config["n_levels"] is None else f"{config['n_levels']:,} fixed ones"
     sizes = ", ".join(f"{size}x{size}" for size in config["sizes"])
     return f"{', '.join(config['families'])} levels at {sizes}, {kind}, none of any test or validation set"

@@ -6,12 +6,15 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from scripted_policies import Dies
 
 from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli import main
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import LevelSet
 
 sys.path.append(str(Path(__file__).parents[2]))  # the tools are no part of the installed package
 
@@ -68,6 +71,14 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     }
     assert publish.read_card("tiny")["measured"] == "8 levels"
     assert publish.read_card("tiny")["configuration"] == card["configuration"]
+
+
+def test_a_card_says_which_level_set_a_model_learned_from(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [])
+    LevelSet(generate(np.random.default_rng(3), 20, 6)).save("own.npz")
+    assert main([*TRAIN, "--level-set", "own.npz", "--dihedral", "True"]) == 0
+    run("model", "own", "runs/train/fast", "--description", "on its own")
+    assert publish.read_card("own")["data"] == "the levels of own.npz, turned and mirrored, no others"
 
 
 def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
