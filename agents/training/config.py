@@ -468,7 +468,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         state_noise=0.0,
     ),
     "guided": _GUIDED,
-    "healing": dict(_GUIDED, n_channels=48, borderless=0.0, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
+    "healing": dict(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
 }
 
 
