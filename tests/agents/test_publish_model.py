@@ -78,7 +78,7 @@ def test_a_card_says_which_level_set_a_model_learned_from(folder, monkeypatch):
     LevelSet(generate(np.random.default_rng(3), 20, 6)).save("own.npz")
     assert main([*TRAIN, "--level-set", "own.npz", "--dihedral", "True"]) == 0
     run("model", "own", "runs/train/fast", "--description", "on its own")
-    assert publish.read_card("own")["data"] == "the levels of own.npz, turned and mirrored, no others"
+    assert publish.read_card("own")["data"] == "the levels of own.npz alone, turned and mirrored"
 
 
 def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
