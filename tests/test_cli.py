@@ -512,7 +512,7 @@ class TestPolicies:
         assert main(["policies", "list", *["--all"] * everything]) == 0
         out = capsys.readouterr().out
         assert ("nca-shortest-path-baseline" in out) == everything
-        assert ("`policies list --all` has 6 more" in out) != everything
+        assert ("`policies list --all` has 7 more" in out) != everything
         assert all((f"\n  {part:<11}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
         assert re.findall("^(.*?) +channels +16x16$", out, re.MULTILINE) == [
             "shortest-path",

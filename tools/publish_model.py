@@ -60,7 +60,9 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
 def _data(config: dict[str, Any]) -> str:
     shown = ", with the first move at every tile" if config.get("guidance") else ""
     if config.get("level_set") is not None:
-        return f"the levels of {config['level_set']} alone{', turned and mirrored' if config['dihedral'] else ''}{shown}"
+        return (
+            f"the levels of {config['level_set']} alone{', turned and mirrored' if config['dihedral'] else ''}{shown}"
+        )
     kind = "fresh at every update" if config["n_levels"] is None else f"{config['n_levels']:,} fixed ones"
     sizes = ", ".join(f"{size}x{size}" for size in config["sizes"])
     return f"{', '.join(config['families'])} levels at {sizes}, {kind}, none of any test or validation set{shown}"

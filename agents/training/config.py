@@ -11,6 +11,8 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from maze_nca_gym.levels import has_border
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
 from maze_nca_gym.names import RENAMED, renamed, unknown_name
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
@@ -163,17 +165,14 @@ class TrainingConfig(RunOptions):
         """Make the model with its initial weights.
 
         Raises:
-            ValueError: the network to start from is unknown or does not fit, or so is its level set.
+            ValueError: the network to start from is unknown or does not fit, or the level set is unknown.
         """
-        from maze_nca_gym.levels import has_border
-
-        from .data import given_levels
         from .model import make_model
 
         if self.levels.level_set is None:
             needs_border = self.levels.borderless == 0
         else:
-            needs_border = bool(has_border(given_levels(self)).all())
+            needs_border = bool(has_border(load_levels(self.levels.level_set).tiles).all())
         return make_model(self.model, self.model_arguments, self.n_shown, self.seed, needs_border)
 
     def flat(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import pytest
 from training_runs import POOL, tiny
 
 from maze_nca_gym import levels, solvers
+from maze_nca_gym.agents import train
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
 from maze_nca_gym.agents.training.data import Batch, LevelStream, is_held_out, made_ahead, validation_batch
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, held_out_levels
@@ -197,6 +198,13 @@ def test_level_sets_that_cannot_be_trained_on(tmp_path, options, message):
     own_levels(tmp_path)
     with pytest.raises(ValueError, match=message):
         LevelStream(changed(given(tmp_path), **options))
+
+
+def test_nothing_is_written_for_a_level_set_that_cannot_be_trained_on(tmp_path):
+    own_levels(tmp_path)
+    with pytest.raises(ValueError, match="give 6"):
+        train(changed(given(tmp_path), sizes=(7,)), out=tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
 
 
 def test_level_sets_need_square_and_solvable_levels(tmp_path):
