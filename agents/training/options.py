@@ -188,7 +188,7 @@ class LevelsConfig:
     tiles more, so that all levels of a batch have one size. Policies trained without them fail where the border is
     missing."""
     level_set: str | None = None
-    """Levels to train on in place of those that families give: the name or file of a level set, of one of --sizes.
+    """Levels to train on in place of those that families give: the name or file of a level set, of the size in --sizes.
     Newcomers are drawn from it at random. Families, long_fraction and borderless then mean nothing."""
     dihedral: bool = False
     """Turn and mirror each level of the level_set at random whenever it is drawn."""
