@@ -118,8 +118,10 @@ def in_map(place, width, stride):
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
-BLOCK = 32
+WORD = 8
 """Tiles that are tested at once for whether there is an endpoint among them."""
+ENDPOINT_BITS = np.uint64(0x0202020202020202)
+"""The bit that a source and a target have, of every tile of a word."""
 
 
 @kernel("b1(u1[:, ::1], i8[::1])")
@@ -127,14 +129,11 @@ def find_endpoints(tiles, endpoints):
     """Write the places of source and target, counted row by row; return whether there is exactly one of each."""
     area = tiles.size
     flat = tiles.reshape(area)
+    words = flat[: area - area % WORD].view(np.uint64)
     sources = targets = 0
-    for start in range(0, area, BLOCK):
-        tile = WALL
-        if start + BLOCK <= area:
-            for i in range(start, start + BLOCK):
-                tile |= flat[i]  # only source and target have the bit of 2
-        if tile != WALL or start + BLOCK > area:
-            for i in range(start, min(start + BLOCK, area)):
+    for start in range(0, area, WORD):
+        if start + WORD > area or words[start // WORD] & ENDPOINT_BITS:
+            for i in range(start, min(start + WORD, area)):
                 if flat[i] == SOURCE:
                     sources += 1
                     endpoints[0] = i
