@@ -21,7 +21,7 @@ from maze_nca_gym.families import (
     validation_levels,
 )
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tiles
+from maze_nca_gym.levels import Tiles, level_hashes
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
@@ -33,6 +33,8 @@ AHEAD = 8
 """Number of batches that are made ahead."""
 PATIENCE = 100
 """Largest number of times that held-out levels are drawn again."""
+MOST_VALIDATED = 1024
+"""Largest number of levels of a validation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,21 +222,50 @@ def given_levels(config: TrainingConfig) -> Tiles:
     Raises:
         ValueError: no such set; or its levels are not square, not of the run's size, not all solvable, or held out.
     """
-    name = config.levels.level_set
-    tiles = load_levels(str(name)).tiles
-    height, width = tiles.shape[1:]
-    check(height == width, f"the levels of {name} must be square to train on, got {height}x{width}")
-    size, wanted = height - 2, config.levels.sizes[0]
-    check(size == wanted, f"the levels of {name} have an inner size of {size}, and sizes is {wanted}: give {size}")
-    unsolvable = len(tiles) - np.count_nonzero(solutions(tiles, config.task).any(axis=(1, 2)))
-    check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")
+    name = str(config.levels.level_set)
+    tiles = _named(name, config).tiles
     n_held_out = np.count_nonzero(is_held_out(tiles, config.task))
     check(not n_held_out, f"{n_held_out:,} of {len(tiles):,} levels of {name} are in test sets: train on others")
     return tiles
 
 
 def validation_batch(config: TrainingConfig) -> Batch:
-    """Return up to 1,024 levels, (N, H, W), of the validation set of the paper's mazes, at the run's first size."""
-    size = config.levels.sizes[0]
-    tiles = validation_levels("random", size, config.task, min(1024, most_levels(size, "validation"))).tiles
-    return Batch(tiles, solutions(tiles, config.task))
+    """Return up to 1,024 levels, (N, H, W), of a run's validation set.
+
+    That is the one of the paper's mazes, at the run's first size, unless it has another.
+
+    Raises:
+        ValueError: no such set; or its levels are not square, of no size of the run, not all solvable, or trained on.
+    """
+    name, size = config.levels.validation_set, config.levels.sizes[0]
+    if name is None:
+        n = min(MOST_VALIDATED, most_levels(size, "validation"))
+        tiles = validation_levels("random", size, config.task, n).tiles
+        return Batch(tiles, solutions(tiles, config.task))
+    batch = _named(name, config)[:MOST_VALIDATED]
+    if config.levels.level_set is not None:
+        trained = level_hashes(_tiles(config.levels.level_set, config))
+        n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), trained))
+        check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
+    return batch
+
+
+def _named(name: str, config: TrainingConfig) -> Batch:
+    """Return all levels of a set, (N, S, S), if a run of such sizes can use them."""
+    tiles = _tiles(name, config)
+    height, width = tiles.shape[1:]
+    check(height == width, f"the levels of {name} must be square, got {height}x{width}")
+    sizes = ", ".join(map(str, config.levels.sizes))
+    check(
+        height - 2 in config.levels.sizes,
+        f"the levels of {name} have an inner size of {height - 2}, and sizes is {sizes}: give {height - 2}",
+    )
+    target = solutions(tiles, config.task)
+    unsolvable = len(tiles) - np.count_nonzero(target.any(axis=(1, 2)))
+    check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")
+    return Batch(tiles, target)
+
+
+def _tiles(name: str, config: TrainingConfig) -> Tiles:
+    """Return the (N, H, W) tiles of a set, without sources and targets if the task has none."""
+    return find_task(config.task).prepare(load_levels(name).tiles)

@@ -33,7 +33,7 @@ from ..figure_style import INK as TEXT
 from ..policy import Policy
 from ..rollouts import default_steps, encode, path_of, trace
 from .config import TrainingConfig
-from .data import solutions
+from .data import solutions, validation_batch
 from .loop import Line
 
 OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
@@ -185,7 +185,7 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
 
     Args:
         policy: what to run.
-        config: its training's; the levels are held out ones of its families and its first size.
+        config: its training's; the levels are of its validation set, or held-out ones of its families and first size.
         title: a line above them.
         path: the file.
     """
@@ -197,15 +197,24 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
 
 
 def _rows(config: TrainingConfig) -> list[_Row]:
-    """Return levels of each family in turn, the last of each with the longest solution of all candidates."""
-    n_each = -(-ROWS // len(config.levels.families))
+    """Return levels of each source in turn, the last of each with the longest solution of all candidates."""
+    sources = list(_sources(config))
+    n_each = -(-ROWS // len(sources))
     rows = []
-    for family in config.levels.families:
-        tiles = validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES).tiles
+    for tiles in sources:
         target = solutions(tiles, config.task)
         order = target.sum(axis=(1, 2)).argsort(kind="stable")
         rows += [_Row(tiles[i], target[i]) for i in order[np.arange(1, n_each + 1) * len(order) // n_each - 1]]
     return rows
+
+
+def _sources(config: TrainingConfig) -> Iterator[Tiles]:
+    """Yield the candidates of a run's own validation set, or those of each of its families."""
+    if config.levels.validation_set is not None:
+        yield validation_batch(config).tiles[:CANDIDATES]
+        return
+    for family in config.levels.families:
+        yield validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES).tiles
 
 
 def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:

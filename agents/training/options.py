@@ -192,6 +192,9 @@ class LevelsConfig:
     Newcomers are drawn from it at random. Families, long_fraction and borderless then mean nothing."""
     dihedral: bool = False
     """Turn and mirror each level of the level_set at random whenever it is drawn."""
+    validation_set: str | None = None
+    """Levels to validate on: the name or file of a level set of a size in --sizes, whose first 1,024 count. None means
+    levels of the paper's kind, of the first size."""
 
     def __post_init__(self) -> None:
         check_types(self)

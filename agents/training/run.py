@@ -18,7 +18,7 @@ from ..weights import model_class
 from . import loop
 from .config import TrainingConfig, changed, preset_values
 from .config import preset as find_preset
-from .data import LevelStream
+from .data import LevelStream, validation_batch
 from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, NullReport, Report
 from .processes import Workers, asked_to_stop, find_workers
 from .reports import CURVES, EVENTS, METRICS, ROLLOUTS, RunReport, duration, find_tensorboard
@@ -128,6 +128,7 @@ def _begin(
     """Return the state from which the run goes on; nothing is touched before it is clear that there is one."""
     fresh = TrainingState.start(config, workers.device)
     LevelStream(config)  # raises where its level set cannot be trained on
+    validation_batch(config)  # or its validation set not be used
     if tensorboard:
         find_tensorboard()  # before an older run is overwritten
     if not workers.rank:

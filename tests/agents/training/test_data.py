@@ -207,9 +207,35 @@ def test_nothing_is_written_for_a_level_set_that_cannot_be_trained_on(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_diameter_s_level_set_is_without_sources_and_targets(tmp_path):
+    own_levels(tmp_path)
+    config = given(tmp_path, task="diameter")
+    assert LevelStream(config).batch(0).tiles.max() == levels.Tile.WALL
+
+
+def test_a_run_validates_on_its_own_validation_set(tmp_path):
+    own = own_levels(tmp_path, n=1030)
+    config = tiny(sizes=(4, 6), validation_set=str(tmp_path / "own.npz"))
+    batch = validation_batch(config)
+    np.testing.assert_array_equal(batch.tiles, own.tiles[:1024])
+    np.testing.assert_array_equal(batch.target, shortest_path(own.tiles[:1024]))
+
+
+def test_validation_sets_that_do_not_fit(tmp_path):
+    own = own_levels(tmp_path)
+    levels.LevelSet(own.tiles[4:]).save(tmp_path / "two.npz")
+    with pytest.raises(ValueError, match=r"2 of 2 levels of .*two.npz are trained on: validate on others"):
+        train(given(tmp_path, validation_set=str(tmp_path / "two.npz")), out=tmp_path / "run", device="cpu")
+    with pytest.raises(ValueError, match="have an inner size of 6, and sizes is 5, 7: give 6"):
+        validation_batch(tiny(sizes=(5, 7), validation_set=str(tmp_path / "own.npz")))
+    with pytest.raises(ValueError, match="neither a file nor a known name"):
+        validation_batch(tiny(validation_set="nowhere.npz"))
+    assert not (tmp_path / "run").exists()
+
+
 def test_level_sets_need_square_and_solvable_levels(tmp_path):
     own_levels(tmp_path, size=(6, 7))
-    with pytest.raises(ValueError, match="must be square to train on, got 8x9"):
+    with pytest.raises(ValueError, match="must be square, got 8x9"):
         LevelStream(given(tmp_path))
     tiles = np.zeros((2, 8, 8), np.uint8)
     tiles[:, 0, 0], tiles[:, 7, 7] = levels.Tile.SOURCE, levels.Tile.TARGET

@@ -15,6 +15,8 @@ from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import RunReport, TrainingConfig, changed, reports
 from maze_nca_gym.agents.training.reports import MetricsFile, duration, read_metrics
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.rendering import draw_level
 
 CONFIG = changed(TrainingConfig(), n_channels=4, n_iterations=8, sizes=(5,), n_updates=100)
@@ -235,6 +237,16 @@ class TestPictures:
             bottom = sheet.shape[0] - 12 - i * (side + caption + 12)
             shown = sheet[bottom - side : bottom, -12 - side : -12]
             np.testing.assert_array_equal(shown, draw_level(row.tiles, row.target, 34))
+
+    @pytest.mark.parametrize("n", [1, 3, 100])
+    def test_the_rows_are_of_the_validation_set_if_there_is_one(self, tmp_path, n):
+        from maze_nca_gym.agents.training.figures import _rows
+
+        own = LevelSet(generate(np.random.default_rng(3), n, CONFIG.levels.sizes[0]))
+        own.save(tmp_path / "own.npz")
+        rows = _rows(changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops")))
+        assert len(rows) == 4
+        assert {row.tiles.tobytes() for row in rows} <= {level.tobytes() for level in own.tiles[:64]}
 
     def test_the_last_level_of_a_family_is_the_hardest_candidate(self):
         from maze_nca_gym.agents.training.figures import _rows
