@@ -37,12 +37,12 @@ def random_level_jobs(effort: Effort) -> list[Job]:
 
 
 def perfect_level_jobs(effort: Effort) -> list[Job]:
-    name = "perfect maze of 8x8 cells with both targets"
+    name, peer = "perfect maze of 8x8 cells with both targets", "maze-dataset, no targets"
     n = effort.count(1000)
     batch, single = partial(solved_levels, n, 15, "perfect", units=n), partial(solved_levels, 1, 15, "perfect", units=1)
     return [
-        Job("E", f"{name}, batched", "maze", batch, (Peer("maze-dataset, no targets", _depth_first_lattice, 300),)),
-        Job("E", f"{name}, a call each", "maze", single, (Peer("maze-dataset, no targets", _depth_first_lattice),)),
+        Job("E", f"{name}, batched", "maze", batch, (Peer(peer, _depth_first_lattice, 300),)),
+        Job("E", f"{name}, a call each", "maze", single, (Peer(peer, _depth_first_lattice),), limit=20e-6),
     ]
 
 

@@ -35,8 +35,8 @@ def shortest_path_jobs(effort: Effort) -> list[Job]:
         )
 
     return [
-        Job("A1", f"{name}, a call each", "path", partial(one_by_one, solvers.shortest_path, levels), peers(20)),
-        Job("A1", f"{name}, batched", "path", partial(batched, solvers.shortest_path, many), peers(150)),
+        Job("A1", f"{name}, a call each", "path", partial(one_by_one, solvers.shortest_path, levels), peers(40)),
+        Job("A1", f"{name}, batched", "path", partial(batched, solvers.shortest_path, many), peers(250)),
     ]
 
 
@@ -44,14 +44,17 @@ def diameter_jobs(effort: Effort) -> list[Job]:
     many = generate(np.random.default_rng(SEED), effort.count(1000), size=16, endpoints=False)
     levels = many[: effort.count(200)]
     name = "diameter path, 16x16, p 0.5"
-    peers = (
-        Peer("networkit, length only", _diameters(graphs.networkit, levels), 10),
-        Peer("igraph", _diameters(graphs.igraph, levels), 15),
-        Peer("networkx, plainly", _plainly(plainly.diameter, levels[: effort.count(10)])),
-    )
+
+    def peers(target: float) -> tuple[Peer, ...]:
+        return (
+            Peer("networkit, length only", _diameters(graphs.networkit, levels), target),
+            Peer("igraph", _diameters(graphs.igraph, levels), 15),
+            Peer("networkx, plainly", _plainly(plainly.diameter, levels[: effort.count(10)])),
+        )
+
     return [
-        Job("A2", f"{name}, a call each", "path", partial(one_by_one, solvers.diameter, levels), peers),
-        Job("A2", f"{name}, batched", "path", partial(batched, solvers.diameter, many), peers),
+        Job("A2", f"{name}, a call each", "path", partial(one_by_one, solvers.diameter, levels), peers(10)),
+        Job("A2", f"{name}, batched", "path", partial(batched, solvers.diameter, many), peers(25)),
     ]
 
 
@@ -61,7 +64,7 @@ def large_diameter_jobs(effort: Effort) -> list[Job]:
         for kind, make in (("p 0.5", random_walls), ("perfect", perfect)):
             levels = make(np.random.default_rng(SEED), effort.count(20), size)
             peers = (
-                Peer("networkit, length only", _diameters(graphs.networkit, levels), 10),
+                Peer("networkit, length only", _diameters(graphs.networkit, levels), 12),
                 Peer("igraph", _diameters(graphs.igraph, levels[: effort.count(2)])),
             )
             ours = partial(one_by_one, solvers.diameter, levels)
