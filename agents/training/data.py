@@ -216,6 +216,14 @@ def _held_out(size: int, task: str) -> NDArray[np.uint64]:
     return reserved_hashes(held_out_levels([size], task))
 
 
+@cache
+def _tested_on(size: int, task: str) -> NDArray[np.uint64]:
+    """Return hashes of the levels of a size that are in test sets."""
+    return reserved_hashes(
+        levels for levels in held_out_levels([size], task) if levels.config.get("set") != "validation"
+    )
+
+
 def given_levels(config: TrainingConfig) -> Tiles:
     """Return the tiles of a run's level set, (N, S, S) uint8.
 
@@ -235,7 +243,8 @@ def validation_batch(config: TrainingConfig) -> Batch:
     That is the one of the paper's mazes, at the run's first size, unless it has another.
 
     Raises:
-        ValueError: no such set; or its levels are not square, of no size of the run, not all solvable, or trained on.
+        ValueError: no such set; or its levels are not square, of no size of the run, not all solvable, in test sets, or
+            trained on.
     """
     name, size = config.levels.validation_set, config.levels.sizes[0]
     if name is None:
@@ -243,6 +252,8 @@ def validation_batch(config: TrainingConfig) -> Batch:
         tiles = validation_levels("random", size, config.task, n).tiles
         return Batch(tiles, solutions(tiles, config.task))
     batch = _named(name, config)[:MOST_VALIDATED]
+    n_tests = np.count_nonzero(is_reserved(batch.tiles, _tested_on(batch.tiles.shape[1] - 2, config.task)))
+    check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
     if config.levels.level_set is not None:
         trained = level_hashes(_tiles(config.levels.level_set, config))
         n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), trained))

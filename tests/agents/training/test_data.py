@@ -230,6 +230,11 @@ def test_validation_sets_that_do_not_fit(tmp_path):
         validation_batch(tiny(sizes=(5, 7), validation_set=str(tmp_path / "own.npz")))
     with pytest.raises(ValueError, match="neither a file nor a known name"):
         validation_batch(tiny(validation_set="nowhere.npz"))
+    with pytest.raises(ValueError, match=r"1,000 of 1,000 levels of maze-hard-30 are in test sets"):
+        validation_batch(tiny(sizes=(28,), validation_set="maze-hard-30"))
+    held_out = validation_levels("random", 6, "shortest-path", 20)
+    held_out.save(tmp_path / "own.npz")
+    assert len(validation_batch(tiny(sizes=(6,), validation_set=str(tmp_path / "own.npz")))) == 20
     assert not (tmp_path / "run").exists()
 
 
