@@ -129,8 +129,8 @@ def evaluate(
         sizes: inner sizes of the levels.
         n: levels of each set at the most; always the first ones.
         steps: iterations on a level, by default what a policy is made for.
-        stability: whether to run for 10 times as long, corrupt states and edit mazes, on the first 256 levels of each
-            set (fewer of large ones).
+        stability: whether to run for 10 times as long, corrupt states and edit mazes. The first 256 levels of each set
+            count, fewer of large ones.
         batch: levels that run at once, by default 256, fewer of large ones.
         device: cpu, cuda, cuda:1 ..., by default where the policies are.
         out: a folder for `results.json` and the figures; None to write nothing.

@@ -40,8 +40,8 @@ NETWORKS = {
 }
 """Exact networks by name, which `NCA.from_handcoded` makes.
 
-For the diameter: at most L + 5 for each tile, 2 H (W + 1) <= 4 A where the scout is late, and 2 L + 5 for the last
-path.
+For the diameter: at most L + 5 for each tile; 2 H (W + 1) <= 4 A where the scout is late. The last path adds
+2 L + 5.
 """
 
 

@@ -109,8 +109,8 @@ class DepthFirstGraphNCA(GraphNCA):
             dtype: the dtype of the state.
 
         Raises:
-            ValueError: graphs that `Graphs.of` rejects, or too large for the dtype to count on: in float32, (2 n + 1)
-                (d + 1) > 2**24 for a graph of n nodes with d neighbours at most.
+            ValueError: graphs that `Graphs.of` rejects, or too large for the dtype to count on. In float32 that is
+                (2 n + 1) (d + 1) > 2**24 for a graph of n nodes with d neighbours at most.
         """
         graphs = self.prepare(data)
         order, visits = torch.full_like(graphs.batch, -1), torch.zeros_like(graphs.sizes)

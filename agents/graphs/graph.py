@@ -60,8 +60,8 @@ class Graphs:
                 first, and by index where ranks are equal or missing. Of repeated edges the lowest rank counts.
 
         Raises:
-            ValueError: a missing attribute, a wrong shape or dtype, an edge that leaves its graph or has no opposite
-                edge, or a graph with nodes and not exactly one source.
+            ValueError: a missing attribute, a wrong shape or dtype. Or an edge that leaves its graph or has no opposite
+                edge; or a graph with nodes and not exactly one source.
         """
         source = _mask(data, "source_mask")
         n_nodes = len(source)
@@ -220,9 +220,9 @@ def maze_to_graph(tiles: ArrayLike, directions: Sequence[str] = DIRECTIONS) -> D
             leave a node stand in this order.
 
     Returns:
-        A graph as `Graphs.of` reads it, on the CPU: `edge_index`, (2, E) int64; `edge_rank`, (E,) int64, the
-        place of an edge's direction among `directions`; `pos`, (n, 2) int64, the rows and columns; and
-        `source_mask` and `target_mask`, (n,) bool.
+        A graph as `Graphs.of` reads it, on the CPU. `edge_index` is (2, E) int64; `edge_rank`, (E,) int64, the
+        place of an edge's direction among `directions`. `pos`, (n, 2) int64, has the rows and columns;
+        `source_mask` and `target_mask` are (n,) bool.
 
     Raises:
         ValueError: not (H, W) tiles, or other directions.

@@ -23,7 +23,7 @@ from .weight_table import DIRECTIONS, Weight, WeightTable
 class Channel(IntEnum):
     """The state channels.
 
-    `PHASE_k` says that the flood has reached the tile, at a distance from the target of k modulo 3; `POINT_*`
+    `PHASE_k` says that the flood has reached the tile, at a distance from the target of k modulo 3. `POINT_*`
     and `ENTER_*` are those of `canonical`.
     """
 

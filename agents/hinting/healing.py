@@ -17,8 +17,8 @@ Varghese, *Self-stabilization by local checking and correction*, 1991.)
   most six iterations after the maze changed, everything proceeds as from a fresh start. Only a moved source needs no
   reset: the path starts from there anyway.
 
-What can occur is simple, since mazes may change at any time (`_world`): on any kind of tile, anything except NEAR
-without FLOOD, and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not every
+What can occur is simple, since mazes may change at any time (`_world`). On any kind of tile it is anything, except NEAR
+without FLOOD and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not every
 wrong state is found: a corruption might turn all arrows of a loop, for example.
 
 All of this is argued here and tested. There are 287,852 mazes of up to 3 x 4 or 4 x 3 tiles. From a fresh start the

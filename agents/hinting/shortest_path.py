@@ -28,7 +28,7 @@ from .automaton import Automaton, Bits, Component, View, any_on, around, first_o
 class Signal(IntEnum):
     """Signals of a tile.
 
-    `FLOOD` has reached it from the target; the neighbour `NEAR_*` had been reached before, so it is nearer; the path
+    `FLOOD` has reached it from the target. The neighbour `NEAR_*` had been reached before, so it is nearer. The path
     comes in by the move `ENTER_*`.
     """
 

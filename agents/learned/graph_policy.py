@@ -33,8 +33,8 @@ class TileGraphs(NamedTuple):
         nodes: (n,) int64, the tiles that are nodes, as places among the B H W tiles in row-major order.
         features: (n, T) floats, their one-hot tiles.
         edge_index: (2, E) int64. Row 0 has the nodes that are read, row 1 those that read them, in ascending order.
-        positions: (E, 2) floats, the rows down and the columns to the right from the reader to the tile that it reads:
-            (-1, 0), (0, -1), (1, 0), (0, 1), or (0, 0) for itself.
+        positions: (E, 2) floats, the rows down and the columns to the right from the reader to the tile that it reads.
+            They are (-1, 0), (0, -1), (1, 0), (0, 1), or (0, 0) for itself.
     """
 
     nodes: Tensor

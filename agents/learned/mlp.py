@@ -41,7 +41,7 @@ class MLP(Policy):
         X_{t+1} = relu(relu([M, max(X_t, 0)] E' + 1 b_1') D' + 1 b_2').
 
     The last iteration, that of `step` n_iterations - 1, has no ReLU after the decoder; what follows it is as in `NCA`.
-    All iterations share their weights, as the paper's do: its counts, K H W (T + 2 C) with the border within H and W,
+    All iterations share their weights, as the paper's do. Its counts, K H W (T + 2 C) with the border within H and W,
     are the same for every number of iterations. Alone or in a batch, a maze's states agree but for rounding, since a
     matrix product may add in another order.
 

@@ -99,8 +99,8 @@ def unroll(
         A (B, n_returned, H, W) state for each entry of `keep`; in memory its channels may be side by side.
 
     Raises:
-        ValueError: `keep` does not ascend from at least 1 to `n_steps`, the model has fewer than `n_returned` channels,
-            the growth is negative or no number, or an error of `Policy.forward`.
+        ValueError: `keep` does not ascend from at least 1 to `n_steps`; the model has fewer than `n_returned` channels;
+            the growth is negative or no number. Or an error of `Policy.forward`.
     """
     _check(model, n_steps, keep, n_returned, growth)
     if maze.ndim != 4:

@@ -2,7 +2,7 @@
 
 Guidance is the first step of the solution from every tile. If the source were elsewhere, the level would have another
 solution, and its first step is one of four. These are answers to as many levels, without a trace of how an automaton
-finds them. But no rollout has to reach the end of a long path before it learns where it went wrong: a tile's answer can
+finds them. But no rollout has to reach the end of a long path before it learns where it went wrong. A tile's answer can
 be known after as many iterations as it has moves to the target.
 """
 
@@ -61,8 +61,8 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
         states: what a rollout came to.
         target: the exact solutions.
         counted: (K, B) bool; the other levels add nothing, as if they were solved.
-        damped: a level's loss l counts as 1 + log(l) beyond 1, so that a level whose states explode is pulled back, and
-            does not drown all others. An empty path loses at most 1.
+        damped: a level's loss l counts as 1 + log(l) beyond 1. So a level whose states explode is pulled back, and does
+            not drown all others. An empty path loses at most 1.
     """
     of_levels = torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)

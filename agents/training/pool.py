@@ -31,8 +31,10 @@ LARGEST = 100.0
 
 @dataclass(frozen=True)
 class Patience:
-    """How many iterations a level has to be solved: some for each tile of its solution, and some more; and whether any
-    optimal solution will do."""
+    """How many iterations a level has to be solved: some for each tile of its solution, and some more.
+
+    And whether any optimal solution will do.
+    """
 
     per_tile: float
     more: int

@@ -1,7 +1,7 @@
 """One process or many that train together: what they have to agree on.
 
-Every worker draws the same batch and takes its share; the gradients are averaged, so that k workers make the updates
-that one would make, but for rounding.
+Every worker draws the same batch and takes its share. The gradients are averaged. So k workers make the updates that
+one would make, but for rounding.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def find_workers(device: str = "auto") -> Workers:
         device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
 
     Raises:
-        ValueError: no such device, no Lightning Fabric where it is needed, or one process of several that were not
+        ValueError: no such device, or no Lightning Fabric where it is needed. Or one process of several that were not
             started by `torchrun`, but by `srun` for example.
     """
     if device == "auto":

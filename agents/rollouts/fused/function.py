@@ -67,8 +67,8 @@ class Plan:
 class Unroll(torch.autograd.Function):
     """States after some numbers of iterations.
 
-    Its arguments are a `Plan`; the mazes, (B, T, H, W); the first state, (B, C, H, W), or None for zeros; the weights,
-    (C, T + C, taps); and the bias, (C,).
+    Its arguments are a `Plan`; the mazes, (B, T, H, W); and the first state, (B, C, H, W), or None for zeros. Then come
+    the weights, (C, T + C, taps), and the bias, (C,).
     """
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Writes the innermost loops for states that are mostly zeros, which read all else; importing this imports numba.
 
-An entry stands for a float of a map that is not zero: an int64, its place in the map, and from bit `CHANNEL` on its
-channel. Products with zeros change no sum, and all others are added in the same order as in `blocks`, so that results
+An entry stands for a float of a map that is not zero. It is an int64: its place in the map, and from bit `CHANNEL` on
+its channel. Products with zeros change no sum, and all others are added in the same order as in `blocks`. So results
 are the same to the last bit. Only weights that are not finite go unnoticed where nothing but zeros meets them.
 
 They stay because they make training with the preset `fast` faster. An update is as fast at first, 1.25 times as fast
