@@ -46,7 +46,7 @@ OUT_OF_USE = ("anew", "for ever", "is told", "so many")
 
 MOST_WORDS = 25
 """Number of words that a sentence may have."""
-MOST_LONG_SENTENCES = {"agents": 16, "maze_nca_gym": 0}
+MOST_LONG_SENTENCES = {"agents": 15, "maze_nca_gym": 0}
 """Folder -> number of longer sentences in its public docstrings. It may only shrink."""
 
 ARRAYS = {"ArrayLike", "Frame", "NDArray", "Tensor", "Tiles"}

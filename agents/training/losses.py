@@ -69,9 +69,10 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
 
 
 def guidance_losses(states: Sequence[Tensor], steps: Tensor, counted: Tensor) -> Tensor:
-    """Return (K,) losses of K states, each (B, C, H, W): squared errors of the channels after the path, summed over the
-    four
-    steps and averaged over tiles, damped as those of `path_losses`.
+    """Return (K,) losses of K states, each (B, C, H, W), against (B, 4, H, W) first steps.
+
+    Squared errors of the channels after the path are summed over the four steps, averaged over tiles, and damped as
+    those of `path_losses`.
 
     Args:
         states: what a rollout came to.
