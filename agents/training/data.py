@@ -255,7 +255,7 @@ def validation_batch(config: TrainingConfig) -> Batch:
     n_tests = np.count_nonzero(is_reserved(batch.tiles, _tested_on(batch.tiles.shape[1] - 2, config.task)))
     check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")
     if config.levels.level_set is not None:
-        trained = level_hashes(_tiles(config.levels.level_set, config))
+        trained = level_hashes(_copies(_tiles(config.levels.level_set, config), config.levels.dihedral))
         n_shared = np.count_nonzero(np.isin(level_hashes(batch.tiles), trained))
         check(not n_shared, f"{n_shared:,} of {len(batch):,} levels of {name} are trained on: validate on others")
     return batch
@@ -275,6 +275,14 @@ def _named(name: str, config: TrainingConfig) -> Batch:
     unsolvable = len(tiles) - np.count_nonzero(target.any(axis=(1, 2)))
     check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")
     return Batch(tiles, target)
+
+
+def _copies(tiles: Tiles, dihedral: bool) -> Tiles:
+    """Return (N, S, S) levels, if dihedral in all their eight orientations, (8 N, S, S)."""
+    if not dihedral:
+        return tiles
+    both = (tiles, tiles.transpose(0, 2, 1))
+    return np.concatenate([np.rot90(each, turns, axes=(1, 2)) for each in both for turns in range(4)])
 
 
 def _tiles(name: str, config: TrainingConfig) -> Tiles:

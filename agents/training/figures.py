@@ -33,7 +33,7 @@ from ..figure_style import INK as TEXT
 from ..policy import Policy
 from ..rollouts import default_steps, encode, path_of, trace
 from .config import TrainingConfig
-from .data import solutions, validation_batch
+from .data import Batch, solutions, validation_batch
 from .loop import Line
 
 OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
@@ -201,20 +201,22 @@ def _rows(config: TrainingConfig) -> list[_Row]:
     sources = list(_sources(config))
     n_each = -(-ROWS // len(sources))
     rows = []
-    for tiles in sources:
-        target = solutions(tiles, config.task)
-        order = target.sum(axis=(1, 2)).argsort(kind="stable")
-        rows += [_Row(tiles[i], target[i]) for i in order[np.arange(1, n_each + 1) * len(order) // n_each - 1]]
+    for levels in sources:
+        order = levels.target.sum(axis=(1, 2)).argsort(kind="stable")
+        rows += [
+            _Row(levels.tiles[i], levels.target[i]) for i in order[np.arange(1, n_each + 1) * len(order) // n_each - 1]
+        ]
     return rows
 
 
-def _sources(config: TrainingConfig) -> Iterator[Tiles]:
+def _sources(config: TrainingConfig) -> Iterator[Batch]:
     """Yield the candidates of a run's own validation set, or those of each of its families."""
     if config.levels.validation_set is not None:
-        yield validation_batch(config).tiles[:CANDIDATES]
+        yield validation_batch(config)[:CANDIDATES]
         return
     for family in config.levels.families:
-        yield validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES).tiles
+        tiles = validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES).tiles
+        yield Batch(tiles, solutions(tiles, config.task))
 
 
 def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:

@@ -226,6 +226,11 @@ def test_validation_sets_that_do_not_fit(tmp_path):
     levels.LevelSet(own.tiles[4:]).save(tmp_path / "two.npz")
     with pytest.raises(ValueError, match=r"2 of 2 levels of .*two.npz are trained on: validate on others"):
         train(given(tmp_path, validation_set=str(tmp_path / "two.npz")), out=tmp_path / "run", device="cpu")
+    levels.LevelSet(np.ascontiguousarray(own.tiles[4:, ::-1])).save(tmp_path / "two.npz")
+    mirrored = given(tmp_path, validation_set=str(tmp_path / "two.npz"))
+    assert len(validation_batch(mirrored)) == 2
+    with pytest.raises(ValueError, match=r"2 of 2 levels of .*two.npz are trained on: validate on others"):
+        validation_batch(changed(mirrored, dihedral=True))
     with pytest.raises(ValueError, match="have an inner size of 6, and sizes is 5, 7: give 6"):
         validation_batch(tiny(sizes=(5, 7), validation_set=str(tmp_path / "own.npz")))
     with pytest.raises(ValueError, match="neither a file nor a known name"):
