@@ -31,17 +31,15 @@ NOTES = """\
 - Steps are timed without resets, except in "whole episodes".
 - Peers: `pip install -r benchmarks/requirements.txt`.
 
-Why targets are missed:
+Where a target is missed, the reasons that we know:
 
-- A1, a call each: of 1.7 us the search takes 0.4, and a call from Python into machine code the rest.
-- A1, batched: a search follows 26 tiles on average, and each of its branches is a guess. Solving 64 levels at once, a
-  bit of a word each, was no faster in a prototype.
-- A2, batched: five searches a level remain, of 0.3 us each; bounds rule out all others.
-- C1, C2: see the floors above. CartPole's state is a thousand times smaller.
-- D1 to D3 in float32: the products alone take about that long, as the floors there say. In bfloat16 the targets are
-  met.
-- D5, batch 1: PyTorch's calls around the machine code take 17 of 20 us.
-- E: a maze takes 10 us, half of it for its diameter, which the peer does not search.
+- A1, a call each: most of the time is a call from Python into machine code, not the search.
+- A1, batched: less than half of it is the search. The rest finds both ends, lays out the map and marks the path.
+- A2, batched: components, bounds on their eccentricities and the searches that these leave take a third each.
+- C1, C2: see the floors; CartPole's state is a thousand times smaller.
+- D1 to D3 in float32: the products alone take about that long, as the floors there say.
+- D5, batch 1: the calls of PyTorch around the machine code; the last row of D5 is without them.
+- E: half of it is the diameter, which the peer does not search.
 """
 
 Line = tuple[str, ...]
