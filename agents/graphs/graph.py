@@ -60,8 +60,9 @@ class Graphs:
                 first, and by index where ranks are equal or missing. Of repeated edges the lowest rank counts.
 
         Raises:
-            ValueError: a missing attribute, a wrong shape or dtype. Or an edge that leaves its graph or has no opposite
-                edge; or a graph with nodes and not exactly one source.
+            ValueError: a missing attribute, a wrong shape or dtype.
+            ValueError: an edge that leaves its graph or has no opposite edge.
+            ValueError: a graph with nodes and not exactly one source.
         """
         source = _mask(data, "source_mask")
         n_nodes = len(source)

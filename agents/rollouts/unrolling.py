@@ -100,7 +100,8 @@ def unroll(
 
     Raises:
         ValueError: `keep` does not ascend from at least 1 to `n_steps`; the model has fewer than `n_returned` channels;
-            the growth is negative or no number. Or an error of `Policy.forward`.
+            the growth is negative or no number.
+        ValueError: an error of `Policy.forward`.
     """
     _check(model, n_steps, keep, n_returned, growth)
     if maze.ndim != 4:

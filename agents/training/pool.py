@@ -31,9 +31,10 @@ LARGEST = 100.0
 
 @dataclass(frozen=True)
 class Patience:
-    """How many iterations a level has to be solved: some for each tile of its solution, and some more.
+    """The time that a level has to be solved, and what solves it.
 
-    And whether any optimal solution will do.
+    The time is some iterations for each tile of its solution, and some more. The canonical solution solves it, or any
+    optimal one.
     """
 
     per_tile: float

@@ -84,8 +84,8 @@ def find_workers(device: str = "auto") -> Workers:
         device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
 
     Raises:
-        ValueError: no such device, or no Lightning Fabric where it is needed. Or one process of several that were not
-            started by `torchrun`, but by `srun` for example.
+        ValueError: no such device, or no Lightning Fabric where it is needed.
+        ValueError: one process of several that were not started by `torchrun`, but by `srun` for example.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
