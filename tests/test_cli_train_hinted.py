@@ -65,6 +65,16 @@ def test_a_run_that_heals(capsys):
     assert load(str(FOLDER / "model.safetensors")).max_pool
 
 
+def test_a_run_with_rounds_of_repair_is_summarised(capsys):
+    short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "2", "--n-recombined", "100", "--sizes", "4"]
+    assert main(["train-hinted", "--heals", *short, "--n-levels", "2"]) == 1
+    out = capsys.readouterr().out
+    assert "round 2 of at most 2" in out
+    assert "12 updates, " in out
+    lines = [json.loads(line) for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
+    assert [line.get("round") for line in lines] == [None, None, 1, 2]
+
+
 def test_a_run_is_not_overwritten_by_accident(capsys):
     assert main(TINY) == 1
     before = (FOLDER / "model.safetensors").read_bytes()
