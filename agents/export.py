@@ -49,13 +49,13 @@ class Format(NamedTuple):
     content: Callable[[Policy, str], bytes]
 
 
-def export(policy: Policy, path: str | Path, kind: str = "json", name: str | None = None) -> Path:
+def export(policy: Policy, path: str | Path, kind: str | None = None, name: str | None = None) -> Path:
     """Write one iteration of a policy to a file, atomically.
 
     Args:
         policy: what to write, on the CPU.
         path: the file; the format's suffix is added if missing.
-        kind: a name in `FORMATS`.
+        kind: a name in `FORMATS`, by default that of the path's suffix, or "json".
         name: the policy's name in the file, by default that of its class.
 
     Returns:
@@ -66,6 +66,8 @@ def export(policy: Policy, path: str | Path, kind: str = "json", name: str | Non
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
+    path = Path(path)
+    kind = next((k for k, v in FORMATS.items() if v.suffix == path.suffix), "json") if kind is None else kind
     if kind not in FORMATS:
         raise ValueError(unknown_name("format", kind, FORMATS))
     chosen, name = FORMATS[kind], type(policy).__name__ if name is None else name
@@ -74,7 +76,6 @@ def export(policy: Policy, path: str | Path, kind: str = "json", name: str | Non
         raise ValueError(
             f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
         )
-    path = Path(path)
     path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
     content = chosen.content(policy, name)
     with replacing(path) as file:

@@ -11,7 +11,11 @@ from tyro.conf import Positional, arg
 from maze_nca_gym.cli.options import ImportOption
 
 _OUT = arg(metavar="FILE", help_behavior_hint="(default: the policy's name, in the current folder)")
-_FORMAT = arg(name="format", metavar="{json,torchscript,onnx}")
+_FORMAT = arg(
+    name="format",
+    metavar="{json,torchscript,onnx}",
+    help_behavior_hint="(default: that of the suffix of --out, .json, .pt or .onnx; else json)",
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Export(ImportOption):
 
     policy: Annotated[Positional[str], arg(metavar="POLICY")]
     """Name from `policies list`, or a model file (*.safetensors)."""
-    kind: Annotated[str, _FORMAT] = "json"
+    kind: Annotated[str | None, _FORMAT] = None
     """Format of the file."""
     out: Annotated[Path | None, _OUT] = None
     """File to write; the format's suffix is added if missing. A file that exists is replaced."""

@@ -158,6 +158,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"no other format"):
             export(load("gat-shortest-path-baseline"), tmp_path / "policy", kind)
 
+    @pytest.mark.parametrize(("name", "start"), [("a.json", b"{"), ("a", b"{"), ("a.b", b"{"), ("a.pt", b"PK")])
+    def test_the_suffix_says_which_format(self, name, start, tmp_path):
+        path = export(load("depth-first"), tmp_path / name)
+        assert path.suffix == (".pt" if start == b"PK" else ".json")
+        assert path.read_bytes().startswith(start)
+
     def test_unknown_formats_name_the_nearest(self, tmp_path):
         with pytest.raises(ValueError, match=r"jsn.*json"):
             export(load("depth-first"), tmp_path / "policy", "jsn")
