@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from importlib.util import module_from_spec, spec_from_file_location
@@ -88,6 +89,17 @@ def test_the_quick_start_makes_its_environments():
     exec(code.replace("num_envs=1024", "num_envs=2"), seen)
     assert seen["env"].observation_space["maze"].shape == (4, 18, 18)
     assert seen["envs"].num_envs == 2
+
+
+def test_its_benchmark_figures_are_those_of_the_leaderboard():
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([\d,]+) \| [^|]+ \| ([\d.]+) \| ([\d.]+) \|$", README, re.MULTILINE)
+    assert len(rows) == 3
+    board = {(row["set"], row["name"]): row for row in json.loads((ROOT / "docs/leaderboard.json").read_text())["rows"]}
+    for name, n_weights, unique, hard in rows:
+        for shown, benchmark in ((unique, "maze-unique-30"), (hard, "maze-hard-30")):
+            row = board[benchmark, name]
+            assert (row["n"], f"{row['weights']:,}") == (1000, n_weights)
+            assert shown == f"{100 * row['scores']['valid and optimal']['value']:.1f}"
 
 
 def test_its_figures_are_those_of_the_cards():
