@@ -18,6 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from maze_nca_gym.files import replacing
 
+DESCRIPTION = "config.json"
+"""File in the folder of a run that says what made it; its `data` says what the run learned from, in words."""
 _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 

@@ -43,29 +43,17 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
     """Return what a card says of where a model is from.
 
     Args:
-        run: its `config.json`; what it says itself of `data` and a `certificate` is taken over.
+        run: its `config.json`.
         seconds: that it took.
     """
-    config = run["configuration"]
     return {
         "made_by": run["command"],
         "made_in": {"seconds": round(seconds), **{key: run[key] for key in ("device", "processes", "threads")}},
         "versions": run["versions"],
-        "data": run["data"] if "data" in run else _data(config),
-        "configuration": config,
+        "data": run["data"],
+        "configuration": run["configuration"],
         **({"certificate": run["certificate"]} if "certificate" in run else {}),
     }
-
-
-def _data(config: dict[str, Any]) -> str:
-    shown = ", with the first move at every tile" if config.get("guidance") else ""
-    if config.get("level_set") is not None:
-        return (
-            f"the levels of {config['level_set']} alone{', turned and mirrored' if config['dihedral'] else ''}{shown}"
-        )
-    kind = "fresh at every update" if config["n_levels"] is None else f"{config['n_levels']:,} fixed ones"
-    sizes = ", ".join(f"{size}x{size}" for size in config["sizes"])
-    return f"{', '.join(config['families'])} levels at {sizes}, {kind}, none of any test or validation set{shown}"
 
 
 def promises(model: Policy) -> dict[str, Any]:

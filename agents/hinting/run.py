@@ -13,10 +13,9 @@ import torch
 
 from ..learned import NCA
 from ..promises import Promises
-from ..runs import check_at_least, check_folder, flag, progress_bar, versions, write_json
+from ..runs import DESCRIPTION, check_at_least, check_folder, flag, progress_bar, versions, write_json
 from ..training.loop import MODEL
 from ..training.reports import METRICS, MetricsFile
-from ..training.run import DESCRIPTION
 from ..weights import save_model
 from .certificate import AUTOMATA, Certificate, certify
 from .config import HintConfig, changes

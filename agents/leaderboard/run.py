@@ -26,7 +26,7 @@ from ..policy import Policy
 from ..pretrained import cards
 from ..registry import FORMER_NAMES, list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
-from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
+from ..runs import DESCRIPTION, check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .answers import OPTIMAL, judge, judge_tokens
 from .predictions import SUFFIXES, read_predictions
 from .report import markdown
@@ -241,8 +241,15 @@ def _try(label: str, policy: Policy, tiles: Tiles, n_steps: int) -> None:
 
 
 def trained_on(name: str) -> str:
-    """Return what a policy of that name learned from, as its card says."""
+    """Return what a policy of that name learned from, as its card says, or the run in whose folder a model file is."""
     name = FORMER_NAMES.get(name, name)
     if name in cards():
         return str(cards()[name]["data"])
-    return "nothing: weights written by hand" if name in list_policies() else UNSTATED
+    if name in list_policies():
+        return "nothing: weights written by hand"
+    if not name.endswith(".safetensors"):
+        return UNSTATED
+    try:
+        return str(json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))["data"])
+    except (OSError, ValueError, TypeError, KeyError):  # no file in the folder of a run, or one that does not say it
+        return UNSTATED

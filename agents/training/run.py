@@ -13,7 +13,7 @@ import torch
 from maze_nca_gym.files import remove_partial
 
 from ..policy import Policy
-from ..runs import check_folder, command_line, naming_memory, versions, write_json
+from ..runs import DESCRIPTION, check_folder, command_line, naming_memory, versions, write_json
 from ..weights import model_class
 from . import loop
 from .config import TrainingConfig, changed, preset_values
@@ -25,7 +25,6 @@ from .reports import CURVES, EVENTS, METRICS, ROLLOUTS, RunReport, duration, fin
 from .state import TrainingState
 from .updates import Diverged
 
-DESCRIPTION = "config.json"
 FOLDER = Path("runs/train")
 """Default folder of runs, each in a folder with the name of its preset."""
 _WAYS_OUT = "choose another --out, or lose that run with --overwrite"
@@ -179,12 +178,28 @@ def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[st
     return {
         "command": command_line(["train", name], {**_own_module(config), **changes(name, config)}),
         "preset": name,
+        "data": _data(config),
         "configuration": config.to_json(),
         "device": str(workers.device),
         "processes": workers.size,
         "threads": torch.get_num_threads(),
         "versions": versions(),
     }
+
+
+def _data(config: TrainingConfig) -> str:
+    """Return what a run learns from, in words."""
+    levels, start = config.levels, config.to_json()["start_from"]
+    hints = ", with the first move at every tile" if config.loss.guidance else ""
+    hints += "" if start is None else f", from the weights of {start}"
+    if levels.level_set is not None:
+        return f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}{hints}"
+    if config.evolve:
+        kind = "and what evolves from them"
+    else:
+        kind = "fresh at every update" if levels.n_levels is None else f"{levels.n_levels:,} fixed ones"
+    sizes = ", ".join(f"{size}x{size}" for size in levels.sizes)
+    return f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set{hints}"
 
 
 def _own_module(config: TrainingConfig) -> dict[str, str]:

@@ -18,6 +18,7 @@ from maze_nca_gym.agents.leaderboard.predictions import read_predictions
 from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, Published, published
 from maze_nca_gym.agents.leaderboard.run import Board
 from maze_nca_gym.agents.leaderboard.streams import restarted_paths, reused_paths
+from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
 from maze_nca_gym.cli import main
@@ -192,6 +193,13 @@ class TestPolicies:
             row = bench("maze-hard-30", policies="nca-shortest-path-small", n=1, steps=3).rows[0]
         assert row.n_steps == 3
         assert row.trained_on == run.cards()["nca-shortest-path-small"]["data"]
+
+    def test_a_model_of_a_run_says_what_the_run_learned_from(self, small, tmp_path):
+        file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
+        assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == "not stated"
+        for text, said in (('{"data": "six mazes"}', "six mazes"), ("{}", "not stated"), ("[", "not stated")):
+            (tmp_path / "config.json").write_text(text)
+            assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == said
 
     def test_classes_policies_and_mappings_are_taken(self, small):
         name = "maze_nca_gym.agents.handcoded:ShortestPathNCA"

@@ -81,6 +81,16 @@ def test_a_card_says_which_level_set_a_model_learned_from(folder, monkeypatch):
     assert publish.read_card("own")["data"] == "the levels of own.npz alone, turned and mirrored"
 
 
+def test_a_card_says_from_which_weights_a_model_began(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [])
+    began = ["--start-from", "nca-shortest-path-small", "--n-channels", "32", "--n-levels", "8"]
+    assert main([*TRAIN, *began]) == 0
+    run("model", "later", "runs/train/fast", "--description", "goes on")
+    said = publish.read_card("later")["data"]
+    assert "8 fixed ones" in said
+    assert said.endswith(", from the weights of nca-shortest-path-small")
+
+
 def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
     publish.write_card("tiny", task="shortest-path")
     evaluate("depth-first", "shortest-path-bfs")
