@@ -281,7 +281,7 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
     if name not in GENERATORS:
         raise ValueError(unknown_name("generator", name, GENERATORS))
     known = _keywords(GENERATORS[name])
-    unknown = sorted({option for option in options if option not in known})
+    unknown = sorted([option for option in options if option not in known])
     if unknown:
         raise ValueError(
             f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}"

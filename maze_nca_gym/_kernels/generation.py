@@ -84,38 +84,39 @@ def carve_depth_first(levels, uniforms):
     """
     n, height, width = levels.shape
     rows, cols = (height + 1) // 2, (width + 1) // 2
-    stack = np.empty(rows * cols, np.int64)
-    choices = np.empty(4, np.int64)
+    stack = np.empty((2, rows * cols), np.int64)  # rows and columns, since to divide takes longer than to look up
+    choices = np.empty((2, 4), np.int64)
     for i in range(n):
         level = levels[i]
         start = pick(uniforms[i, 0], rows * cols)
-        stack[0] = start
+        row, col = start // cols, start % cols
+        stack[0, 0], stack[1, 0] = row, col
         depth = carved = 1
-        level[2 * (start // cols), 2 * (start % cols)] = EMPTY
+        level[2 * row, 2 * col] = EMPTY
         while depth > 0:
-            row, col = stack[depth - 1] // cols, stack[depth - 1] % cols
+            row, col = stack[0, depth - 1], stack[1, depth - 1]
             n_choices = 0
             if row > 0 and level[2 * row - 2, 2 * col] == WALL:
-                choices[n_choices] = (row - 1) * cols + col
+                choices[0, n_choices], choices[1, n_choices] = row - 1, col
                 n_choices += 1
             if col > 0 and level[2 * row, 2 * col - 2] == WALL:
-                choices[n_choices] = row * cols + col - 1
+                choices[0, n_choices], choices[1, n_choices] = row, col - 1
                 n_choices += 1
             if row < rows - 1 and level[2 * row + 2, 2 * col] == WALL:
-                choices[n_choices] = (row + 1) * cols + col
+                choices[0, n_choices], choices[1, n_choices] = row + 1, col
                 n_choices += 1
             if col < cols - 1 and level[2 * row, 2 * col + 2] == WALL:
-                choices[n_choices] = row * cols + col + 1
+                choices[0, n_choices], choices[1, n_choices] = row, col + 1
                 n_choices += 1
             if n_choices == 0:
                 depth -= 1
                 continue
-            chosen = choices[pick(uniforms[i, carved], n_choices)]
+            chosen = pick(uniforms[i, carved], n_choices)
             carved += 1
-            next_row, next_col = chosen // cols, chosen % cols
+            next_row, next_col = choices[0, chosen], choices[1, chosen]
             level[row + next_row, col + next_col] = EMPTY  # the wall between two cells is at the sum of their places
             level[2 * next_row, 2 * next_col] = EMPTY
-            stack[depth] = chosen
+            stack[0, depth], stack[1, depth] = next_row, next_col
             depth += 1
 
 

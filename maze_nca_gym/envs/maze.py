@@ -168,7 +168,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: an action of another shape or dtype, or one that is not finite; nothing has changed then.
             ResetNeeded: there is no episode, or it has ended.
         """
-        self._require_start()
+        if self._start is None:
+            self._require_start()  # raises; called at each step, it would take a hundredth of its time
         before, (tiles, target, _) = self._outcome, self._level
         if before.optimal:
             raise ResetNeeded("the episode has ended with an optimal path: call reset() before the next step()")
