@@ -81,6 +81,15 @@ def test_a_card_says_which_level_set_a_model_learned_from(folder, monkeypatch):
     assert publish.read_card("own")["data"] == "the levels of own.npz alone, turned and mirrored"
 
 
+def test_runs_of_hints_are_taken_too(folder):
+    short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "1", "--n-recombined", "100", "--sizes", "4"]
+    assert main(["train-hinted", "--heals", *short, "--n-levels", "2"]) == 1
+    run("model", "hinted", "runs/train-hinted", "--description", "checks itself")
+    card = publish.read_card("hinted")
+    assert card["data"].startswith("traces of an automaton of 21 booleans a tile")
+    assert not card["certificate"]["holds"]
+
+
 def test_a_card_says_from_which_weights_a_model_began(folder, monkeypatch):
     monkeypatch.setattr(sys, "argv", [])
     began = ["--start-from", "nca-shortest-path-small", "--n-channels", "32", "--n-levels", "8"]
