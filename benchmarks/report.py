@@ -36,6 +36,7 @@ Where a target is missed, the reasons that we know:
 - A1, a call each: most of the time is a call from Python into machine code, not the search.
 - A1, batched: less than half of it is the search. The rest finds both ends, lays out the map and marks the path.
 - A2, batched: components, bounds on their eccentricities and the searches that these leave take a third each.
+- A4, a call each: at the target, within what runs differ by.
 - C1, C2: see the floors; CartPole's state is a thousand times smaller.
 - D1 to D3 in float32: the products alone take about that long, as the floors there say.
 - D5, batch 1: the calls of PyTorch around the machine code; the last row of D5 is without them.
