@@ -41,6 +41,7 @@ NAME_PARTS = {
     "healing": "finds the new path where the maze changes while it runs",
     "general": "learned on more kinds of maze than the one with the plain name",
     "lenient": "learned from whichever longest path is nearest, so that it draws any",
+    "perfect": "learned on perfect mazes alone, from the general network on",
     "solutions": "learned from solutions alone, without the first move at every tile",
     "aligned": "learned from solutions alone, with compiled weights at the start",
     "hard": "learned from the 1,000 training mazes of maze-hard-30 alone, and the first move at their tiles",
