@@ -194,10 +194,8 @@ def _data(config: TrainingConfig) -> str:
     hints += "" if start is None else f", from the weights of {start}"
     if levels.level_set is not None:
         return f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}{hints}"
-    if config.evolve:
-        kind = "and what evolves from them"
-    else:
-        kind = "fresh at every update" if levels.n_levels is None else f"{levels.n_levels:,} fixed ones"
+    kind = "fresh at every update" if levels.n_levels is None else f"{levels.n_levels:,} fixed ones"
+    kind = "the first of a population that evolves" if config.evolve else kind
     sizes = ", ".join(f"{size}x{size}" for size in levels.sizes)
     return f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set{hints}"
 

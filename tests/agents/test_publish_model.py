@@ -100,6 +100,13 @@ def test_a_card_says_from_which_weights_a_model_began(folder, monkeypatch):
     assert said.endswith(", from the weights of nca-shortest-path-small")
 
 
+def test_a_card_says_that_levels_evolved(folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [])
+    assert main([*TRAIN, "--evolve", "True"]) == 0
+    run("model", "evolved", "runs/train/fast", "--description", "on levels that evolve")
+    assert "at 6x6, the first of a population that evolves, none of any" in publish.read_card("evolved")["data"]
+
+
 def test_of_an_evaluation_of_several_the_policy_is_taken(folder):
     publish.write_card("tiny", task="shortest-path")
     evaluate("depth-first", "shortest-path-bfs")
