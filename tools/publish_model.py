@@ -25,6 +25,7 @@ from maze_nca_gym.agents import pretrained
 from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts import curve_steps, default_steps
+from maze_nca_gym.agents.training.reports import read_last
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.files import replacing
@@ -162,7 +163,7 @@ def write_card(name: str, **changes: Any) -> None:
 def publish_model(name: str, run: Path, description: str) -> None:
     """Take over the model of a run, and what its folder says of its origin."""
     model = load_model(run / "model.safetensors")
-    seconds = json.loads((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()[-1])["seconds"]
+    seconds = read_last(run / "metrics.jsonl")["seconds"]
     about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
     save_model(model, FOLDER / name)
     write_card(name, task=model.task, description=description, **promises(model), **about)

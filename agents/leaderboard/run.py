@@ -24,7 +24,7 @@ from ..environments import border_warning
 from ..evaluation.metrics import proportion
 from ..policy import Policy
 from ..pretrained import cards
-from ..registry import FORMER_NAMES, list_policies, load
+from ..registry import FORMER_NAMES, MODEL_FILE, list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
 from ..runs import DESCRIPTION, check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .answers import OPTIMAL, judge, judge_tokens
@@ -247,7 +247,7 @@ def trained_on(name: str) -> str:
         return str(cards()[name]["data"])
     if name in list_policies():
         return "nothing: weights written by hand"
-    if not name.endswith(".safetensors"):
+    if not name.endswith(MODEL_FILE):
         return UNSTATED
     try:
         return str(json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))["data"])

@@ -151,6 +151,12 @@ def read_metrics(path: Path) -> list[Line]:
     return [line for line in lines if line is not None]
 
 
+def read_last(path: Path) -> Line:
+    """Return the last line of the metrics file of a run that has ended, whatever it has besides update and seconds."""
+    line: Line = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
+    return line
+
+
 def _to_text(line: Line) -> str:
     """Return a line as JSON, which has no infinity: values that are not finite become null."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in line.items()}) + "\n"

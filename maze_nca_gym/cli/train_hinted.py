@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -121,9 +120,9 @@ class TrainHinted:
     def _summarise(self, model: Policy, certificate: Certificate) -> None:
         """Print what came out, and where it is."""
         from maze_nca_gym.agents.training.loop import MODEL
-        from maze_nca_gym.agents.training.reports import METRICS, duration
+        from maze_nca_gym.agents.training.reports import METRICS, duration, read_last
 
-        last = json.loads((self.out / METRICS).read_text().splitlines()[-1])  # an update, or a round after the last
+        last = read_last(self.out / METRICS)  # an update, or a round of repair
         print_facts(
             {
                 "policy": f"NCA, {self.task}, {model.n_weights:,} weights",
