@@ -1,0 +1,153 @@
+"""Hashes of everything that must stay the same while the code changes: levels, answers, states, updates, populations.
+
+    python -m tools.digests write digests.json            # on the commit before a change
+    python -m tools.digests check digests.json            # on the commit after it
+    python -m tools.digests check digests.json --parts levels states
+
+Hashes of numbers that were added up in floating point (states, updates, populations) compare two versions on one
+machine. Those of levels and answers are the same everywhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file
+
+from maze_nca_gym.agents import evolve, list_policies, load, train
+from maze_nca_gym.benchmark_sets import find_benchmark_set, list_benchmark_sets
+from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
+from maze_nca_gym.generation import GENERATORS, generate
+from maze_nca_gym.levels import one_hot
+from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.tasks import find_task
+
+STATE_LIMIT = 2.0**24
+N_UPDATES = 20
+PRESETS = {
+    "fast": {},
+    "fast-diameter": {},
+    "extrapolate": {"n_channels": 16},
+    "extrapolate-diameter": {"n_channels": 16},
+    "guided": {},
+    "healing": {"n_channels": 16},
+    "paper-shortest-path": {"n_channels": 16, "n_levels": 500},
+    "paper-diameter": {"n_channels": 16, "n_levels": 500},
+    "paper-shortest-path-evolved": {"n_channels": 16, "n_levels": 500},
+    "paper-diameter-evolved": {"n_channels": 16, "n_levels": 500},
+}
+"""Preset -> options that make its first updates cheap and leave their kind as it is."""
+
+
+def digest(*arrays: Any) -> str:
+    """Return a hash of the shapes, dtypes and contents of arrays."""
+    found = hashlib.sha256()
+    for array in arrays:
+        array = np.ascontiguousarray(array)
+        found.update(f"{array.shape} {array.dtype}".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()[:16]
+
+
+def of_levels() -> Iterator[tuple[str, str]]:
+    """Yield the hash of levels of every generator, test set, validation set and benchmark set, with their answers."""
+    for name in GENERATORS:
+        for size in (8, 16, (9, 21)):
+            tiles = generate(np.random.default_rng(7), 32, size, name)
+            yield f"generator {name} {size}", digest(tiles, shortest_path(tiles))
+    for family in FAMILIES:
+        for task in ("shortest-path", "diameter"):
+            for draw in (test_levels, validation_levels):
+                levels = draw(family, 16, task, 32)
+                answers = find_task(task).solve(levels.tiles)
+                yield f"{draw.__name__} {family} {task}", digest(levels.tiles, answers)
+    for name in list_benchmark_sets():
+        found = find_benchmark_set(name)
+        tiles = found.levels(2).tiles
+        yield f"benchmark {name}", digest(tiles, found.label(tiles))
+
+
+@torch.no_grad()
+def of_states() -> Iterator[tuple[str, str]]:
+    """Yield the hash of the weights and of all states of each policy on 64 levels, 40 iterations from zero."""
+    for name in list_policies():
+        policy = load(name)
+        tiles = test_levels("random", 10, policy.task, 64).tiles
+        maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
+        state = torch.zeros(64, policy.n_channels, *tiles.shape[1:])
+        states = []
+        for step in range(40):
+            state = policy(maze, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
+            states.append(state.numpy())
+        weights = [value.numpy() for _, value in sorted(policy.state_dict().items())]
+        yield f"weights {name}", digest(*weights)
+        yield f"states {name}", digest(*states)
+
+
+def of_updates() -> Iterator[tuple[str, str]]:
+    """Yield the hash of what each preset has learned after its first updates."""
+    for name, options in PRESETS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            train(
+                name,
+                out=folder,
+                device="cpu",
+                n_updates=N_UPDATES,
+                batch_size=32,
+                log_every=N_UPDATES,
+                validate_every=N_UPDATES,
+                **options,
+            )
+            weights = load_file(Path(folder) / "model.safetensors")
+        yield f"updates {name}", digest(*(weights[key] for key in sorted(weights)))
+
+
+def of_populations() -> Iterator[tuple[str, str]]:
+    """Yield the hash of the levels and fitness of a population after five rounds."""
+    for policy in ("nca-shortest-path-small", "diameter"):
+        with tempfile.TemporaryDirectory() as folder:
+            population = evolve(policy, n=48, rounds=5, size=10, out=folder, picture_every=100)
+            yield f"population {policy}", digest(population.tiles)
+
+
+PARTS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
+    "levels": of_levels,
+    "states": of_states,
+    "updates": of_updates,
+    "populations": of_populations,
+}
+
+
+def main() -> int:
+    """Write or check the hashes; returns 1 where one differs or is missing."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=("write", "check"))
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    given = parser.parse_args()
+    there = {} if given.verb == "write" else json.loads(given.file.read_text(encoding="utf-8"))
+    found: dict[str, str] = {}
+    n_differing = 0
+    for part in given.parts:
+        for name, value in PARTS[part]():
+            found[name] = value
+            if given.verb == "check" and there.get(name) != value:
+                n_differing += 1
+                print(f"{name}: was {there.get(name)}, is {value}", flush=True)
+    if given.verb == "write":
+        given.file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(found)} hashes, {n_differing} differ", file=sys.stderr)
+    return int(n_differing > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
