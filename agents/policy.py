@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym import environment_id, notebooks
-from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
@@ -247,17 +246,6 @@ class Policy(nn.Module):
     def usual_iterations(self) -> int | None:
         """The iterations that the policy is meant to run for on levels of inner size 16; None for those of its task."""
         return self.promises.n_iterations or self.n_iterations
-
-    @property
-    def n_layers(self) -> int | None:
-        """Former name of `n_iterations`."""
-        warn_renamed("n_layers", "n_iterations")
-        return self.n_iterations
-
-    @n_layers.setter
-    def n_layers(self, number: int | None) -> None:
-        warn_renamed("n_layers", "n_iterations")
-        self.n_iterations = number
 
     @property
     def same_from(self) -> int | None:

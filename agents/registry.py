@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maze_nca_gym.names import unknown_name, warn_renamed
+from maze_nca_gym.names import unknown_name
 
 from . import environments
 from .pretrained import cards, check_shipped
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 MODEL_FILE = ".safetensors"
 """A name that ends so is the path of a model."""
-
-
-FORMER_NAMES = {"nca-shortest-path-guided": "nca-shortest-path"}
-"""Former name of a policy -> its name now. For one version a former name is accepted with a `DeprecationWarning`."""
 
 
 MAIN = "main"
@@ -139,7 +135,6 @@ def find_policy(name: str) -> PolicyInfo:
         ValueError: unknown name (the message lists the known ones), no such file or class, or one that is no policy.
             So are weights that do not ship, and the message says how to train them.
     """
-    name = _present_name(name)
     if name.endswith(MODEL_FILE) or ":" in name:
         policy = load(name)
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
@@ -162,7 +157,6 @@ def load(name: str, **options: Any) -> Policy:
     Raises:
         ValueError: an error of `find_policy`, or an option with an unknown value.
     """
-    name = _present_name(name)
     if name.endswith(MODEL_FILE):
         if not Path(name).is_file():
             raise ValueError(f"there is no model file {name}")
@@ -208,14 +202,6 @@ def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]
     if not policies:
         raise ValueError("name at least one policy, or a model file (*.safetensors)")
     return dict(policies)
-
-
-def _present_name(name: str) -> str:
-    """Return the name that a policy has now; a former one gives a warning at the caller of the caller."""
-    if name not in FORMER_NAMES:
-        return name
-    warn_renamed(name, FORMER_NAMES[name], stacklevel=4)
-    return FORMER_NAMES[name]
 
 
 def _make_own(name: str, options: Mapping[str, Any]) -> Policy:

@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from maze_nca_gym.files import reading, replacing
+from maze_nca_gym.files import OTHER_VERSION, reading, replacing
 from maze_nca_gym.transfer import on_host
 
 CHECKSUM = "sha256"
@@ -107,14 +107,15 @@ def _read(path: Path, kind: str, check: Callable[[Any, Layouts], None]) -> tuple
     return description, tensors
 
 
-def check_keys(description: Any, *keys: str, optional: tuple[str, ...] = ()) -> None:
-    """Check that a description is an object with these keys, perhaps with optional ones, and a checksum.
+def check_keys(description: Any, *keys: str) -> None:
+    """Check that a description is an object with these keys and a checksum, no others.
 
     Raises:
         ValueError: it is not.
     """
-    if not isinstance(description, dict) or set(description) - set(optional) != {*keys, CHECKSUM}:
-        raise ValueError(f"its description must hold {', '.join(f'`{key}`' for key in keys)} and `{CHECKSUM}`")
+    if not isinstance(description, dict) or set(description) != {*keys, CHECKSUM}:
+        named = ", ".join(f"`{key}`" for key in keys)
+        raise ValueError(f"its description must hold {named} and `{CHECKSUM}`{OTHER_VERSION}")
 
 
 def layouts_of(tensors: Mapping[str, Tensor]) -> Layouts:

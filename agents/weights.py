@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import torch
 
-from maze_nca_gym.names import RENAMED, renamed, unknown_name, warn_renamed
+from maze_nca_gym.files import OTHER_VERSION
+from maze_nca_gym.names import unknown_name
 
 from .policy import Policy
 from .promises import Promises
@@ -27,7 +27,7 @@ with `register_model`."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
 PROMISES = "promises"
-"""Part of a file's description; files of earlier versions have none."""
+"""Part of a file's description."""
 
 
 class Rebuildable(Protocol):
@@ -67,8 +67,6 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
         raise ValueError(f"{name} must be a subclass of Policy")
     if isinstance(MODELS.get(name), str):
         raise ValueError(f"this package has a model {name} of its own: choose another name")
-    for present, former in _former_names(model).items():
-        warn_renamed(former, present)
     MODELS[name] = model
     return model
 
@@ -112,23 +110,27 @@ def load_model(path: str | Path) -> Policy:
             says what is wrong.
     """
     description, tensors = load_tensors(Path(path), KIND, "model file", _check)
-    model = construct(model_class(description["class"]), description["arguments"])
+    model = cast(Any, model_class(description["class"]))(**description["arguments"])
     model.load_state_dict(tensors)
-    model.promises = Promises.from_json(description.get(PROMISES, {}))
+    model.promises = Promises.from_json(description[PROMISES])
     return model.eval()
 
 
 def _check(description: Any, layouts: Layouts) -> None:
     """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
-    check_keys(description, "class", "arguments", optional=(PROMISES,))
-    Promises.from_json(description.get(PROMISES, {}))
+    check_keys(description, "class", "arguments", PROMISES)
+    Promises.from_json(description[PROMISES])
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
         raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
     check_n_iterations(arguments, layouts)
-    check_layouts(layouts, layouts_of(without_memory(model_class(name), arguments).state_dict()))
+    try:
+        expected = without_memory(model_class(name), arguments)
+    except TypeError as error:
+        raise ValueError(f"{error}{OTHER_VERSION}") from error
+    check_layouts(layouts, layouts_of(expected.state_dict()))
 
 
 def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
@@ -141,29 +143,11 @@ def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
     Raises:
         ValueError: it has fewer.
     """
-    n_iterations = renamed(arguments).get("n_iterations")
+    n_iterations = arguments.get("n_iterations")
     if arguments.get("shared_weights") is False and isinstance(n_iterations, int) and n_iterations > len(layouts):
         raise ValueError(
             f"it asks for {n_iterations} iterations with their own weights, and has {len(layouts)} tensors"
         )
-
-
-def construct(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
-    """Make a model from arguments by their present names, or by the former ones of files of earlier versions.
-
-    Raises:
-        ValueError: an argument that the model refuses.
-        TypeError: an argument that its constructor does not have.
-    """
-    former = _former_names(model)
-    given = {former.get(name, name): value for name, value in renamed(arguments).items()}
-    return cast(Policy, cast(Any, model)(**given))
-
-
-def _former_names(model: type[Policy]) -> dict[str, str]:
-    """Return present name -> former name of the arguments that a class of one's own still calls by the former."""
-    parameters = inspect.signature(model).parameters
-    return {name: former for former, name in RENAMED.items() if former in parameters}
 
 
 def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
@@ -173,4 +157,4 @@ def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
         ValueError: an argument that the model refuses.
     """
     with torch.device("meta"):
-        return construct(model, arguments)
+        return cast(Policy, cast(Any, model)(**arguments))

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.export import to_json
-from maze_nca_gym.agents.registry import FORMER_NAMES
 from maze_nca_gym.files import replacing
 
 FOLDER = Path(__file__).parent / "play" / "policies"
@@ -37,9 +36,8 @@ def files() -> dict[str, bytes]:
     """
     rows = [{"name": name, "task": load(name).task, "about": list_policies()[name].description} for name in POLICIES]
     listed = ",\n".join(f"  {json.dumps(row)}" for row in rows)
-    former = {name: present for name, present in FORMER_NAMES.items() if present in POLICIES}
     return {
-        "list.js": f"MazePlay.policies = [\n{listed}\n];\nMazePlay.formerNames = {json.dumps(former)};\n".encode(),
+        "list.js": f"MazePlay.policies = [\n{listed}\n];\n".encode(),
         **{f"{name}.js": b"MazePlay.addPolicy(" + to_json(load(name), name).rstrip() + b");\n" for name in POLICIES},
     }
 

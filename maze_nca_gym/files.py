@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
 """Errors raised when the content of a file is of another kind than expected."""
+OTHER_VERSION = "; another version of this package may have written it"
+"""End of a message about a file whose parts have other names than this version's."""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (RecursionError, "it is nested too deeply"),
     (OverflowError, "it has a number that is too large"),

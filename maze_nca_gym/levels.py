@@ -7,12 +7,11 @@ are an (N, H, W) array.
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cache
-from importlib import import_module, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -289,11 +288,3 @@ def prefab(name: str) -> Tiles:
     if name not in _prefabs():
         raise ValueError(unknown_name("prefab", name, list_prefabs()))
     return _prefabs()[name].copy()
-
-
-def __getattr__(name: str) -> Any:
-    if name != "load_levels":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "maze_nca_gym.loading"
-    warnings.warn(f"load_levels has moved to {module}", DeprecationWarning, stacklevel=2)
-    return getattr(import_module(module), name)

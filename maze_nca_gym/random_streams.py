@@ -9,12 +9,10 @@ Number Generators* (2014).
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-
-from maze_nca_gym.names import warn_renamed
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 """The step from one state of the generator to the next."""
 _FIRST, _SECOND = (np.uint64(c) for c in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
-_RENAMED = {"draws": "rng_for", "torch_draws": "torch_rng_for"}
+
 _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 
@@ -56,10 +54,3 @@ def torch_rng_for(seed: int, purpose: str, *indices: int, device: torch.device |
     import torch  # importing the core must not load it
 
     return torch.Generator(device).manual_seed(int(rng_for(seed, purpose, *indices).integers(2**63)))
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warn_renamed(name, _RENAMED[name])
-    return globals()[_RENAMED[name]]

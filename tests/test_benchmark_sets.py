@@ -260,12 +260,3 @@ class TestByName:
     def test_two_of_the_sets_are_for_training(self):
         assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30"]
         assert len(list_benchmark_sets()) == len(BENCHMARK_SETS) - 2
-
-
-def test_load_levels_is_found_where_it_was():
-    from maze_nca_gym import levels
-
-    with pytest.warns(DeprecationWarning, match="load_levels has moved to maze_nca_gym.loading"):
-        assert levels.load_levels is load_levels
-    with pytest.raises(AttributeError, match="has no attribute 'load_level'"):
-        _ = levels.load_level

@@ -115,7 +115,7 @@ class TestARun:
         assert "\npictures: runs/train/fast/curves.png, runs/train/fast/rollouts.png\n" in capsys.readouterr().out
 
     def test_levels_that_evolve_are_kept_and_named(self, capsys):
-        evolving = ["--evolve", "--population-size", "30", "--evolve-every", "5", "--evolve-below", "100"]
+        evolving = ["--evolve", "--capacity", "30", "--evolve-every", "5", "--evolve-below", "100"]
         assert main([*TINY, *OFTEN, *evolving, "--mutation", "edits"]) == 0
         assert "\nlevels: runs/train/fast/population.npz\nmodel: " in capsys.readouterr().out
         assert metrics()[-1]["n_rounds"] == 4
@@ -319,8 +319,7 @@ WRONG = {
     "--n-channels 0": "n_channels must be from 1",
     "--kernel-size 4": "kernel_size must be odd, got 4",
     "--n-iterations None": "n_iterations must be a number unless there is a pool",
-    "--n-layers 0": "n_iterations must be from 1 to 4,096, got 0",
-    "--n_layers=0": "n_iterations must be from 1 to 4,096, got 0",
+    "--n_iterations=0": "n_iterations must be from 1 to 4,096, got 0",
     "--n-offspring 5": "without levels that evolve there is no n_offspring: set evolve",
     "--evolve --parents all": "unknown parents 'all'; known: random, fittest, replay",
     "--evolve maybe": "unknown preset 'maybe'",

@@ -15,8 +15,7 @@ import pytest
 import torch
 from oracles import canonical_shortest_path
 
-from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.registry import FORMER_NAMES
+from maze_nca_gym.agents import load
 from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
@@ -248,12 +247,6 @@ class TestChromium:
         page = serve.dump_page((PAGE / "index.html").as_uri(), tmp_path)
         assert "iteration <b>" in page
         assert 'role="alert" hidden' in page
-
-    @pytest.mark.parametrize("former", FORMER_NAMES)
-    def test_a_link_with_a_former_name_opens(self, former, tmp_path):
-        page = serve.dump_page((PAGE / "index.html").as_uri() + f"#policy={former}", tmp_path)
-        assert 'role="alert" hidden' in page
-        assert f'<p id="about" class="faint">{list_policies()[FORMER_NAMES[former]].description}</p>' in page
 
     @pytest.mark.parametrize(
         ("link", "said"),

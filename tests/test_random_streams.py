@@ -45,13 +45,3 @@ def test_a_generator_depends_on_seed_purpose_and_indices_alone() -> None:
     assert first == np.random.default_rng([3, zlib.crc32(b"levels"), 5]).integers(2**62)
     others = [(4, "levels", 5), (3, "pool", 5), (3, "levels", 6), (3, "levels")]
     assert first not in [random_streams.rng_for(*other).integers(2**62) for other in others]
-
-
-def test_the_former_names_warn() -> None:
-    with pytest.warns(DeprecationWarning, match="^draws is called rng_for$") as caught:
-        assert random_streams.draws is random_streams.rng_for
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match="^torch_draws is called torch_rng_for$"):
-        assert random_streams.torch_draws is random_streams.torch_rng_for
-    with pytest.raises(AttributeError, match="has no attribute 'rng'"):
-        random_streams.rng  # noqa: B018

@@ -23,9 +23,8 @@ from maze_nca_gym.files import reading
 from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
-from maze_nca_gym.names import renamed, unknown_name
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import current_spelling, score_of
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
@@ -97,8 +96,6 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    if "regret" in options:
-        options = renamed({**options, "regret": score_of(options["regret"])}, {"regret": "score"}, warn=True)
     options = {name: value for name, value in options.items() if value is not None}
     given |= {name: options.pop(name, usual) for name, usual in _OF_ROUNDS.items()}
     for name in ("n", "steps", "batch", "picture_every"):
@@ -261,7 +258,6 @@ def _open(job: _Job) -> Records:
                 there = json.loads(description.read_text(encoding="utf-8"))
             _compare(job, there)
             records = Records.load(job.folder)
-            records.population.config = job.population  # which may differ in spellings of earlier versions
         else:
             job.folder.mkdir(parents=True, exist_ok=True)
             records = Records.start(job.folder, LevelPopulation(job.population))
@@ -284,22 +280,10 @@ def _compare(job: _Job, there: Any) -> None:
     configuration, here = there.get("configuration") if isinstance(there, dict) else None, job.configuration
     if not isinstance(configuration, dict):
         raise ValueError(f"{job.folder / DESCRIPTION} is no description of a population")
-    configuration = _of_earlier_version(configuration)
     differing = [name for name in here if configuration.get(name) != here[name]]
     if differing:
         differences = "; ".join(f"{name} {configuration.get(name)} there, {here[name]} here" for name in differing)
         raise ValueError(f"{job.folder} has a population of another configuration ({differences})")
-
-
-def _of_earlier_version(configuration: dict[str, Any]) -> dict[str, Any]:
-    """Return the configuration of a folder in present spellings; the score was beside the population, as `regret`."""
-    population = configuration.get("population")
-    if not isinstance(population, dict):
-        return configuration
-    present = {**population, "eviction": current_spelling(population.get("eviction"))}
-    if "regret" in configuration and population.get("score") == "regret":
-        present["score"] = score_of(configuration["regret"])
-    return {**configuration, "population": present}
 
 
 def _run(job: _Job, records: Records) -> bool:

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.names import warn_renamed
 
 from ..policy import Policy, Program
 from ..promises import Promises, StepBound
@@ -97,11 +96,6 @@ class HandcodedNCA(Policy):
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return where the automaton, which began at zero, has its path for good, (B,) bool; the step is ignored."""
         raise NotImplementedError
-
-    def solved(self, maze: Tensor, state: Tensor) -> Tensor:
-        """Return what `finished` returns; its former name."""
-        warn_renamed("solved", "finished")
-        return self.finished(maze, state)
 
     def program(self) -> Program | None:
         """Return one iteration as data; None where only Python has the activations."""

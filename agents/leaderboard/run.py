@@ -24,7 +24,7 @@ from ..environments import border_warning
 from ..evaluation.metrics import proportion
 from ..policy import Policy
 from ..pretrained import cards
-from ..registry import FORMER_NAMES, MODEL_FILE, list_policies, load
+from ..registry import MODEL_FILE, list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
 from ..runs import DESCRIPTION, check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
 from .answers import OPTIMAL, judge, judge_tokens
@@ -242,7 +242,6 @@ def _try(label: str, policy: Policy, tiles: Tiles, n_steps: int) -> None:
 
 def trained_on(name: str) -> str:
     """Return what a policy of that name learned from, as its card says, or the run in whose folder a model file is."""
-    name = FORMER_NAMES.get(name, name)
     if name in cards():
         return str(cards()[name]["data"])
     if name in list_policies():

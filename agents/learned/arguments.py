@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, cast
+from collections.abc import Sequence
+from typing import Any
 
 from maze_nca_gym.dynamics import STATE_LIMIT
-from maze_nca_gym.names import renamed
 from maze_nca_gym.tasks import find_task, usual_task
-
-P = ParamSpec("P")
 
 MOST = 2**16
 """The most channels or iterations: a bound for files that ask for absurd sizes."""
@@ -33,16 +29,6 @@ def check_shape(
         raise ValueError("n_iterations must be a number if weights are not shared: each iteration has its own")
     if n_iterations is not None:
         check_count("n_iterations", n_iterations, 1)
-
-
-def takes_former_names(init: Callable[P, None]) -> Callable[P, None]:
-    """Let a constructor also take its arguments by their former names, with a `DeprecationWarning`."""
-
-    @wraps(init)
-    def __init__(*args: P.args, **options: P.kwargs) -> None:
-        init(*args, **cast(Any, renamed(options, warn=True)))
-
-    return __init__
 
 
 def unbounded_step(n_iterations: int | None, last_relu: bool) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .arguments import check_flags, takes_former_names
+from .arguments import check_flags
 from .graph_policy import GraphPolicy, TileGraphs
 
 
@@ -56,7 +56,6 @@ class GAT(GraphPolicy):
         gymnasium.error.DependencyNotInstalled: when imported without torch_geometric, the optional extra `gnn`.
     """
 
-    @takes_former_names
     def __init__(
         self,
         n_tiles: int,

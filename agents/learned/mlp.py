@@ -18,7 +18,6 @@ from .arguments import (
     check_shape,
     names_of_channels,
     relu_argument,
-    takes_former_names,
     task_argument,
     task_name,
     unbounded_step,
@@ -68,7 +67,6 @@ class MLP(Policy):
 
     size: tuple[int, int]
 
-    @takes_former_names
     def __init__(
         self,
         n_tiles: int,

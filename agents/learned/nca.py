@@ -23,7 +23,6 @@ from .arguments import (
     check_shape,
     names_of_channels,
     relu_argument,
-    takes_former_names,
     task_argument,
     task_name,
     unbounded_step,
@@ -90,7 +89,6 @@ class NCA(Policy):
     _spread: Tensor | None
     memory_format = torch.channels_last
 
-    @takes_former_names
     def __init__(
         self,
         n_tiles: int,

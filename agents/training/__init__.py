@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from maze_nca_gym.names import warn_renamed
-
 from .config import PRESETS, TrainingConfig, changed, preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
 
@@ -52,13 +50,9 @@ _LAZY = {
     "TrainingState": ".state",
     "Diverged": ".updates",
 }
-_RENAMED = {"Rhythm": "Intervals", "Silence": "NullReport"}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        warn_renamed(name, _RENAMED[name])
-        name = _RENAMED[name]
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LAZY[name], __name__), name)

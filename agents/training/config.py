@@ -11,12 +11,13 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.levels import has_border
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
-from maze_nca_gym.names import RENAMED, renamed, unknown_name
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
-from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION, current_spelling
+from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION
 from maze_nca_gym.tasks import TASKS, find_task
 
 from .options import (
@@ -209,20 +210,16 @@ class TrainingConfig(RunOptions):
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """Make a configuration from the values that `to_json` returned, or from an object with an object for each part.
 
-        Options that older versions did not have may be missing: the run was as with their defaults.
-
         Raises:
             ValueError: an unknown or missing option, or a bad value.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        given = _of_earlier_version(_flattened(values))
-        if given.get("relative_losses") is False:
-            del given["relative_losses"]
-        missing = sorted(set(REQUIRED) - set(given))
-        check(not missing, f"the configuration lacks {', '.join(missing)}")
+        given = _flattened(values)
+        missing = sorted(DEFAULTS.keys() - MUTATION_OPTIONS.keys() - given.keys())
+        check(not missing, f"the configuration lacks {', '.join(missing)}{OTHER_VERSION}")
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        _check_known(given, given["model"])
+        _check_known(given, given["model"], OTHER_VERSION)
         return cls._of({**DEFAULTS, **given})
 
 
@@ -238,8 +235,6 @@ PARTS: dict[str, Any] = {
 _POPULATION = tuple(f.name for f in fields(PopulationConfig) if f.name not in ("task", "mutation_options"))
 """Fields of a population that are options."""
 _OWN = [f.name for f in fields(TrainingConfig) if f.name not in (*PARTS, "population")]
-FORMER = {**RENAMED, "population_size": "capacity", "population_fresh": "replay_probability"}
-"""Former name of an option -> its name now. `population_fresh` is what `replay_probability` lacks of 1."""
 
 
 def _defaults() -> dict[str, Any]:
@@ -255,24 +250,6 @@ DEFAULTS = _defaults()
 """Name of an option -> its default."""
 EVOLUTION = ("evolve_absolute", *(f.name for f in fields(BreedingSchedule)), *_POPULATION, *MUTATION_OPTIONS)
 """Options that mean nothing without `evolve`."""
-REQUIRED = (
-    "task",
-    "model",
-    "n_channels",
-    "n_iterations",
-    "families",
-    "sizes",
-    "n_levels",
-    "batch_size",
-    "n_updates",
-    "loss",
-    "loss_at",
-    "learning_rate",
-    "schedule",
-    "normalise_gradients",
-    "seed",
-)
-"""Options that all versions have written. The defaults of the others are what runs without them did."""
 
 
 def _flattened(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,24 +267,8 @@ def _flattened(values: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _of_earlier_version(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a file under their present names, with their present values."""
-    present = renamed(_without_fresh(values), FORMER)
-    if "population_size" in values and values.get("score") == "regret":
-        present["score"] = "loss"  # against the canonical solutions, which was called regret
-    if "eviction" in present:
-        present["eviction"] = current_spelling(present["eviction"])
-    return present
-
-
-def _without_fresh(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which a `population_fresh` has the value of the `replay_probability` that it is renamed to."""
-    fresh = values.get("population_fresh")
-    return dict(values) if not isinstance(fresh, (int, float)) else {**values, "population_fresh": 1 - fresh}
-
-
-def _check_known(values: Mapping[str, Any], model: Any) -> None:
-    """Check that there are such options.
+def _check_known(values: Mapping[str, Any], model: Any, hint: str = "") -> None:
+    """Check that there are such options; the hint ends the message.
 
     Raises:
         ValueError: there is one that neither a configuration nor the constructor of its model has.
@@ -316,7 +277,7 @@ def _check_known(values: Mapping[str, Any], model: Any) -> None:
 
     known = {*DEFAULTS, *(constructor_options(model) if isinstance(model, str) and model in MODELS else ())}
     unknown = sorted(set(values) - known)
-    check(not unknown, f"a configuration has no field {', '.join(unknown)}")
+    check(not unknown, f"a configuration has no field {', '.join(unknown)}{hint}")
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -331,7 +292,6 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     """
     from ..weights import MODELS
 
-    changes = renamed(_without_fresh(changes), FORMER, warn=True)
     before, model = config.flat(), changes.get("model", config.model.model)
     _check_known(changes, model)
     if isinstance(model, str) and model in MODELS:

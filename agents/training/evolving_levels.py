@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -166,8 +166,6 @@ class EvolvingLevels:
             population = LevelPopulation.from_arrays(arrays, description["population"])
         except UNREADABLE as error:
             raise ValueError(f"its population: {error}") from error
-        if (population.config.score, config.population.score) == ("regret", "loss"):  # its name in earlier versions
-            population.config = replace(population.config, score="loss")
         side = config.levels.sizes[0] + 2
         if population.config != config.population or population.tiles.shape[1:] != (side, side):
             raise ValueError("its population is of another configuration")

@@ -13,7 +13,7 @@ from maze_nca_gym.random_streams import torch_rng_for
 from ..policy import PATH, Policy
 from ..promises import Promises
 from ..registry import load
-from ..weights import construct, model_class, without_memory
+from ..weights import model_class, without_memory
 from .losses import STEPS
 from .options import ModelConfig, check
 
@@ -47,7 +47,7 @@ def make_model(
         ValueError: the network to start from is unknown or does not fit.
     """
     generator = torch_rng_for(seed, "weights")
-    model = construct(model_class(config.model), {**arguments, "generator": generator})
+    model = cast(Any, model_class(config.model))(**arguments, generator=generator)
     model.promises = Promises(needs_border=needs_border)
     if config.initialisation == "paper":
         cast(Published, model).draw_as_published(generator)

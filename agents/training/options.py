@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, get_args, get_origin, get_type_hints
 
 from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.names import RENAMED, unknown_name
+from maze_nca_gym.names import unknown_name
 from maze_nca_gym.tasks import find_task
 
 from .editing import EDITS
@@ -159,7 +159,7 @@ def constructor_options(model: str) -> list[str]:
     """
     from ..weights import model_class
 
-    return [name for name in inspect.signature(model_class(model)).parameters if name not in (*GIVEN, *RENAMED)]
+    return [name for name in inspect.signature(model_class(model)).parameters if name not in GIVEN]
 
 
 @dataclass(frozen=True)

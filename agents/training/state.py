@@ -140,7 +140,7 @@ class TrainingState:
         """
         state = cls._without_levels(TrainingConfig.from_json(description["config"]), device)
         state.update, state.seconds = description["update"], description["seconds"]
-        state.losses, state.line_seconds = description.get("losses", []), description.get("line_seconds", 0.0)
+        state.losses, state.line_seconds = description["losses"], description["line_seconds"]
         state.model.load_state_dict(_under("model", tensors))
         if state.average is not None:
             state.average.load_state_dict(_under("average", tensors))
@@ -176,14 +176,14 @@ def _is_finite(value: Any) -> bool:
 
 def _check(description: Any, layouts: Layouts) -> None:
     """Compare a file's tensors with those that such a run has at such a time, before anything of it is made."""
-    check_keys(description, "config", "update", "seconds", "pools", "evolution", optional=("losses", "line_seconds"))
+    check_keys(description, "config", "update", "seconds", "pools", "evolution", "losses", "line_seconds")
     config = TrainingConfig.from_json(description["config"])
     update, seconds, pools = description["update"], description["seconds"], description["pools"]
     if type(update) is not int or not 0 <= update <= config.n_updates:
         raise ValueError(f"its update must be from 0 to {config.n_updates}, got {update!r}")
     if type(seconds) is not float or not 0 <= seconds < math.inf:
         raise ValueError(f"its seconds must be a number, at least 0, got {seconds!r}")
-    losses, line_seconds = description.get("losses", []), description.get("line_seconds", 0.0)
+    losses, line_seconds = description["losses"], description["line_seconds"]
     if not isinstance(losses, list) or len(losses) > update or not all(map(_is_finite, losses)):
         raise ValueError(f"its losses must be at most {update} numbers, got {losses!r}")
     if not _is_finite(line_seconds) or line_seconds < 0:

@@ -2,7 +2,7 @@
 // The page: what it shows, its controls, and the demonstration that runs until somebody touches it.
 
 (() => {
-  const { levels, answers, Automaton, Picture, drawThumbnail, policies, formerNames } = globalThis.MazePlay;
+  const { levels, answers, Automaton, Picture, drawThumbnail, policies } = globalThis.MazePlay;
   const find = (id) => document.getElementById(id);
   const DAMAGE_RADIUS = 2;
   const FRAME = 12; // milliseconds of a frame that iterations may take, so that the page stays responsive
@@ -85,8 +85,7 @@
 
   /** Return what a link says, {policy, level}; a damaged one throws. */
   function readLink() {
-    const parts = new URLSearchParams(location.hash.slice(1)), named = parts.get("policy"), level = parts.get("level");
-    const policy = Object.hasOwn(formerNames, named) ? formerNames[named] : named;
+    const parts = new URLSearchParams(location.hash.slice(1)), policy = parts.get("policy"), level = parts.get("level");
     if (policy !== null && !policies.some((row) => row.name === policy)) {
       throw new Error(`this page has no policy called “${policy}”; it has ${policies.map((row) => row.name).join(", ")}`);
     }

@@ -25,7 +25,6 @@ from maze_nca_gym.cli.evolve import PopulationOptions
 from maze_nca_gym.cli.options import read_options
 from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
 from maze_nca_gym.cli.train import Train
-from maze_nca_gym.names import RENAMED
 from maze_nca_gym.population import BreedingSchedule
 
 if TYPE_CHECKING:
@@ -180,17 +179,10 @@ def parse_train(arguments: Sequence[str]) -> ConfiguredTrain:
         SystemExit: the same codes as from `read_options`.
         ValueError: an unknown preset; the message lists the known ones.
     """
-    arguments = list(_switched_on([_present_name(word) for word in arguments]))
+    arguments = list(_switched_on(arguments))
     guess = arguments[0] if arguments and arguments[0] in PRESETS else Train.preset
     command = _parse(arguments, guess)
     return command if command.preset == guess else _parse(arguments, command.preset)
-
-
-def _present_name(word: str) -> str:
-    """Return a word of the command line with the present name of an option: commands on older cards have the former."""
-    option, equals, value = word.partition("=")
-    present = {flag(former): flag(name) for former, name in RENAMED.items()}
-    return present.get(option.replace("_", "-"), option) + equals + value
 
 
 def _switched_on(arguments: Sequence[str]) -> Iterator[str]:

@@ -19,7 +19,6 @@ _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to the size)")
 _BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 _CAPACITY = arg(
-    aliases=("--population-size",),
     help_behavior_hint=lambda usual: "(default: --n)" if usual == "None" else f"(default: {usual})",
 )
 _DEFAULT = PopulationConfig()

@@ -25,7 +25,6 @@ from maze_nca_gym.envs.spaces import (
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
@@ -225,11 +224,6 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         It is called within `reset`, when nothing can fail any more and the last episode is still to be seen in `state`.
         """
         self._choose = choose
-
-    def serve(self, choose: Choose) -> None:
-        """Do what `choose_levels_with` does; its former name."""
-        warn_renamed("serve", "choose_levels_with")
-        self.choose_levels_with(choose)
 
     @property
     def window_closed(self) -> bool:

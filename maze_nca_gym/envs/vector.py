@@ -19,7 +19,6 @@ from maze_nca_gym.envs.spaces import check_n_channels, check_options, observatio
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.names import warn_renamed
 from maze_nca_gym.tasks import find_task
 
 Infos = dict[str, Any]
@@ -277,11 +276,6 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         autoreset mode SAME_STEP, these are still to be seen in `state` and `ended`.
         """
         self._choose = choose
-
-    def serve(self, choose: Choose) -> None:
-        """Do what `choose_levels_with` does; its former name."""
-        warn_renamed("serve", "choose_levels_with")
-        self.choose_levels_with(choose)
 
     @property
     def ended(self) -> NDArray[np.bool_]:

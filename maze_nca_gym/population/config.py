@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.mutation import find_mutation
 from maze_nca_gym.names import unknown_name
@@ -23,16 +23,6 @@ MEASURES = ("regret", "loss", "accuracy")
 SCORES = (*MEASURES, "learnability")
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
-
-
-def score_of(regret: Any) -> Any:
-    """Return the score for an option `regret` of earlier versions: its "loss" was against the nearest optimum."""
-    return "regret" if regret == "loss" else regret
-
-
-def current_spelling(eviction: Any) -> Any:
-    """Return the name of an eviction, which earlier versions wrote with a space."""
-    return "replay-weight" if eviction == "replay weight" else eviction
 
 
 @dataclass(frozen=True)
@@ -72,9 +62,6 @@ class PopulationConfig:
 
     def __post_init__(self) -> None:
         find_task(self.task)
-        if self.eviction != current_spelling(self.eviction):
-            warnings.warn("eviction 'replay weight' is called 'replay-weight'", DeprecationWarning, stacklevel=3)
-            object.__setattr__(self, "eviction", current_spelling(self.eviction))
         for name, known in (("prioritisation", PRIORITISATIONS), ("eviction", EVICTIONS), ("score", SCORES)):
             check_name(name, getattr(self, name), known)
         for name in ("capacity", "top_k"):
@@ -102,15 +89,17 @@ class PopulationConfig:
 
     @classmethod
     def from_json(cls, values: Any) -> PopulationConfig:
-        """Return the configuration that `dataclasses.asdict` turned into JSON, in this version or an earlier one.
+        """Return the configuration that `dataclasses.asdict` turned into JSON.
 
         Raises:
             ValueError: no object, unknown or missing names, or bad values.
         """
         names = {f.name for f in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
-            raise ValueError(f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}")
-        return cls(**{**values, "eviction": current_spelling(values["eviction"])})
+            raise ValueError(
+                f"a population's configuration must hold {', '.join(sorted(names))}, got {values!r}{OTHER_VERSION}"
+            )
+        return cls(**values)
 
 
 @dataclass(frozen=True)

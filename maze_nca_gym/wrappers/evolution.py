@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.backend import as_array
 from maze_nca_gym.envs.level_source import Draw, LevelSource
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.names import did_you_mean, renamed
+from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.population import BreedingSchedule, Candidates, LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import check_count, score_of
+from maze_nca_gym.population.config import check_count
 from maze_nca_gym.population.members import Measurements, measure
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
@@ -202,11 +202,8 @@ def start(
     """
     unknown = sorted(options.keys() - OPTIONS)
     if unknown:
-        known = ", ".join(sorted(OPTIONS - _RENAMED.keys()))
+        known = ", ".join(sorted(OPTIONS))
         raise ValueError(f"unknown options {', '.join(unknown)}; known: {known}{did_you_mean(unknown[0], OPTIONS)}")
-    if "regret" in options:
-        options = {**options, "regret": score_of(options["regret"])}
-    options = renamed(options, _RENAMED, warn=True)
     given = {part: {k: v for k, v in options.items() if k in names} for part, names in _PARTS.items()}
     schedule = BreedingSchedule(**given["breeding"])
     levels = _find_population(source, population, given["population"])
@@ -218,9 +215,7 @@ _PARTS = {
     "population": {field.name for field in fields(PopulationConfig)} - {"task"},
     "own": {"n_initial", "window"},
 }
-_RENAMED = {"batch_size": "n_offspring", "interval": "evolve_every", "threshold": "evolve_below", "regret": "score"}
-"""Names of options in earlier versions."""
-OPTIONS = {*_RENAMED, *(name for names in _PARTS.values() for name in names)}
+OPTIONS = {name for names in _PARTS.values() for name in names}
 """Names of the options of `start`, and of the wrappers."""
 
 

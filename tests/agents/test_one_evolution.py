@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from maze_nca_gym.cli.evolve import PopulationOptions
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.levels import parse
-from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
+from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.population.config import MEASURES
 from maze_nca_gym.scoring import score
 from maze_nca_gym.solvers import shortest_path
@@ -153,68 +152,8 @@ class TestRegret:
         assert found[0][1] == 0
 
 
-class TestEarlierVersions:
-    def test_names_of_the_wrappers(self):
-        with pytest.warns(DeprecationWarning, match="is called") as caught:
-            env = AdversarialEvolution(bare(), capacity=9, batch_size=4, interval=2, threshold=None, regret="accuracy")
-        assert {str(warning.message) for warning in caught} == {
-            "batch_size is called n_offspring",
-            "interval is called evolve_every",
-            "threshold is called evolve_below",
-            "regret is called score",
-        }
-        schedule = env._evolution._schedule
-        assert (schedule.n_offspring, schedule.evolve_every, schedule.evolve_below) == (4, 2, None)
-        assert env.population.config.score == "accuracy"
-        with pytest.warns(DeprecationWarning, match="regret is called score"):
-            assert AdversarialEvolution(bare(), regret="loss").population.config.score == "regret"
-
-    def test_names_of_training(self):
-        with pytest.warns(DeprecationWarning, match="is called") as caught:
-            config = changed(TrainingConfig(), evolve=True, population_size=50, population_fresh=0.1)
-        assert len(caught) == 2
-        assert (config.population.capacity, config.breeding.replay_probability) == (50, 0.9)
-        with pytest.raises(ValueError, match="population_size is called capacity: leave population_size out"):
-            changed(TrainingConfig(), evolve=True, population_size=50, capacity=50)
-
-    @pytest.mark.parametrize("batch_size", range(10, 60, 5))
-    @pytest.mark.parametrize("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
-    def test_as_many_levels_are_fresh(self, fresh, batch_size):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            config = changed(TrainingConfig(), evolve=True, batch_size=batch_size, population_fresh=fresh)
-        assert config.n_fresh == round(fresh * batch_size)
-
-    def test_options_of_evolve_and_spellings(self):
-        with pytest.warns(DeprecationWarning, match="regret is called score"):
-            assert evolve("shortest-path-bfs", **SMALL, regret="accuracy").config.score == "accuracy"
-        with pytest.warns(DeprecationWarning, match="'replay weight' is called 'replay-weight'"):
-            assert PopulationConfig(eviction="replay weight").eviction == "replay-weight"
-
-    def test_configurations_in_files(self):
-        config = changed(TrainingConfig(), evolve=True, eviction="replay-weight", capacity=50, replay_probability=0.75)
-        values = config.to_json()
-        del values["capacity"], values["replay_probability"]
-        earlier = {"population_size": 50, "population_fresh": 0.25, "eviction": "replay weight", "score": "regret"}
-        assert TrainingConfig.from_json({**values, **earlier}) == config
-        assert config.population.score == "loss"
-
-    def test_populations(self, tmp_path):
-        population = LevelPopulation(PopulationConfig(eviction="replay-weight"))
-        population.insert(population.fresh(FORK[None]), [0.5], [0.0])
-        arrays, state = population.to_arrays()
-        state["config"]["eviction"] = "replay weight"
-        assert LevelPopulation.from_arrays(arrays, state).config == population.config
-
-    @pytest.mark.parametrize(("regret", "measure"), [("loss", "regret"), ("accuracy", "accuracy")])
-    def test_folders_of_evolve(self, regret, measure):
-        options = {**SMALL, "score": measure, "eviction": "replay-weight"}
-        evolve("shortest-path-bfs", **options)
-        path = Path("runs/evolve/config.json")
-        description = json.loads(path.read_text())
-        description["configuration"]["regret"] = regret
-        description["configuration"]["population"] |= {"score": "regret", "eviction": "replay weight"}
-        path.write_text(json.dumps(description))
-        population = evolve("shortest-path-bfs", **{**options, "rounds": 2})
-        assert population.clock == 2
-        assert population.config.score == measure
+@pytest.mark.parametrize("batch_size", range(10, 60, 5))
+@pytest.mark.parametrize("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
+def test_as_many_levels_are_fresh(fresh, batch_size):
+    config = changed(TrainingConfig(), evolve=True, batch_size=batch_size, replay_probability=1 - fresh)
+    assert config.n_fresh == round(fresh * batch_size)

@@ -11,10 +11,9 @@ import torch
 
 from maze_nca_gym import agents
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load
-from maze_nca_gym.agents.leaderboard.run import trained_on
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
-from maze_nca_gym.agents.registry import FORMER_NAMES, NAME_PARTS
+from maze_nca_gym.agents.registry import NAME_PARTS
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
@@ -36,21 +35,6 @@ def test_unknown_name_lists_the_known_ones():
         load("dijkstra")
     with pytest.raises(ValueError, match=r"model file .*\. Did you mean 'nca-shortest-path-small'\?"):
         find_policy("nca-shortest-path-smal")
-
-
-@pytest.mark.parametrize("former", FORMER_NAMES)
-def test_a_former_name_is_accepted_and_not_listed(former):
-    with pytest.warns(DeprecationWarning, match=f"^{former} is called {FORMER_NAMES[former]}$") as caught:
-        policy = load(former)
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match="is called") as caught:
-        info = find_policy(former)
-    assert caught[0].filename == __file__
-    assert former not in list_policies(all=True)
-    assert info == find_policy(FORMER_NAMES[former])
-    present = load(FORMER_NAMES[former])
-    assert all(torch.equal(mine, its) for mine, its in zip(policy.parameters(), present.parameters(), strict=True))
-    assert trained_on(former) == trained_on(FORMER_NAMES[former]) != trained_on("nobody")
 
 
 def test_a_model_file_is_a_policy(tmp_path):

@@ -241,13 +241,6 @@ def test_the_bounded_form_moves_in_step_with_the_counting_one():
             assert torch.equal(one[:, 0], other[:, 0])
 
 
-def test_the_former_name_of_finished_warns():
-    policy = load("shortest-path-bfs")
-    maze = torch.from_numpy(one_hot(parse("S.T")[None]))
-    with pytest.warns(DeprecationWarning, match="solved is called finished"):
-        assert not policy.solved(maze, rollout(policy, maze, 1)).any()
-
-
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 9), (9, 1), (2, 5), (34, 40)])
 def test_machine_code_gives_the_bits_of_the_convolution_on_maps_of_any_shape(height, width):
     """The largest map is computed in several blocks; neither walls nor zeros are around the maps."""

@@ -50,7 +50,6 @@ def test_levels_are_chosen_by_a_function(make) -> None:
     env.unwrapped.choose_levels_with(lambda rows, draw: np.stack([chosen] * len(rows)))
     observation, _ = env.reset(seed=0)
     assert (observation["maze"] == one_hot(chosen)).all()
-    with pytest.warns(DeprecationWarning, match="serve is called choose_levels_with"):
-        env.unwrapped.serve(lambda rows, draw: draw(rows))
+    env.unwrapped.choose_levels_with(lambda rows, draw: draw(rows))
     observation, _ = env.reset(seed=0)
     assert not (observation["maze"] == one_hot(chosen)).all()

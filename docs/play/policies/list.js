@@ -11,4 +11,3 @@ MazePlay.policies = [
   {"name": "nca-diameter-compiled", "task": "diameter", "about": "one convolution and a maximum over the map with hand-written weights; every diameter, slowly"},
   {"name": "nca-diameter-hinted", "task": "diameter", "about": "learned from the states of an automaton: 28,875 weights, 842 not 0, proven to do the same"}
 ];
-MazePlay.formerNames = {"nca-shortest-path-guided": "nca-shortest-path"};

@@ -7,7 +7,6 @@ from dataclasses import asdict, fields, replace
 import pytest
 import torch
 
-from maze_nca_gym.agents import training
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import (
     PRESETS,
@@ -18,7 +17,7 @@ from maze_nca_gym.agents.training import (
     changed,
     preset,
 )
-from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, PARTS, REQUIRED, published_recipe
+from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, PARTS, published_recipe
 
 POOL = {"pool_size": 64, "n_iterations": None}
 VARIED = changed(
@@ -355,18 +354,6 @@ def test_reads_nested_json(config):
     assert TrainingConfig.from_json(json.loads(json.dumps(asdict(config)))) == config
 
 
-def test_reads_json_of_versions_with_fewer_options():
-    config = changed(preset("fast"), seed=3)
-    values = config.to_json()
-    for name in set(values) - set(REQUIRED):
-        if values[name] == json.loads(json.dumps(DEFAULTS[name])):
-            del values[name]
-    assert "evolve" not in values
-    assert TrainingConfig.from_json({**values, "relative_losses": False}) == config
-    with pytest.raises(ValueError, match="a configuration has no field relative_losses"):
-        TrainingConfig.from_json({**values, "relative_losses": True})
-
-
 def test_flat_options_are_refused_with_the_call_that_takes_them():
     message = r"given by changed\(TrainingConfig\(\), n_channels=6, sizes=\(8,\)\)"
     with pytest.raises(ValueError, match=message):
@@ -375,19 +362,14 @@ def test_flat_options_are_refused_with_the_call_that_takes_them():
     assert copy.deepcopy(config) == replace(config) == config
 
 
-def test_the_older_names_warn():
-    with pytest.warns(DeprecationWarning, match="Rhythm is called Intervals"):
-        assert training.Rhythm is training.Intervals
-    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations") as caught:
-        assert changed(TrainingConfig(), n_layers=9) == changed(TrainingConfig(), n_iterations=9)
-    assert caught[0].filename == __file__
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda values: values.pop("seed"), "the configuration lacks seed"),
-        (lambda values: values.update(colour="red", age=3), "a configuration has no field age, colour"),
+        (lambda values: values.pop("seed"), "the configuration lacks seed; another version"),
+        (
+            lambda values: values.update(colour="red", age=3),
+            "a configuration has no field age, colour; another version",
+        ),
         (lambda values: values.update(sizes=16), r"sizes must be of type tuple\[int, ...\], got 16"),
         (lambda values: values.update(sizes=[[16, 16]]), r"sizes must be of type tuple\[int, ...\]"),
         (lambda values: values.update(pool_steps=[1, 2, 3]), r"pool_steps must be of type tuple\[int, int\]"),

@@ -21,7 +21,7 @@ from maze_nca_gym.agents.training import (
     changed,
     train,
 )
-from maze_nca_gym.agents.weights import MODELS, save_model
+from maze_nca_gym.agents.weights import MODELS
 
 MODULE = """
 import torch
@@ -72,18 +72,6 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
     state = TrainingState.load(tmp_path / CHECKPOINT, CPU)
     assert state.config == config
     assert torch.equal(state.model.first.weight, policy.first.weight)
-
-
-@pytest.mark.filterwarnings("ignore:n_layers is called n_iterations:DeprecationWarning")
-def test_a_class_written_for_an_earlier_version_is_trained_saved_and_loaded(tmp_path):
-    with pytest.warns(DeprecationWarning, match="n_layers is called n_iterations"):
-        exec(MODULE.replace("n_iterations", "n_layers").replace("TwoLayerNCA", "Former"), former := {})
-    config = tiny(model="Former", hidden=3, n_updates=1)
-    assert config.model.options == {"hidden": 3}
-    model = config.make_model()
-    assert (type(model), model.n_iterations, model.arguments["n_layers"]) == (former["Former"], 6, 6)
-    assert load(str(save_model(model, tmp_path / "model"))).n_iterations == 6
-    MODELS.pop("Former")
 
 
 def test_its_options_are_checked():
