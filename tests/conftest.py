@@ -10,9 +10,6 @@ os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
 
 import pytest
 import torch
-
-os.environ.setdefault("TRITON_INTERPRET", str(int(not torch.cuda.is_available())))  # before anything imports triton
-
 from hypothesis import HealthCheck, settings
 
 from maze_nca_gym._kernels import compiling

@@ -1,4 +1,4 @@
-"""What runs a rollout of `unroll`: machine code on the CPU, a kernel or a recording on a GPU, or else PyTorch."""
+"""What runs a rollout of `unroll`: machine code on the CPU, a recording on a GPU, or else PyTorch."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from torch import Tensor
 
 from ..policy import Convolution, Policy
 from .eager import Request, largest, roll_out_in_pytorch
-from .gpu.maps import form
-from .gpu.recording import Recording, Recordings
+from .recording import Recording, Recordings
 
 Engine = Callable[[Policy, Tensor, Tensor | None, Request], list[Tensor]]
 """Maps a policy, (B, T, H, W) mazes, a (B, C, H, W) first state, or None for zeros, and a request to states."""
-LEAST_CAPABILITY = (8, 0)
-"""Compute capability of the oldest GPUs that multiply TF32 and bfloat16 matrices."""
 
 _recordings = Recordings()
 
@@ -33,8 +30,6 @@ def engine_for(model: Policy, maze: Tensor) -> Engine:
         return roll_out_in_machine_code
     if not maze.is_cuda:
         return roll_out_in_pytorch
-    if convolution is not None and runs_in_one_kernel(convolution, maze):
-        return roll_out_in_one_kernel
     return roll_out_recorded if may_be_recorded(model, maze) else roll_out_in_pytorch
 
 
@@ -51,27 +46,6 @@ def runs_in_machine_code(convolution: Convolution, maze: Tensor) -> bool:
         and maze.numel() > 0
         and _compiles()
         and (not low or _multiplies_pairs())
-    )
-
-
-def runs_in_one_kernel(convolution: Convolution, maze: Tensor) -> bool:
-    """Return whether the Triton kernels roll out (B, T, H, W) mazes; without a GPU its interpreter may.
-
-    They do so in float32, or with products in bfloat16 under autocast. The convolution must see the maze at every
-    iteration and take no maxima. The map of a maze must stay in the caches of a multiprocessor.
-    """
-    tensors, kind = (maze, convolution.weight, convolution.bias), maze.device.type
-    low = not torch.is_autocast_enabled(kind) or torch.get_autocast_dtype(kind) == torch.bfloat16
-    shape = len(convolution.weight), *maze.shape[2:], convolution.kernel_size, convolution.taps
-    return (
-        convolution.sees_maze
-        and not convolution.max_pool
-        and all(tensor.dtype == torch.float32 and tensor.device == maze.device for tensor in tensors)
-        and low
-        and maze.numel() > 0
-        and form(*shape).fits
-        and (not maze.is_cuda or torch.cuda.get_device_capability(maze.device) >= LEAST_CAPABILITY)
-        and _runs_triton(maze.device)
     )
 
 
@@ -93,39 +67,14 @@ def roll_out_in_machine_code(model: Policy, maze: Tensor, state: Tensor | None, 
     convolution = _convolution(model)
     weight, bias = convolution.weight, convolution.bias
     form = layout(maze.shape[1], len(weight), *maze.shape[2:], convolution.kernel_size, convolution.taps)
+    unbounded = -1 if convolution.unbounded is None else convolution.unbounded - request.start_step
     n_seen = request.n_steps if convolution.sees_maze else int(request.start_step == 0)
-    shape = form, request.keep, request.n_returned or len(weight), n_seen, _unbounded(convolution, request)
+    shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
     low = torch.is_autocast_enabled("cpu")
     plan = Plan(*shape, convolution.max_pool, convolution.pool_adds, largest(model), request.growth, low)
     if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
         weight, bias = weight.detach(), bias.detach()
     return list(Unroll.apply(plan, maze, state, weight, bias))
-
-
-def roll_out_in_one_kernel(model: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-    """Return the states that are asked for, each (B, n_returned, H, W), computed by one Triton kernel.
-
-    PyTorch convolves the mazes once, and so finds the gradients of their weights and of the bias from those of this
-    share.
-    """
-    from .gpu.function import Plan, Unroll, checkpoint_distance  # here, because they import triton
-
-    convolution = _convolution(model)
-    shape = form(len(convolution.weight), *maze.shape[2:], convolution.kernel_size, convolution.taps)
-    plan = Plan(
-        shape,
-        request.keep,
-        n_returned=request.n_returned or len(convolution.weight),
-        unbounded=_unbounded(convolution, request),
-        ceiling=float(largest(model)),
-        growth=request.growth,
-        precision=precision(model, maze),
-        every=checkpoint_distance(request.n_steps),
-    )
-    share = shape.widen(shape.spread(model.share(maze).float()))
-    start = None if state is None else shape.widen(shape.spread(state))
-    weight = shape.pack(convolution.weight[:, maze.shape[1] :])
-    return list(shape.gather(Unroll.apply(plan, share, start, weight)).unbind())
 
 
 def roll_out_recorded(model: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
@@ -166,11 +115,6 @@ def _convolution(model: Policy) -> Convolution:
     return convolution
 
 
-def _unbounded(convolution: Convolution, request: Request) -> int:
-    """Return the iteration of a rollout without a ReLU, counted from its first, or a negative number."""
-    return -1 if convolution.unbounded is None else convolution.unbounded - request.start_step
-
-
 def _autocast(maze: Tensor) -> torch.autocast:
     """Return the present autocast of the mazes' device; what it has cast is not for others, nor theirs for it."""
     kind = maze.device.type
@@ -202,14 +146,3 @@ def _multiplies_pairs() -> bool:
     from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports the compiler
 
     return MULTIPLIES_PAIRS
-
-
-@cache
-def _runs_triton(device: torch.device) -> bool:
-    try:
-        from .gpu.function import try_out  # here, because this imports triton
-
-        try_out(device)
-    except Exception:  # whatever keeps it from working here, such as no C compiler: everything works without it
-        return False
-    return True

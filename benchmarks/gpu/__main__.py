@@ -1,13 +1,12 @@
 """Measure what a GPU does, print a table and write it to a folder; takes at most ten minutes.
 
 Rows: C3 a step of environments; D1 a training update; D2 a large network's; D3 its rollout; D4 an update of weights for
-each step; E a perfect maze of 512x512. Networks run in PyTorch, as a CUDA graph, in Triton kernels and through
+each step; E a perfect maze of 512x512. Networks run in PyTorch, as a CUDA graph and through
 torch.compile, in float32, TF32 and bfloat16.
 """
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from dataclasses import dataclass, replace
@@ -27,12 +26,10 @@ class Arguments:
     """Where and how much to measure."""
 
     device: str = "cuda"
-    """Device: cuda, cuda:1 ...; on cpu, the kernels run in Triton's interpreter, and graphs are no graphs."""
+    """Device: cuda, cuda:1 ...; on cpu, graphs are no graphs."""
     quick: bool = False
     """Measure a miniature: the smallest networks, mazes and numbers of environments."""
-    ways: tuple[Literal["eager", "CUDA graph", "Triton", "torch.compile"], ...] = (
-        *("eager", "CUDA graph", "Triton", "torch.compile"),
-    )
+    ways: tuple[Literal["eager", "CUDA graph", "torch.compile"], ...] = ("eager", "CUDA graph", "torch.compile")
     """Ways to run networks."""
     seconds: float = 540.0
     """Time after which no other line is begun."""
@@ -47,8 +44,6 @@ def main(arguments: list[str] | None = None) -> int:
     """
     options = tyro.cli(Arguments, args=arguments, description=__doc__)
     begun = monotonic()
-    if options.device == "cpu":
-        os.environ.setdefault("TRITON_INTERPRET", "1")  # before anything imports triton
     import torch
 
     if options.device != "cpu" and not torch.cuda.is_available():
@@ -82,8 +77,7 @@ def _describe(device: Any) -> dict[str, Any]:
     import torch
 
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else machine.describe()["cpu"]
-    versions = {package: machine.version_of(package) for package in ("torch", "triton")}
-    return {"device": name, "python": platform.python_version(), **versions}
+    return {"device": name, "python": platform.python_version(), "torch": machine.version_of("torch")}
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def markdown(lines: Sequence[Line], peaks: Peaks, machine: dict[str, Any]) -> st
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"""# Results of `python -m benchmarks.gpu`
 
-{machine["device"]}; Python {machine["python"]}, PyTorch {machine["torch"]}, triton {machine["triton"]}. Its peaks,
-measured: {products} Tflop/s of matrix products, {peaks.bandwidth / 1e9:.4g} GB/s of a copy.
+{machine["device"]}; Python {machine["python"]}, PyTorch {machine["torch"]}. Its peaks, measured: {products} Tflop/s
+of matrix products, {peaks.bandwidth / 1e9:.4g} GB/s of a copy.
 
 Times are medians. An update is a loss and its gradient. Shares are of these peaks: of the products in that precision,
 and of the bandwidth if every state were read and written once a step, and once more on the way back. More than 100 %

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.policy import PATH
 from maze_nca_gym.agents.rollouts import engines, visit
 from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
@@ -27,7 +26,6 @@ from .measuring import PRECISIONS, Effort, Peaks, computing, launches_of, second
 WAYS: dict[str, engines.Engine] = {
     "eager": roll_out_in_pytorch,
     "CUDA graph": engines.roll_out_recorded,
-    "Triton": engines.roll_out_in_one_kernel,
     "torch.compile": roll_out_in_pytorch,
 }
 """Ways to run a rollout, those first that need no compiler of half a minute."""
@@ -174,9 +172,6 @@ def _rollout(bench: Bench, line: Line, setting: Setting, learns: bool, way: str,
     nca, maze, target = (part.to(bench.device) for part in problem(setting))
     keep = tuple(loss_steps(setting.n_steps)) if learns else (setting.n_steps,)
     request = Request(tuple(sorted({step for step in keep if step})), n_returned=1)
-    why_not = _why_not(way, nca, maze)
-    if why_not:
-        return Line(line.row, line.name, line.way, note=why_not)
     if way == "torch.compile":
         nca.compile_iterations()
 
@@ -202,16 +197,6 @@ def _rollout(bench: Bench, line: Line, setting: Setting, learns: bool, way: str,
         of_bandwidth=moved / seconds / bench.peaks.bandwidth,
         launches=launches_of(run, bench.device),
     )
-
-
-def _why_not(way: str, nca: NCA, maze: torch.Tensor) -> str:
-    """Return why a way does not apply to a network; empty where it does."""
-    if way != "Triton":
-        return ""
-    convolution = nca.convolution()
-    if convolution is None:
-        return "the kernel is for shared weights"
-    return "" if engines.runs_in_one_kernel(convolution, maze) else "triton does not run here, or the GPU is too old"
 
 
 def _guided(bench: Bench, line: Line) -> Line:

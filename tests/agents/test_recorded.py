@@ -15,11 +15,10 @@ from torch import Tensor
 
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts import engines, unroll
+from maze_nca_gym.agents.rollouts import engines, recording, unroll
 from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
 from maze_nca_gym.agents.rollouts.engines import roll_out_recorded
-from maze_nca_gym.agents.rollouts.gpu import recording
-from maze_nca_gym.agents.rollouts.gpu.recording import Recording, Recordings
+from maze_nca_gym.agents.rollouts.recording import Recording, Recordings
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 REQUEST = Request((2, 5))
@@ -214,14 +213,11 @@ class OnGPU:
         return self._maze.numel()
 
 
-@pytest.mark.parametrize("fits", [False, True])
-def test_who_runs_what_on_a_gpu(fits, monkeypatch):
+def test_who_runs_what_on_a_gpu(monkeypatch):
     monkeypatch.setattr(engines, "runs_in_machine_code", lambda convolution, maze: False)
-    monkeypatch.setattr(engines, "runs_in_one_kernel", lambda convolution, maze: fits)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     maze: Any = OnGPU(mazes(2, 4, 4))
-    plain = engines.roll_out_in_one_kernel if fits else engines.roll_out_recorded
-    assert engines.engine_for(network(4), maze) is plain
+    assert engines.engine_for(network(4), maze) is engines.roll_out_recorded
     assert engines.engine_for(network(4, shared_weights=False, n_iterations=3), maze) is engines.roll_out_recorded
     assert engines.engine_for(MLP(4, 4, size=2), maze) is engines.roll_out_in_pytorch
     exact = NCA.from_handcoded("diameter")
