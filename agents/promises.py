@@ -112,10 +112,12 @@ class Drawing:
     Attributes:
         target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, what it should end with.
         note: one sentence for tables: what is drawn, and against what it is measured.
+        found: what windows say about a right drawing.
     """
 
     target: Callable[[Tiles], NDArray[np.bool_]]
     note: str
+    found: str
 
 
 def all_shortest_paths(tiles: Tiles) -> NDArray[np.bool_]:
@@ -140,9 +142,15 @@ def reachable(tiles: Tiles) -> NDArray[np.bool_]:
 
 
 DRAWINGS = {
-    "all shortest paths": Drawing(all_shortest_paths, "draws all shortest paths, and is measured against all of them"),
+    "all shortest paths": Drawing(
+        all_shortest_paths,
+        "draws all shortest paths, and is measured against all of them",
+        "all shortest paths found",
+    ),
     "visited tiles": Drawing(
-        reachable, "draws the tiles that it visits, and is measured against all tiles in reach of the source"
+        reachable,
+        "draws the tiles that it visits, and is measured against all tiles in reach of the source",
+        "all in reach visited",
     ),
 }
 """Kind -> what it should be; a policy of any other kind draws one solution ("path")."""

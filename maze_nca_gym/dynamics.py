@@ -46,9 +46,11 @@ class State(NamedTuple):
 def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> State:
     """Return episodes on the given levels, all channels zero.
 
+    Nothing is answered yet: accuracy is 0, and no path is complete or optimal, even where the answer is empty.
+
     Args:
         tiles: (N, H, W) uint8, solvable.
-        target: (N, H, W) bool, their canonical solutions, at least one tile each.
+        target: (N, H, W) bool, their canonical solutions.
         n_tiles: T, channels of the one-hot maze.
         n_channels: C, channels of the state.
     """

@@ -69,7 +69,7 @@ def transition(state: TensorState, action: Tensor, is_optimal: IsOptimal | None 
     complete = n_differing == 0
     others = _other_optima(state, paths, complete, is_optimal)
     error, length = np.where(others, own_error, error), np.where(others, paths.sum(axis=(1, 2)), state.length)
-    scores = np.stack([error / area, 1.0 - error / length, complete, complete | others], axis=1)
+    scores = np.stack([error / area, 1.0 - error / np.maximum(length, 1), complete, complete | others], axis=1)
     return state._replace(channels=channels, scores=Scores(scores))
 
 

@@ -3,6 +3,11 @@
 Exact match with the canonical target (`complete`; paper, section "Experimental setup") calls an equally short path
 wrong; `optimal` does not. Our accuracy is of each level, against the nearest optimum, and cuts the path off at 1. The
 published evaluation does none of these three (`paper_accuracy`): compare its figures with no other.
+
+Accuracy is 1 - E / L: the squared error E of a path, summed over all tiles, is measured in tiles of the solution, of
+which there are L. Where no tile is the answer (`tasks.Task.may_be_empty`), L counts as 1, so that a tile drawn in vain
+costs what it costs beside an answer of one tile: accuracy 1 is for nothing drawn, 0 for one tile, and it changes with
+the path without a jump. Every other level keeps its L, for no answer but the empty one has less than a tile.
 """
 
 from __future__ import annotations
@@ -40,7 +45,10 @@ class Scores(NamedTuple):
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """(N,) 1 - loss / (loss of an all-zero path): 1 for perfect, 0 for nothing, may be negative."""
+        """(N,) 1 - loss / (loss of an all-zero path): 1 for perfect, 0 for nothing, may be negative.
+
+        Where no tile is the answer, it is 1 - loss / (loss of one tile): 1 for nothing, 0 for one tile.
+        """
         return self.table[:, ACCURACY]
 
     @property
@@ -67,13 +75,13 @@ def score(
     Args:
         tiles: (N, H, W) uint8.
         path: (N, H, W) floats, the predictions.
-        target: (N, H, W) bool, the canonical solutions, at least one tile each.
+        target: (N, H, W) bool, the canonical solutions; without `is_optimal`, of at least one tile each.
         is_optimal: `tasks.Task.judge` of the levels' task. None: a level with source and target asks for the shortest
             path, one without for the diameter.
         canonical: compare with the canonical solutions alone, so that no other path is optimal.
 
     Raises:
-        ValueError: the shapes differ, a prediction is NaN, or a target is empty.
+        ValueError: the shapes differ, a prediction is NaN, or a target is empty and `is_optimal` is None.
     """
     levels: Tiles = as_tiles(tiles, ndim=(3,))
     paths, targets = as_contiguous(path, np.float32), as_contiguous(target, np.bool_)
@@ -83,7 +91,7 @@ def score(
         )
     if np.isnan(paths).any():
         raise ValueError(f"the path of level {int(np.argmax(np.isnan(paths).any(axis=(1, 2))))} holds NaN")
-    empty = ~targets.any(axis=(1, 2))
+    empty = ~targets.any(axis=(1, 2)) & (is_optimal is None)  # a task of one's own refuses them itself, or has them
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
     table = np.empty((len(levels), 4))
@@ -141,13 +149,15 @@ def minibatch_accuracies(
 ) -> NDArray[np.float64]:
     """Return 1 - (sum of errors) / (sum of lengths) of each minibatch of consecutive levels; the last may be smaller.
 
+    Where all answers of a minibatch are empty, the sum of lengths counts as 1.
+
     Args:
         errors: (N,) `squared_errors` of levels.
-        lengths: (N,) tiles on their canonical solutions, at least 1 each.
+        lengths: (N,) tiles on their canonical solutions.
         minibatch: levels in a minibatch, at least 1.
     """
     starts = np.arange(0, len(errors), minibatch)
-    return 1 - np.add.reduceat(errors, starts) / np.add.reduceat(lengths, starts)
+    return 1 - np.add.reduceat(errors, starts) / np.maximum(np.add.reduceat(lengths, starts), 1)
 
 
 def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATCH) -> float:

@@ -27,6 +27,9 @@ class Task:
         is_optimal: (N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution.
         usual_length: tiles on the longest solutions of the paper's mazes at size 16, about.
         usual_iterations: iterations at size 16 of a model that states no number.
+        found: what windows say about a right answer.
+        may_be_empty: whether no tile at all is an answer like any other, such as where a maze has no dead end. Else a
+            level whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
     """
 
     name: str
@@ -37,6 +40,8 @@ class Task:
     is_optimal: IsOptimal
     usual_length: int
     usual_iterations: int
+    found: str = "solved"
+    may_be_empty: bool = False
 
     def __post_init__(self) -> None:
         """Check what no caller could explain later.
@@ -53,7 +58,7 @@ class Task:
     @property
     def judge(self) -> IsOptimal | None:
         """`is_optimal` as `scoring.score` takes it: None for what the compiled scores decide themselves."""
-        return None if self.is_optimal is solvers.is_optimal else self.is_optimal
+        return None if self.is_optimal is solvers.is_optimal and not self.may_be_empty else self.is_optimal
 
     def prepare(self, tiles: Tiles) -> Tiles:
         """Return (N, H, W) levels as this task has them: without source and target if they play no role."""
@@ -66,11 +71,24 @@ class Task:
             ValueError: a level is unsolvable or malformed.
         """
         targets = self.solve(tiles)
-        solvable = targets.any(axis=(1, 2))
+        solvable = self.is_answer(targets)
         if not solvable.all():
-            reason = "no path joins source and target" if self.has_endpoints else "it has no free tile"
-            raise ValueError(f"level {int(np.argmin(solvable))} of {len(tiles)} is unsolvable: {reason}")
+            i = int(np.argmin(solvable))
+            raise ValueError(f"level {i} of {len(tiles)} is unsolvable: {self.why_unsolvable(tiles[i])}")
         return targets
+
+    def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of the (N, H, W) bool results of `solve` are answers, (N,) bool: an empty one may not be."""
+        return np.asarray(targets.any(axis=(1, 2)) | self.may_be_empty)
+
+    def why_unsolvable(self, level: Tiles) -> str:
+        """Return a few words about an (H, W) level whose answer is empty, although it must not be."""
+        if not (level != Tile.WALL).any():
+            return "it has no free tile"
+        ends = [np.argwhere(level == end) for end in (Tile.SOURCE, Tile.TARGET)]
+        if all(len(places) == 1 for places in ends) and solvers.distances(level)[tuple(ends[1][0])] < 0:
+            return "no path joins source and target"
+        return f"the answer of the task {self.name!r} is empty, and its may_be_empty is False"
 
 
 SHORTEST_PATH = Task(
@@ -81,6 +99,7 @@ SHORTEST_PATH = Task(
     solve=solvers.shortest_path,
     is_optimal=solvers.is_optimal,
     usual_length=48,
+    found="shortest path found",
     usual_iterations=96,  # two for each tile of the longest solution: a flood there and a path back
 )
 """The shortest path from source to target (paper, "Computing the shortest path")."""
@@ -92,6 +111,7 @@ DIAMETER = Task(
     solve=solvers.diameter,
     is_optimal=solvers.is_optimal,
     usual_length=60,
+    found="longest shortest path found",
     usual_iterations=240,  # four for each tile: there and back, twice
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""

@@ -24,14 +24,6 @@ from .scores import encode, score_paths, wanted_of
 from .solving import step_limit
 from .unrolling import rollout
 
-_SOLVED = {
-    "path": "shortest path found",
-    "diameter": "longest shortest path found",
-    "visited tiles": "all in reach visited",
-    "all shortest paths": "all shortest paths found",
-}
-"""What a policy draws, or its task -> the words when it is right, as on the page in `docs/play`."""
-
 
 class Session:
     """A policy on one level after another. The newest snapshot is the present; going back forgets it.
@@ -68,7 +60,7 @@ class Session:
     def limit(self) -> int:
         """The iterations after which waiting is of no use; 1 where the level has no solution."""
         target = self.snapshot.target[None]
-        return step_limit(self.policy, target) if target.any() else 1
+        return step_limit(self.policy, target) if find_task(self.policy.task).is_answer(target).all() else 1
 
     def step(self) -> str:
         """Make an iteration; return why there is none, or nothing."""
@@ -171,13 +163,14 @@ class Session:
         """Return a step with its scores and words about the path; the (1, H, W) solution is found if none is given."""
         policy, task = self.policy, find_task(self.policy.task)
         target = task.solve(tiles[None]) if target is None else target
-        accuracy, solved, verdict = np.nan, False, "no way to the target" if task.has_endpoints else "no free tile"
-        if target.any():
+        accuracy, solved = np.nan, False
+        if task.is_answer(target).all():
             wanted = wanted_of(policy, tiles[None], target)
             row = score_paths(policy, tiles[None], channels[None, 0], wanted)[0]
-            accuracy, solved = float(row[ACCURACY]), bool(row[OPTIMAL])
-            words = policy.draws if policy.draws in DRAWINGS else policy.task
-            verdict = _SOLVED.get(words, _SOLVED["path"]) if solved else ""
+            accuracy, solved = float(row[ACCURACY]), step > 0 and bool(row[OPTIMAL])
+            verdict = DRAWINGS.get(policy.draws, task).found if solved else ""
+        else:
+            verdict = task.why_unsolvable(tiles)
         return Snapshot(
             tiles,
             channels,

@@ -151,7 +151,7 @@ def _frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str, 
             target[0],
             channel_names=policy.channel_names,
             step=step,
-            accuracy=float(score(tiles[None], state[None, 0], target).accuracy[0]),
+            accuracy=float(score(tiles[None], state[None, 0], target, task.judge).accuracy[0]),
             title=title,
             front=front,
         )

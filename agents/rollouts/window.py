@@ -38,14 +38,17 @@ def play(
         fps: the largest number of iterations per second, at first.
         episodes: the number of levels after which the window closes by itself; the next level then follows by itself.
         seed: the seed of the levels.
-        policies: policies to choose from in the window, by name.
+        policies: policies to choose from in the window, by name, beside this one.
         options: the source of the levels: `levels`, `size`, `generator` and so on, as for the environments.
 
     Raises:
         ValueError: a bad option, or levels on which the policy cannot run.
         NoScreenError: there is no screen.
     """
-    session = Session(policy, name or type(policy).__name__, seed, **options)
+    name = name or type(policy).__name__
+    session = Session(policy, name, seed, **options)
+    if policies and name not in policies:
+        policies = {name: lambda: policy, **policies}
     menus = {Action.POLICY: tuple(policies or ()), Action.LEVEL: tuple(GENERATORS)}
     window = Window(fps, "maze_nca_gym", menus, restarts=True)
     try:

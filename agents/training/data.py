@@ -201,8 +201,12 @@ def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterato
 
 
 def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
-    """Return (N, H, W) canonical solutions of (N, H, W) tiles."""
-    return find_task(task).solve(tiles)
+    """Return (N, H, W) canonical solutions of (N, H, W) tiles.
+
+    Raises:
+        ValueError: a level is unsolvable or malformed.
+    """
+    return find_task(task).solve_all(tiles)
 
 
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
@@ -271,8 +275,9 @@ def _named(name: str, config: TrainingConfig) -> Batch:
         height - 2 in config.levels.sizes,
         f"the levels of {name} have an inner size of {height - 2}, and sizes is {sizes}: give {height - 2}",
     )
-    target = solutions(tiles, config.task)
-    unsolvable = len(tiles) - np.count_nonzero(target.any(axis=(1, 2)))
+    task = find_task(config.task)
+    target = task.solve(tiles)
+    unsolvable = len(tiles) - np.count_nonzero(task.is_answer(target))
     check(not unsolvable, f"all levels of {name} must have a solution, {unsolvable:,} of {len(tiles):,} have none")
     return Batch(tiles, target)
 

@@ -104,7 +104,7 @@ class EvolvingLevels:
             self.population.update(replay.members, *measured[:n_replayed].T)
             if len(replay.newcomers):
                 self.population.insert(self.population.fresh(replay.newcomers.tiles), *measured[n_replayed:].T)
-            self.regret += float(measured[:, 0].mean() / (1 if absolute else replay.batch.target.mean()))
+            self.regret += float(measured[:, 0].mean() / (1 if absolute else _of_empty_paths(replay.batch.target)))
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
         """Let offspring compete with the members, if it is time and the model does well on those.
@@ -219,6 +219,11 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         return unroll(model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH]
+
+
+def _of_empty_paths(target: NDArray[np.bool_]) -> float:
+    """Return the mean loss of empty paths against (N, H, W) solutions, but at least that of one tile in all levels."""
+    return max(float(target.mean()), 1 / target.size)
 
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:

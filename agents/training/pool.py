@@ -17,6 +17,7 @@ from torch import Tensor
 
 from maze_nca_gym.levels import as_tiles
 from maze_nca_gym.solvers import is_optimal
+from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
@@ -107,14 +108,15 @@ class StatePool:
     def edit(self, rng: np.random.Generator, places: Tensor, task: str, edits: str) -> None:
         """Edit the levels at these (n,) int64 places in one of the ways of `editing.EDITS`; their states stay.
 
-        Edits that would result in levels of test sets are not made. The host waits for the levels, which depend on
-        what was solved in the update before.
+        Edits that would result in levels of test sets, or without an answer, are not made. The host waits for the
+        levels, which depend on what was solved in the update before.
         """
         way, device = EDITS[edits], self._device
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles))
-        allowed = np.flatnonzero(~is_held_out(edited, task))
+        target = find_task(task).solve(edited)
+        allowed = np.flatnonzero(~is_held_out(edited, task) & find_task(task).is_answer(target))
         places = places[upload(allowed, device)]
-        batch = Batch(edited[allowed], solutions(edited[allowed], task))
+        batch = Batch(edited[allowed], target[allowed])
         self._replace(places, Lessons.of(batch, device, guided=self.levels.steps is not None))
         self.ages[places] = -way.grace
 

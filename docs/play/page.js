@@ -166,7 +166,7 @@
     const { automaton, answer, isRight, policy } = state;
     const nPath = automaton.path().reduce((sum, on) => sum + on, 0);
     const what = policy.draws === "visited tiles" ? "visited" : "path";
-    let verdict = answer.length < 0 && policy.task !== "diameter" ? "no way to the target" : "";
+    let verdict = answer.length < 0 && policy.task !== "diameter" ? "no path joins source and target" : "";
     if (isRight) {
       const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
       verdict = `<span class="good">${policy.task === "diameter" ? "longest shortest path found" : said[policy.draws] || "shortest path found"}</span>`;

@@ -98,7 +98,8 @@ def compare_path(path, target):
     """Return loss, accuracy, whether the rounded path is the target, and whether it may be another optimum.
 
     Rounding turns a half into 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
-    too: `settle_optimum` decides. All is summed in float32, in which the counts are exact.
+    too: `settle_optimum` decides. All is summed in float32, in which the counts are exact. An empty target counts as
+    one tile, see `maze_nca_gym.scoring`.
     """
     area = len(path)
     # Interleaved parts fix the order of the additions, so that compiled and interpreted sums are the same bits.
@@ -130,7 +131,7 @@ def compare_path(path, target):
     squared_error, length = float(np.float64(sums[0])), float(np.float64(sums[LANES]))
     complete = bool(sums[3 * LANES] == ZERO)
     doubtful = bool(sums[2 * LANES] == sums[LANES]) and not complete
-    return squared_error / area, 1.0 - squared_error / length, complete, doubtful
+    return squared_error / area, 1.0 - squared_error / max(length, 1.0), complete, doubtful
 
 
 @kernel("Tuple((b1, f8, f8, b1, b1))(b1[:, ::1], f4[:, :, ::1], f4[:, :, ::1])")

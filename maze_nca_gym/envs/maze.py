@@ -58,7 +58,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     **Reward**: the gain in accuracy, so that an episode's return is its final accuracy. Accuracy is
     1 - mse(path, target) / mse(0, target), measured against the canonical target or, where the rounded path is another
-    optimal one, against that. **Terminated**: the rounded path is optimal. Truncation is the time limit's.
+    optimal one, against that (for an answer without tiles see `scoring`). **Terminated**: the rounded path is optimal.
+    Truncation is the time limit's.
 
     **Info** at reset: `target` (H, W) bool, `solution_length` in tiles; at a step: `accuracy`, `loss` (the mean squared
     error), `complete` (equals the target), `optimal`.
@@ -199,10 +200,12 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: the level would have no solution.
         """
         target = self._task.solve(tiles[None])
-        if not target.any():
+        if not self._task.is_answer(target).all():
             raise ValueError("not done: the level would have no solution")
         self._put(tiles[None], target)
-        self._outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
+        outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
+        # Before the first step nothing is answered: an episode must not end without one.
+        self._outcome = outcome if self._n_steps else outcome._replace(complete=False, optimal=False)
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Return the picture of the current state: (h, w, 3) uint8 or text; in "human" mode the window already shows

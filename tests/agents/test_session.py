@@ -129,7 +129,7 @@ def test_a_level_without_a_way_is_allowed_and_said() -> None:
     for place in ((1, 2), (2, 1)):
         assert session.edit(Paint((place,), Tile.WALL)) == ""
     stepped(session, 3)
-    assert session.snapshot.verdict == "no way to the target"
+    assert session.snapshot.verdict == "no path joins source and target"
     assert not session.snapshot.solved
     assert np.isnan(session.snapshot.accuracy)
     assert session.limit == 1
@@ -277,6 +277,13 @@ class TestPlay:
             "depth-first   perfect 3 x 3",
             "diameter   perfect 3 x 3",
         ]
+
+    def test_the_policy_that_was_begun_with_is_one_to_choose(self, window: type[ScriptedWindow]) -> None:
+        window.patience = 4
+        window.script = [(Action.POLICY, "depth-first"), (Action.POLICY, "mine.safetensors")]
+        self.run(name="mine.safetensors")
+        titles = [shot.title.split()[0] for shot, _ in window.shown]
+        assert titles[:3] == ["mine.safetensors", "depth-first", "mine.safetensors"]
 
     @pytest.mark.parametrize("name", ["mlp", "nowhere"])
     def test_a_choice_that_cannot_be_is_a_notice(self, window: type[ScriptedWindow], name: str) -> None:

@@ -361,7 +361,7 @@ def test_the_header_has_verdict_and_title(snapshot: Snapshot) -> None:
         for verdict, solved, title, accuracy in (
             ("", False, "a", 0.5),
             ("shortest path found", True, "a", 0.5),
-            ("no way to the target", False, "a", float("nan")),
+            ("no path joins source and target", False, "a", float("nan")),
             ("", False, "b", 0.5),
         )
     ]
