@@ -21,7 +21,7 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Policy, Program
 from ..promises import Promises, StepBound
-from .weight_table import Row, WeightTable, convolve, taps
+from .weight_table import Row, WeightTable, convolve
 
 
 def step(x: Tensor) -> Tensor:
@@ -47,6 +47,9 @@ def global_min(x: Tensor) -> Tensor:
 class HandcodedNCA(Policy):
     """One convolution over [static channels, state] with the weights of a table, then activations.
 
+    A subclass defines `activate`. It defines `static` if it reads more than the maze, `largest_count` if it counts, and
+    `finished` if that can be read off a state, with `tells_when_finished`; the rest has defaults.
+
     The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them.
     Mazes without a source, target or free tile are legal, as is every size on which the channels still count
     exactly.
@@ -55,11 +58,21 @@ class HandcodedNCA(Policy):
     TF32, autocast nor the inexact transforms of fast convolutions touch. Without gradients on a CPU, and
     while the weights are those of the table, it visits only those (`weight_table`). Both give the same bits.
 
+    Args:
+        task: a name in `maze_nca_gym.tasks.TASKS`.
+        n_tiles: channels of the one-hot maze.
+        table: the weights as data.
+        bound: the iterations within which every maze is finished; None if nothing is known.
+        exact: whether the policy solves every maze; by default if it has a bound.
+
+    Raises:
+        TypeError: a subclass without `activate`.
+        ValueError: a table with other inputs than `static` returns, or a bad task or channel.
+
     Attributes:
         table: the weights as data.
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
-        bound: the iterations within which every maze is finished.
         rule: name of the activations in exported files; None where only Python has them.
         sum_dtype: dtype of the dense convolution.
     """
@@ -67,19 +80,32 @@ class HandcodedNCA(Policy):
     rule: str | None = None
     sum_dtype = torch.float64
     uses_step = False
-    tells_when_finished = True
     gains_from_threads = False
 
-    def __init__(self, task: str, n_tiles: int, table: WeightTable, bound: StepBound) -> None:
+    def __init__(
+        self,
+        task: str,
+        n_tiles: int,
+        table: WeightTable,
+        bound: StepBound | None = None,
+        *,
+        exact: bool | None = None,
+    ) -> None:
+        name = type(self).__name__
+        if type(self).activate is HandcodedNCA.activate:
+            raise TypeError(f"{name} must define activate(convolved, state, static), which returns the next state")
+        if type(self).static is HandcodedNCA.static and len(table.inputs) != n_tiles:
+            raise ValueError(
+                f"the table of {name} has {len(table.inputs)} inputs, but a maze of the task {task} has {n_tiles} "
+                "channels: name these, or define static(maze), which returns the inputs"
+            )
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
-        self.bound = bound
-        self.promises = Promises(exact=True, bound=bound)
+        self.promises = Promises(exact=bound is not None if exact is None else exact, bound=bound)
         weight, bias = table.convolution()
         self.table = table
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(bias)
         self._table_weight, self._table_bias = weight.clone(), bias.clone()
-        self._taps = taps(weight, bias)
 
     def static(self, maze: Tensor) -> Tensor:
         """Return the channels that never change, (B, S, H, W) floats, from the (B, T, H, W) maze: here itself."""
@@ -90,12 +116,12 @@ class HandcodedNCA(Policy):
         raise NotImplementedError
 
     def largest_count(self, height: int, width: int) -> int:
-        """Return the largest integer that any channel or intermediate result reaches on mazes of this size."""
-        raise NotImplementedError
+        """Return the largest integer that any channel or intermediate result reaches on mazes of this size.
 
-    def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return where the automaton, which began at zero, has its path for good, (B,) bool; the step is ignored."""
-        raise NotImplementedError
+        By default this is the largest sum of the table while inputs and channels stay between -1 and 1, where `step`
+        and `sawtooth` leave them. An automaton that counts, or reads larger inputs, has to define it.
+        """
+        return self.table.largest_sum
 
     def program(self) -> Program | None:
         """Return one iteration as data; None where only Python has the activations."""
@@ -148,7 +174,7 @@ class HandcodedNCA(Policy):
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
         """Return the next state, (B, C, H, W), from the table's weights only, for float32 on a CPU without
         gradients."""
-        return self.activate(convolve(static, state, self._taps), state, static)
+        return self.activate(convolve(static, state, self.table.taps), state, static)
 
     def _follows_table(self, static: Tensor, state: Tensor) -> bool:
         """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""

@@ -145,6 +145,7 @@ class DepthFirstNCA(HandcodedNCA):
     draws = "visited tiles"
     front = "stack_rank"
     rule = "depth-first"
+    tells_when_finished = True
 
     def __init__(self) -> None:
         free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)
@@ -176,7 +177,7 @@ class DepthFirstNCA(HandcodedNCA):
         order = torch.full((maze.shape[0], *maze.shape[2:]), -1, device=maze.device)
         visits = torch.zeros(maze.shape[0], 1, 1, dtype=torch.int64, device=maze.device)
         height, width = maze.shape[2:]
-        for _ in range(self.bound(height * width, 0)):
+        for _ in range(2 * height * width):
             before, state = state, self(maze, state)
             pebble = state[:, Channel.PEBBLE] > 0
             order = torch.where(pebble, visits, order)

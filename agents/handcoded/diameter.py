@@ -127,6 +127,7 @@ class DiameterNCA(HandcodedNCA):
 
     front = "wave"
     rule = "diameter"
+    tells_when_finished = True
 
     def __init__(self) -> None:
         super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))

@@ -38,6 +38,8 @@ class ShortestPathNCA(HandcodedNCA):
         ValueError: unknown `ties` or `form`; the message lists the known ones.
     """
 
+    tells_when_finished = True
+
     def __init__(self, ties: str = "canonical", form: str | None = None) -> None:
         if ties not in FORMS:
             raise ValueError(unknown_name("ties", ties, FORMS))
@@ -62,8 +64,8 @@ class ShortestPathNCA(HandcodedNCA):
     def largest_count(self, height: int, width: int) -> int:  # noqa: D102
         if not self.form.counters:
             return 1
-        n_tiles = height * width
-        return 2 * self.bound(n_tiles, n_tiles - 1)  # ages grow by 1 a flood and step
+        longest = self.form.steps_per_edge * (height * width - 1) + 2
+        return 2 * longest  # ages grow by 1 a flood and step
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:

@@ -10,9 +10,11 @@ gradients on a CPU, `convolve` visits these alone, which is far faster than a de
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
@@ -92,14 +94,25 @@ class WeightTable:
         return 2 * reach + 1
 
     def convolution(self) -> tuple[Tensor, Tensor]:
-        """Return the float32 weight, (C, inputs + C, k, k), and bias, (C,), of the convolution."""
+        """Return the float32 weight, (C, inputs + C, k, k), and bias, (C,), of the convolution, on the CPU."""
         n_channels, size = len(self.channels), self.kernel_size
-        weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size)
+        weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size, device="cpu")
         for row in self.weights:
             for down, right in offsets(row.kernel):
                 weight[row.out, self._input_index(row.source), size // 2 + down, size // 2 + right] += row.value
-        bias = torch.tensor([float(self.biases.get(channel, 0)) for channel in self.channels])
+        bias = torch.tensor([float(self.biases.get(channel, 0)) for channel in self.channels], device="cpu")
         return weight, bias
+
+    @cached_property
+    def taps(self) -> Taps:
+        """The weights of the convolution that are not zero."""
+        return taps(*self.convolution())
+
+    @property
+    def largest_sum(self) -> int:
+        """The largest absolute sum that the convolution makes of inputs and channels between -1 and 1, rounded up."""
+        weight, bias = self.convolution()
+        return math.ceil((weight.abs().sum(dim=(1, 2, 3)) + bias.abs()).max())
 
     def _input_index(self, source: IntEnum) -> int:
         return int(source) if isinstance(source, self.inputs) else len(self.inputs) + int(source)

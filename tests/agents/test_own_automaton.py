@@ -1,0 +1,166 @@
+"""An automaton of a user's own, a table of weights and activations, runs wherever a policy does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from maze_nca_gym.agents import evaluate, evolve, load, rollout
+from maze_nca_gym.agents.handcoded.base import HandcodedNCA, step
+from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable
+from maze_nca_gym.agents.promises import StepBound
+from maze_nca_gym.agents.rollouts.session import Session
+from maze_nca_gym.agents.rollouts.solving import run_until_solved
+from maze_nca_gym.agents.weights import MODELS, load_model, register_model, save_model
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, one_hot
+
+
+class Channel(IntEnum):
+    PATH = 0
+    FILLED = 1
+
+
+TABLE = WeightTable(
+    inputs=Tile,
+    channels=Channel,
+    weights=(
+        *(Weight(Channel.PATH, kind, "C") for kind in (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)),
+        Weight(Channel.PATH, Channel.FILLED, "C", -1),
+        Weight(Channel.FILLED, Channel.FILLED, "N5"),
+        Weight(Channel.FILLED, Channel.FILLED, "C", 3),
+        Weight(Channel.FILLED, Tile.WALL, "N4"),
+        *(Weight(Channel.FILLED, kind, "C", -8) for kind in (Tile.WALL, Tile.SOURCE, Tile.TARGET)),
+    ),
+    biases={Channel.FILLED: -2},
+)
+
+
+class DeadEnds(HandcodedNCA):
+    """Fills dead ends, so that the path is left on mazes without loops: all that a user needs to write."""
+
+    def __init__(self) -> None:
+        super().__init__("shortest-path", len(Tile), TABLE)
+
+    def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
+        return step(convolved)
+
+
+MAZES = generate(np.random.default_rng(0), 8, 9, "perfect")
+
+
+def test_it_solves_mazes_without_loops_and_stops() -> None:
+    result = run_until_solved(DeadEnds(), MAZES)
+    assert result.solved.all()
+    loops = generate(np.random.default_rng(0), 8, 9, "loops", loop_fraction=0.3)
+    result = run_until_solved(DeadEnds(), loops)
+    assert not result.solved.all()
+    assert not result.limited.any(), "it is known to have finished where the path is wrong for good"
+
+
+def test_stepping_in_an_environment_is_a_rollout() -> None:
+    policy = DeadEnds()
+    env = policy.make_env(size=9, generator="perfect")
+    observation, _ = env.reset(seed=3)
+    maze, done, n_steps = torch.from_numpy(observation["maze"][None]), False, 0
+    while not done:
+        observation, _, terminated, truncated, info = env.step(policy.predict(observation)[0])
+        done, n_steps = terminated or truncated, n_steps + 1
+    assert info["optimal"]
+    assert torch.equal(rollout(policy, maze, n_steps)[0], torch.from_numpy(observation["state"]))
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_table_and_the_convolution_agree(dense: bool) -> None:
+    policy = DeadEnds().requires_grad_(dense)
+    with torch.set_grad_enabled(dense):
+        state = rollout(policy, torch.from_numpy(one_hot(MAZES)), 20)
+    assert torch.equal(state.detach(), rollout(DeadEnds(), torch.from_numpy(one_hot(MAZES)), 20))
+
+
+def test_evaluate_and_the_window_take_it(tmp_path: Path) -> None:
+    results = evaluate({"mine": DeadEnds()}, families=("perfect",), sizes=(8,), n=8, out=tmp_path)
+    assert results[0].metrics.optimal.value == 1
+    session = Session(DeadEnds(), "mine", 0, levels=MAZES)
+    for _ in range(100):
+        session.step()
+    assert session.snapshot.solved
+    assert session.finished()
+
+
+def test_levels_evolve_against_it(tmp_path: Path) -> None:
+    population = evolve(DeadEnds(), n=8, rounds=2, size=5, steps=30, mutation="edits", out=tmp_path)
+    assert len(population) == 8
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    register_model(DeadEnds)
+    yield
+    del MODELS["DeadEnds"]
+
+
+@pytest.mark.usefixtures("registered")
+def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
+    policy = DeadEnds()
+    policy.weight.data[0, 0] = 0.5
+    policy.arguments = {}
+    again = load_model(save_model(policy, tmp_path / "mine"))
+    maze = torch.from_numpy(one_hot(MAZES))
+    assert torch.equal(rollout(again, maze, 5), rollout(policy, maze, 5))
+    assert not torch.equal(rollout(again, maze, 5), rollout(DeadEnds(), maze, 5))
+
+
+def test_it_is_loaded_by_module_and_class() -> None:
+    assert type(load(f"{__name__}:DeadEnds")).__name__ == "DeadEnds"
+
+
+def test_it_promises_what_it_says() -> None:
+    class Bounded(DeadEnds):
+        def __init__(self, exact: bool | None = None) -> None:
+            HandcodedNCA.__init__(self, "shortest-path", len(Tile), TABLE, StepBound(per_tile=1), exact=exact)
+
+    assert DeadEnds().promises.bound is None
+    assert not DeadEnds().exact
+    assert Bounded().exact
+    assert not Bounded(exact=False).exact
+    assert Bounded(exact=False).max_steps(3, 4) == 12
+
+
+def test_its_sums_are_checked_by_default() -> None:
+    maze = torch.from_numpy(one_hot(MAZES))
+    assert DeadEnds().largest_count(9, 9) == 38
+    assert torch.equal(rollout(DeadEnds(), maze.bfloat16(), 20).float(), rollout(DeadEnds(), maze, 20))
+
+    class Counter(DeadEnds):
+        def largest_count(self, height: int, width: int) -> int:
+            return height * width * 3
+
+    with pytest.raises(ValueError, match=r"11 x 11 tiles this automaton counts to 363.* only up to 256"):
+        rollout(Counter(), maze.bfloat16(), 1)
+
+
+def test_what_is_missing_is_named() -> None:
+    class Forgetful(HandcodedNCA):
+        def __init__(self) -> None:
+            super().__init__("shortest-path", len(Tile), TABLE)
+
+    with pytest.raises(TypeError, match=r"Forgetful must define activate\(convolved, state, static\)"):
+        Forgetful()
+
+    class Walls(IntEnum):
+        FREE = 0
+        WALL = 1
+
+    class Blind(DeadEnds):
+        def __init__(self) -> None:
+            HandcodedNCA.__init__(self, "shortest-path", len(Tile), WeightTable(Walls, Channel, ()))
+
+    with pytest.raises(ValueError, match=r"Blind has 2 inputs, but a maze of the task shortest-path has 4 channels"):
+        Blind()
