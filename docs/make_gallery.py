@@ -1,6 +1,6 @@
 """Draw the pictures of this folder: `python docs/make_gallery.py [FOLDER]`.
 
-scaling.png comes from `python -m benchmarks.scaling`, and window.png is a screenshot of
+scaling.png comes from `python -m experiments.scaling`, and window.png is a screenshot of
 `maze-nca-gym play --generator loops --size 15`.
 """
 

@@ -16,12 +16,13 @@ from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation import test_levels
 from maze_nca_gym.generation import generate
 
-sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
+sys.path.append(str(Path(__file__).parents[1]))  # not in the installed package
 
-from benchmarks import automata, extrapolation, fresh_levels, graphs, machine, plainly, report, timing, training
+from benchmarks import automata, graphs, machine, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
 from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
+from experiments import extrapolation, fresh_levels
 
 SMALLEST = Effort(rounds=1, seconds=0, share=0.002)
 

@@ -14,14 +14,14 @@ from oracles import grid_graph, place_of
 
 from maze_nca_gym.levels import Tile, parse
 
-sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
+sys.path.append(str(Path(__file__).parents[1]))  # the experiments are no part of the installed package
 
-from benchmarks.scaling import __main__ as scaling
-from benchmarks.scaling.automata import AUTOMATA, automaton
-from benchmarks.scaling.families import draw
-from benchmarks.scaling.journal import Journal
-from benchmarks.scaling.measure import Cell, Effort, Mazes, describe, measure, run_level
-from benchmarks.scaling.report import Results, markdown, spread, write
+from experiments.scaling import __main__ as scaling
+from experiments.scaling.automata import AUTOMATA, automaton
+from experiments.scaling.families import draw
+from experiments.scaling.journal import Journal
+from experiments.scaling.measure import Cell, Effort, Mazes, Results, describe, measure, run_level
+from experiments.scaling.report import markdown, spread, write
 
 SMALLEST = scaling.Arguments(max_size=8, levels=1)
 LEVEL = parse("""

@@ -27,9 +27,9 @@ COPIED = {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changes.md",
     "agents/pretrained/LOG.md": "research/log.md",
-    "benchmarks/EVOLUTION.md": "research/evolution.md",
-    "benchmarks/EXTRAPOLATION.md": "research/extrapolation.md",
-    "benchmarks/FRESH_LEVELS.md": "research/fresh-levels.md",
+    "experiments/EVOLUTION.md": "research/evolution.md",
+    "experiments/EXTRAPOLATION.md": "research/extrapolation.md",
+    "experiments/FRESH_LEVELS.md": "research/fresh-levels.md",
     "benchmarks/RESULTS.md": "research/results.md",
 }
 """Page in the repository outside of this folder -> its page on the site."""

@@ -13,9 +13,9 @@ from search_oracles import depth_first_order, distances
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, parse
 
-sys.path.append(str(Path(__file__).parents[2]))  # the benchmarks are no part of the installed package
+sys.path.append(str(Path(__file__).parents[2]))  # the experiments are no part of the installed package
 
-from benchmarks import collisions
+from experiments import collisions
 
 TWO_ARMS = """
     ....

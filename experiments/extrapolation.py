@@ -17,11 +17,11 @@ import torch
 import tyro
 from rich.progress import track
 
+from benchmarks import machine
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
 from maze_nca_gym.files import replacing
 
-from . import machine
 from .extrapolation_report import Measured, read, write_report
 
 SETS: dict[str, dict[int, int]] = {

@@ -1,4 +1,4 @@
-"""How often a trial of the paper's recipe dies: `python -m benchmarks.dead_trials --help`.
+"""How often a trial of the paper's recipe dies: `python -m experiments.dead_trials --help`.
 
 A trial is dead if its path is zero on every tile of the levels of a batch. Behind a last ReLU such a path has no
 gradient, so it stays zero for good, and its accuracy is 0.00. The same trials without the last ReLU are the control.

@@ -164,3 +164,40 @@ def run_level(policy: Policy, promised: Promise, seconds_left: float) -> Run:
         if step == PLAN_AFTER and expected > seconds_left:
             return Run(expected)
     return Run(seconds, step, violations=(f"not finished after {step} steps",))
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that was measured, in the order of measurement."""
+
+    effort: Effort
+    mazes: list[Mazes]
+    cells: list[Cell]
+
+    @property
+    def n_violations(self) -> int:
+        """Broken promises."""
+        return sum(len(cell.violations) for cell in self.cells)
+
+    @property
+    def automata(self) -> list[str]:
+        """Those that were run, in the order of `AUTOMATA`."""
+        return [name for name in AUTOMATA if self.of(name)]
+
+    @property
+    def families(self) -> list[str]:
+        """Without repetition."""
+        return list(dict.fromkeys(mazes.family for mazes in self.mazes))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Without repetition."""
+        return list(dict.fromkeys(mazes.size for mazes in self.mazes))
+
+    def maze(self, family: str, size: int) -> Mazes:
+        """The levels of a family and size."""
+        return next(mazes for mazes in self.mazes if (mazes.family, mazes.size) == (family, size))
+
+    def of(self, automaton: str) -> list[tuple[Cell, Mazes]]:
+        """An automaton's cells, each with its levels."""
+        return [(cell, self.maze(cell.family, cell.size)) for cell in self.cells if cell.automaton == automaton]

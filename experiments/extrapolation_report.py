@@ -1,4 +1,4 @@
-"""What `benchmarks.extrapolation` measured as a table and two figures, with published results beside it."""
+"""What `experiments.extrapolation` measured as a table and two figures, with published results beside it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def write_report(results: Sequence[Measured], out: Path) -> str:
 def _markdown(results: Sequence[Measured]) -> str:
     described = results[0].machine
     lines = [
-        "# Results of `python -m benchmarks.extrapolation`",
+        "# Results of `python -m experiments.extrapolation`",
         "",
         f"One thread on {described['cpu']} ({described['system']}). The first levels of named test sets; in %, with "
         "95 % intervals of complete. Iterations are in proportion to the size or the longest solution.",

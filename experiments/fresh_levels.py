@@ -18,6 +18,7 @@ import torch
 import tyro
 from rich.progress import track
 
+from benchmarks import machine
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.pretrained import cards
@@ -28,14 +29,12 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.tasks import find_task
 
-from . import machine
-
 SETS = {("random", 16): 2048, ("sparse", 16): 1024, ("random", 32): 512, ("perfect", 16): 1024, ("perfect", 31): 256}
 """Family and inner size -> number of levels."""
 HEAD = """\
 # Fresh levels
 
-Learned policies on levels from a seed that was used once, by `python -m benchmarks.fresh_levels`. Each cell has, in
+Learned policies on levels from a seed that was used once, by `python -m experiments.fresh_levels`. Each cell has, in
 percent, the complete levels, those with some optimal path, and the paper's accuracy, after as many iterations as
 `evaluate` gives them. The results that the command writes have 95 % intervals. Before some policies were shipped,
 variants were compared on named test sets ([where](../docs/reproduction.md#figures-that-were-choices)), but never on

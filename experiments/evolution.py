@@ -18,6 +18,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from benchmarks import machine
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
 from maze_nca_gym.agents.training import (
     Intervals,
@@ -34,7 +35,6 @@ from maze_nca_gym.agents.training.loop import Line
 from maze_nca_gym.files import replacing
 from maze_nca_gym.random_streams import rng_for
 
-from . import machine
 from .evolution_report import write_report
 
 TEST_SETS = {"random": (16, 32), "perfect": (16,), "loops": (16,)}

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
-from .report import Results
+from .measure import Results
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6c757d"
 """Okabe and Ito's, which the colour-blind tell apart."""

@@ -6,16 +6,16 @@ import json
 import os
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
 
 import numpy as np
 import torch
 
-from .automata import AUTOMATA
 from .families import ALWAYS_EQUAL
-from .measure import Cell, Effort, Mazes
+from .figure import draw
+from .measure import Cell, Mazes, Results
 
 PROMISES = {
     "shortest-path-bfs": "the canonical path after exactly 2 L + 2 steps",
@@ -35,43 +35,6 @@ LEVEL_FACTS = (
 )
 
 
-@dataclass(frozen=True)
-class Results:
-    """Everything that was measured, in the order of measurement."""
-
-    effort: Effort
-    mazes: list[Mazes]
-    cells: list[Cell]
-
-    @property
-    def n_violations(self) -> int:
-        """Broken promises."""
-        return sum(len(cell.violations) for cell in self.cells)
-
-    @property
-    def automata(self) -> list[str]:
-        """Those that were run, in the order of `AUTOMATA`."""
-        return [name for name in AUTOMATA if self.of(name)]
-
-    @property
-    def families(self) -> list[str]:
-        """Without repetition."""
-        return list(dict.fromkeys(mazes.family for mazes in self.mazes))
-
-    @property
-    def sizes(self) -> list[int]:
-        """Without repetition."""
-        return list(dict.fromkeys(mazes.size for mazes in self.mazes))
-
-    def maze(self, family: str, size: int) -> Mazes:
-        """The levels of a family and size."""
-        return next(mazes for mazes in self.mazes if (mazes.family, mazes.size) == (family, size))
-
-    def of(self, automaton: str) -> list[tuple[Cell, Mazes]]:
-        """An automaton's cells, each with its levels."""
-        return [(cell, self.maze(cell.family, cell.size)) for cell in self.cells if cell.automaton == automaton]
-
-
 def machine() -> dict[str, str | int | None]:
     """The class of the machine, and the versions that matter."""
     return {
@@ -84,15 +47,10 @@ def machine() -> dict[str, str | int | None]:
 
 
 def write(results: Results, command: str, folder: Path) -> list[Path]:
-    """Write scaling.json, scaling.md and, where matplotlib is installed, scaling.png; returns their paths."""
+    """Write scaling.json, scaling.md and scaling.png; returns their paths."""
     as_json, as_markdown, as_picture = (folder / f"scaling.{suffix}" for suffix in ("json", "md", "png"))
     as_json.write_text(_json(results, command), encoding="utf-8")
     as_markdown.write_text(markdown(results, command), encoding="utf-8")
-    try:
-        from .figure import draw
-    except ImportError:
-        print("no figure: matplotlib is not installed")
-        return [as_json, as_markdown]
     return [as_json, as_markdown, draw(results, as_picture)]
 
 

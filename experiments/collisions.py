@@ -1,4 +1,4 @@
-"""How often the waves of the paper's Algorithm 1 collide: `python -m benchmarks.collisions --help`.
+"""How often the waves of the paper's Algorithm 1 collide: `python -m experiments.collisions --help`.
 
 A depth-first search walks the largest component of a maze. At each tile it waits, launches a wave, and walks on. Every
 tile stores the farthest wave that reaches it, its eccentricity. A wave that a later one overtakes is lost there. The

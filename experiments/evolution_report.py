@@ -1,4 +1,4 @@
-"""The runs of `benchmarks.evolution` as a table and a figure."""
+"""The runs of `experiments.evolution` as a table and a figure."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def _by_levels(runs: Runs, order: Sequence[str]) -> dict[str, Runs]:
 
 NOTE = """\
 `small` is our network of 5,760 weights, `paper` the paper's of 96 channels with cut corners, 48,000 weights. Neither is
-trained by the paper's recipe (`benchmarks/evolution.py`). `evolved` has random parents, as the paper says, and
+trained by the paper's recipe (`experiments/evolution.py`). `evolved` has random parents, as the paper says, and
 `evolved from the fittest` those of highest loss, as its code of 2025 does."""
 
 
 def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
-    parts = ["# Results of `python -m benchmarks.evolution`", "", NOTE, ""]
+    parts = ["# Results of `python -m experiments.evolution`", "", NOTE, ""]
     for model, groups in of_model.items():
         first = next(iter(groups.values()))[0]
         described = first["machine"]

@@ -19,8 +19,8 @@ import tyro
 from .automata import AUTOMATA
 from .families import FAMILIES
 from .journal import Journal
-from .measure import Cell, Effort, Mazes, describe, measure
-from .report import Results, write
+from .measure import Cell, Effort, Mazes, Results, describe, measure
+from .report import write
 
 SMALLEST, QUICK_SIZE, QUICK_LEVELS = 8, 16, 2
 
@@ -88,7 +88,7 @@ def main() -> int:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
     results = run(arguments)
-    command = shlex.join(["python", "-m", "benchmarks.scaling", *sys.argv[1:]])
+    command = shlex.join(["python", "-m", "experiments.scaling", *sys.argv[1:]])
     for path in write(results, command, arguments.out):
         print(path)
     return min(1, results.n_violations)
