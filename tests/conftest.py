@@ -1,12 +1,13 @@
-"""What every test shares: a headless display, an interpreter in place of a GPU, properties, compiled kernels."""
+"""What every test shares: a headless display, one thread, an interpreter in place of a GPU, compiled kernels."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
+os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are too small for more threads to pay, and
+# those of several workers would wait for one another
 
 import pytest
 import torch
@@ -23,11 +24,14 @@ def _compiled_kernels() -> None:
     compiling.wait()
 
 
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    """Tests of commands and of threads choose other numbers."""
+    torch.set_num_threads(1)
+
+
 @pytest.fixture
-def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty folder and a wide terminal for commands, after which torch has as many threads as before."""
+def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder and a wide terminal for commands."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-    n_threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(n_threads)

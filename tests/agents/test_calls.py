@@ -52,7 +52,7 @@ class TestTrain:
 
     def test_it_returns_what_it_saves(self, capsys):
         n_threads = torch.get_num_threads()
-        policy = train(out="mine", threads=1, **TINY)
+        policy = train(out="mine", threads=2, **TINY)
         assert isinstance(policy, Policy)
         assert not policy.training
         saved = load_model("mine/model.safetensors").state_dict()

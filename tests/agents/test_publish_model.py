@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from scripted_policies import Dies
 
 from maze_nca_gym.agents import find_policy, list_policies, load
@@ -30,9 +29,7 @@ TRAINED = [
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(publish, "FOLDER", tmp_path)
-    n_threads = torch.get_num_threads()
-    yield tmp_path
-    torch.set_num_threads(n_threads)
+    return tmp_path
 
 
 def run(*arguments):

@@ -21,13 +21,6 @@ TINY = {"n_channels": 6, "n_iterations": 4, "sizes": (6,), "n_updates": 4, "batc
 CARDS = {name: card for name, card in cards().items() if "configuration" in card and "unshipped" not in card}
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("name", CARDS)
 def test_every_card_holds_a_configuration_of_its_network(name):
     configuration, policy = CARDS[name]["configuration"], load(name)

@@ -409,7 +409,6 @@ def test_neither_threads_nor_their_number_change_fused_runs(tmp_path):
         state = started(batch_size=64)
         make_updates(state, 5)
         contents.append(content(state, tmp_path))
-    torch.set_num_threads(1)
     assert contents[0] == contents[1]
 
 
