@@ -118,8 +118,22 @@ class TrainingConfig(RunOptions):
         check(n >= self.batch_size, f"pool_size must be 0 or at least batch_size {self.batch_size}, got {n}")
         check(self.levels.n_levels is None, "a pool takes fresh levels: leave n_levels at None")
         check(
-            shapes.convolution() is not None and shapes.same_share,
-            "a pool needs an NCA with shared weights and skip connections: other models depend on the step",
+            self._repeats_itself(shapes),
+            f"a pool needs a model whose iterations are all the same; those of {self.model.model} depend on the step "
+            f"(`uses_step`), with n_iterations {self.model.n_iterations}",
+        )
+
+    def _repeats_itself(self, shapes: Policy) -> bool:
+        """Return whether a model, of which these are the shapes, states that every iteration of it is the same.
+
+        The last of `n_iterations` may be another: the rollouts of a pool end anywhere.
+        """
+        from .model import shapes_of
+
+        if shapes.same_from is None or self.model.n_iterations is None:
+            return shapes.same_from == 0
+        return (
+            shapes.same_from == 0 or shapes_of(self.model, self.model_arguments | {"n_iterations": None}).same_from == 0
         )
 
     def _check_evolution(self) -> None:
@@ -250,6 +264,11 @@ DEFAULTS = _defaults()
 """Name of an option -> its default."""
 EVOLUTION = ("evolve_absolute", *(f.name for f in fields(BreedingSchedule)), *_POPULATION, *MUTATION_OPTIONS)
 """Options that mean nothing without `evolve`."""
+SWITCHES: dict[str, tuple[str, ...]] = {
+    "pool_size": tuple(f.name for f in fields(PoolConfig) if f.name != "pool_size"),
+    "evolve": EVOLUTION,
+}
+"""Option -> those that mean nothing while it is off: 0 or False."""
 
 
 def _flattened(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,6 +302,9 @@ def _check_known(values: Mapping[str, Any], model: Any, hint: str = "") -> None:
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     """Return a configuration with other values; a new model keeps only the options that it has.
 
+    What `pool_size=0` or `evolve=False` makes meaningless gets its default, unless it is given too. So does an
+    `n_iterations` of None, which needs a pool.
+
     Args:
         config: to change.
         changes: options by name, those of a model of your own among them.
@@ -298,7 +320,12 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
         known = constructor_options(model)
         before = {name: value for name, value in before.items() if name in DEFAULTS or name in known}
         before |= {name: None for name in MODEL_OPTIONS if name not in known}
-    mutation = changes.get("mutation", config.population.mutation)
+    for switch in SWITCHES.keys() & changes.keys():
+        if not changes[switch]:
+            before |= {name: DEFAULTS[name] for name in SWITCHES[switch]}
+    if before["n_iterations"] is None and not changes.get("pool_size", before["pool_size"]):
+        before["n_iterations"] = DEFAULTS["n_iterations"]
+    mutation = changes.get("mutation", before["mutation"])
     idle = {name: changes[name] for name in MUTATION_OPTIONS if changes.get(name, DEFAULTS[name]) != DEFAULTS[name]}
     if idle:
         find_mutation(mutation, idle)

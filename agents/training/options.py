@@ -64,8 +64,8 @@ class ModelConfig:
     n_channels: int = 32
     """Number of channels of the state; the first is the predicted path."""
     n_iterations: int | None = 32
-    """Iterations of an episode, 1 to 4,096; the last has no ReLU, unless last_relu. None, for NCAs with a pool only:
-    every iteration has one."""
+    """Iterations of an episode, 1 to 4,096; the last has no ReLU, unless last_relu. None, with a pool only: every
+    iteration has one."""
     kernel_size: int | None = None
     """NCA: side of the kernel, odd. None means 3."""
     cut_corners: bool | None = None
@@ -309,7 +309,8 @@ class PoolConfig:
     """
 
     pool_size: int = 0
-    """Number of levels of each size that keep their states from update to update; 0 starts every rollout from zeros."""
+    """Number of levels of each size that keep their states from update to update, for models whose iterations are all
+    the same. 0 starts every rollout from zeros; what a preset says of its pool then means nothing."""
     pool_fresh: float = 0.25
     """Fraction of every batch that is fresh levels, which replace others in the pool."""
     pool_edited: float = 0.0

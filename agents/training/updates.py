@@ -146,7 +146,7 @@ def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.de
         config = state.config
         levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
         lessons = Lessons.of(levels, device, config.loss.guidance > 0)
-        state.pools[size] = StatePool.fresh(lessons, config.model.n_channels, Patience.of(config))
+        state.pools[size] = StatePool.fresh(lessons, state.model.n_channels, Patience.of(config))
     return state.pools[size]
 
 

@@ -13,6 +13,7 @@ from maze_nca_gym.agents.training import (
     LevelsConfig,
     LossConfig,
     ModelConfig,
+    PoolConfig,
     TrainingConfig,
     changed,
     preset,
@@ -38,6 +39,23 @@ VARIED = changed(
 EVOLVING = changed(
     TrainingConfig(), evolve=True, n_levels=64, mutation="edits", eviction="replay-weight", evolve_below=1
 )
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].pool.pool_size])
+def test_one_option_leaves_the_pool_of_a_preset_out(name):
+    config = changed(preset(name), pool_size=0)
+    assert config.pool == PoolConfig()
+    assert config.model.n_iterations == ModelConfig().n_iterations
+    assert (config.levels, config.optimiser) == (preset(name).levels, preset(name).optimiser)
+    with pytest.raises(ValueError, match="state_noise needs a pool: set pool_size"):
+        changed(preset(name), pool_size=0, state_noise=0.1)
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].evolve])
+def test_one_option_leaves_the_evolution_of_a_preset_out(name):
+    plain = changed(preset(name), evolve=False)
+    assert (plain.breeding, plain.population) == (TrainingConfig().breeding, changed(plain).population)
+    assert plain == preset(name.removesuffix("-evolved"))
 
 
 @pytest.mark.parametrize(
@@ -129,9 +147,12 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({**POOL, "pool_retry": -0.5}, "pool_retry must be None or from 0 to 1,024, got -0.5"),
         ({**POOL, "pool_retry": float("nan")}, "pool_retry must be None or from 0 to 1,024, got nan"),
         ({"loss_after": -1}, "loss_after must be from 0 to 1,024, got -1"),
-        ({**POOL, "model": "GCN", "n_iterations": 8}, "a pool needs an NCA with shared weights and skip connections"),
-        ({**POOL, "shared_weights": False, "n_iterations": 8}, "a pool needs an NCA with shared weights"),
-        ({**POOL, "skip_connections": False}, "a pool needs an NCA with shared weights and skip connections"),
+        ({**POOL, "model": "GCN", "n_iterations": 8}, "those of GCN depend on the step .* with n_iterations 8"),
+        (
+            {**POOL, "shared_weights": False, "n_iterations": 8},
+            "a pool needs a model whose iterations are all the same",
+        ),
+        ({**POOL, "skip_connections": False}, "those of NCA depend on the step"),
         ({**POOL, "n_levels": 100}, "a pool takes fresh levels: leave n_levels at None"),
         ({**POOL, "pool_fresh": 0.5, "pool_edited": 0.75}, "at most 1 together, got 0.5 and 0.75"),
         ({**POOL, "pool_steps": (5, 4)}, r"pool_steps must be two numbers from 1 to 4,096, ascending, got \(5, 4\)"),

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from training_runs import ALONE, CPU, tiny
+from training_runs import ALONE, CPU, POOL, tiny
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.training import (
@@ -72,6 +72,29 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
     state = TrainingState.load(tmp_path / CHECKPOINT, CPU)
     assert state.config == config
     assert torch.equal(state.model.first.weight, policy.first.weight)
+
+
+def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(registered, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="those of TwoLayerNCA depend on the step"):
+        tiny(**POOL, model="TwoLayerNCA")
+    monkeypatch.setattr(registered, "uses_step", False)
+    for n_iterations in (None, 6):
+        state = TrainingState.start(tiny(**POOL | {"n_iterations": n_iterations}, model="TwoLayerNCA"), CPU)
+        train(state, tmp_path, ALONE, NullReport(), Intervals())
+        assert all(pool.states.any() for pool in state.pools.values())
+        again = TrainingState.load(tmp_path / CHECKPOINT, CPU)
+        assert {size: pool.states.shape for size, pool in again.pools.items()} == {
+            size: pool.states.shape for size, pool in state.pools.items()
+        }
+
+
+@pytest.mark.parametrize("options", [{"model": "GCN"}, {"model": "MLP", "sizes": (6,)}])
+def test_other_models_of_which_every_iteration_is_the_same_train_in_a_pool(options, tmp_path):
+    if options["model"] == "GCN":
+        pytest.importorskip("torch_geometric")
+    state = TrainingState.start(tiny(**{**POOL, **options}), CPU)
+    train(state, tmp_path, ALONE, NullReport(), Intervals())
+    assert all(pool.states.any() for pool in state.pools.values())
 
 
 def test_its_options_are_checked():
