@@ -12,5 +12,5 @@ try:
         import torch_geometric.nn  # noqa: F401
 except ImportError as error:
     raise DependencyNotInstalled(
-        'automata on graphs need torch_geometric: run `pip install "maze-nca-gym[gnn]"`'
+        'graph networks need torch_geometric: run `pip install "maze-nca-gym[gnn]"`'
     ) from error

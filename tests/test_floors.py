@@ -33,7 +33,7 @@ FLOORS = (
     ("maze_nca_gym/wrappers",),
     ("agents",),
     ("agents/handcoded", "agents/pretrained", "agents/rollouts/fused"),
-    ("agents/exact_weights", "agents/graphs", "agents/registry.py", "agents/rollouts"),
+    ("agents/exact_weights", "agents/registry.py", "agents/rollouts"),
     ("agents/learned",),
     ("agents/animation.py", "agents/evaluation", "agents/training"),
     ("agents/evolution", "agents/hinting", "agents/leaderboard", "agents/reinforcement", "agents/reproduction"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 INTRODUCTION = """# Examples
 
-Scripts of the folder `examples`, each under 60 lines. They run as they are shown, once the package is installed.
+Scripts of the folder `examples`, most under 60 lines. They run as they are shown, once the package is installed.
 """
 
 

@@ -1,0 +1,226 @@
+"""The automata's rules on graphs of any shape: one shortest path, all of them, and a depth-first search.
+
+A node takes the place of a tile, and messages along its edges that of the convolution; the paper names these
+"Graph-NCAs" as future work. A rule reads a node's state and its neighbours'. Only the search reads two things from the
+whole graph, as on the grid: whether there is a pebble, and the least rank that waits.
+
+The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle both floods
+reach all three nodes in the same step. One flood is enough, and twice as many steps.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import networkx as nx
+import numpy as np
+import torch
+from torch import Tensor
+
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.handcoded.base import sawtooth, step
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, one_hot
+
+
+class Graphs(NamedTuple):
+    """B undirected graphs side by side, with n nodes and E directed edges in all, sorted by sender.
+
+    Attributes:
+        source: (n,) 1 where a path or a search starts, one in every graph.
+        target: (n,) 1 where a path ends, one in every graph.
+        graph: (n,) int64, the graph of each node, from 0.
+        sender: (E,) int64, and
+        receiver: (E,) int64: messages go along every edge, which is here once in each direction.
+        sent: (E,) how much the sender prefers the receiver: its degree for its first neighbour, 1 for its last.
+        received: (E,) how much the receiver prefers the sender.
+    """
+
+    source: Tensor
+    target: Tensor
+    graph: Tensor
+    sender: Tensor
+    receiver: Tensor
+    sent: Tensor
+    received: Tensor
+
+    @classmethod
+    def of(cls, edges: np.ndarray, source: list[int], target: list[int], graph=None, rank=None) -> "Graphs":
+        """Check graphs and order their neighbours.
+
+        Args:
+            edges: (E, 2) nodes, every edge in both directions; loops and repetitions are left out.
+            source: a node of each graph.
+            target: a node of each graph.
+            graph: (n,) the graph of each node; by default there is one, with all nodes in edges and ends.
+            rank: (E,) a node's neighbours are ordered by the ranks of the edges to them, and by index where these are
+                equal; by default all are.
+
+        Raises:
+            ValueError: an edge that has no opposite, or leaves its graph.
+        """
+        edges = np.asarray(edges, np.int64).reshape(-1, 2)
+        graph = np.zeros(1 + max([*source, *target, *edges.flat]), int) if graph is None else np.asarray(graph)
+        rank = np.zeros(len(edges), int) if rank is None else np.asarray(rank)
+        n, joins = len(graph), edges[:, 0] != edges[:, 1]
+        sender, receiver, rank = edges[joins, 0], edges[joins, 1], rank[joins]
+        order = np.lexsort([rank, receiver, sender])  # of repeated edges the lowest rank counts
+        code, first = np.unique((sender * n + receiver)[order], return_index=True)
+        (sender, receiver), rank = np.divmod(code, n), rank[order][first]
+        opposite = np.lexsort([sender, receiver])
+        alone = np.flatnonzero((receiver * n + sender)[opposite] != code)
+        if len(alone) or (graph[sender] != graph[receiver]).any():
+            raise ValueError("every edge must be there in both directions, and within one graph")
+        degree = np.bincount(sender, minlength=n)
+        sent = np.empty(len(code), np.float32)
+        sent[np.lexsort([rank, sender])] = degree.cumsum()[sender] - np.arange(len(code))
+        marks = np.zeros((2, n), np.float32)
+        marks[0, source] = marks[1, target] = 1
+        return cls(*map(torch.from_numpy, (*marks, graph, sender, receiver, sent, sent[opposite])))
+
+    def total(self, messages: Tensor) -> Tensor:
+        """The sum of the (E,) messages that reach each node, (n,)."""
+        return torch.zeros_like(self.source).index_add(0, self.receiver, messages)
+
+    def most(self, messages: Tensor) -> Tensor:
+        """The largest of the (E,) messages that reach each node, (n,); 0 without any."""
+        return torch.zeros_like(self.source).scatter_reduce(0, self.receiver, messages, "amax")
+
+    def anywhere(self, x: Tensor) -> Tensor:
+        """The largest of the (n,) numbers in each node's graph, (n,)."""
+        found = torch.zeros(int(self.graph.max()) + 1)
+        return found.scatter_reduce(0, self.graph, x, "amax", include_self=False)[self.graph]
+
+
+Rule = Callable[[Graphs, Tensor], Tensor]
+"""The next (C, n) state; channel 0 is the path."""
+
+
+def one_path(g: Graphs, state: Tensor) -> Tensor:
+    """From the source, always the first neighbour that is nearer to the target: `shortest-path-bfs` on graphs.
+
+    A flood spreads from the target, and every node counts the steps since it came. Ages of neighbours differ by at most
+    one, so an older neighbour is nearer by one. `point` is how much a node prefers the first of these.
+    """
+    path, flood, age, point = state
+    enters = torch.relu(path[g.sender] + sawtooth(point[g.sender] - g.sent, 0) - 1)
+    return torch.stack(
+        [
+            step(g.source + flood + path - 1 + g.total(enters)),
+            step(g.target + flood + g.total(flood[g.sender])),
+            age + flood,
+            g.most(step(age[g.sender] - age[g.receiver]) * g.received),
+        ]
+    )
+
+
+def all_paths(g: Graphs, state: Tensor) -> Tensor:
+    """The nodes of all shortest paths: a flood from the source, then back from the target to ages larger by one."""
+    path, flood, age = state
+    enters = sawtooth(path[g.sender] + 2 * (age[g.sender] - age[g.receiver]), -1)
+    return torch.stack(
+        [
+            step(step(g.target + flood - 1) + g.total(enters)),
+            step(g.source + flood + g.total(flood[g.sender])),
+            age + flood,
+        ]
+    )
+
+
+def depth_first(g: Graphs, state: Tensor) -> Tensor:
+    """A pebble goes to its first unvisited neighbour; those that it passes by wait on a stack, with growing ranks.
+
+    When it is stuck, the node of least rank is popped, and the pebble goes on there: the order of a recursive search.
+    """
+    path, pebble, stack, place, rank = state
+    degree = g.total(torch.ones_like(g.sent))
+    unit = g.anywhere(degree) + 1  # a step on the stack counts more than any place in the order of neighbours
+    best = g.most((1 - path[g.sender]) * g.received)
+    flow = g.total(torch.relu(path[g.sender] + step(g.sent - best[g.sender] + 1) - 1))
+    new_path = step(g.source + path - stack + step(flow))
+    passed = g.total(pebble[g.sender]) + stack - 2 * path
+    new_stack = torch.relu(passed)
+    new_place = torch.relu(g.total(pebble[g.sender] * (unit[g.sender] - g.sent)) + place - 2 * unit * path)
+    new_rank = torch.relu(unit * passed + rank)
+    again = sawtooth(new_stack, 2)  # stacked once more: it waits from now on
+    new_stack, new_place = new_stack - stack * again, new_place - place * again
+    new_rank = new_rank - (rank + unit) * again
+    waits = new_rank + new_place
+    n_nodes = torch.bincount(g.graph)[g.graph]
+    waits = waits + sawtooth(waits, 0) * (2 * n_nodes + 1) * unit  # off the stack: above all that waits
+    stuck = 1 - g.anywhere(new_path - path)
+    kept = 1 - sawtooth(waits + g.anywhere(-waits), 0) * stuck
+    return torch.stack([new_path, new_path - path, new_stack * kept, new_place * kept, new_rank * kept])
+
+
+CHANNELS = {one_path: 4, all_paths: 3, depth_first: 5}
+AGE = {one_path: 2, all_paths: 2}
+"""Channels that count forever."""
+
+
+def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
+    """Iterate until nothing moves: the (n,) path, and the (n,) iteration at which each node came on it, -1 for none."""
+    state = torch.zeros(CHANNELS[rule], len(g.source))
+    came = torch.full(g.source.shape, -1)
+    for iteration in range(2 * len(g.source) + 2):  # each of the rules needs 2 n at most
+        after = rule(g, state)
+        came[(after[0] > 0) & (came < 0)] = iteration
+        moves = state != after
+        if rule in AGE:
+            moves[AGE[rule]] = False
+        if not moves.any():
+            break
+        state = after
+    return state[0] > 0, came
+
+
+def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
+    """How many of some graphs all three automata solve exactly, by networkx, with random ends."""
+    n_right = 0
+    for drawn in nx_graphs:
+        source, target = rng.integers(len(drawn), size=2).tolist()
+        edges = [edge for u, v in drawn.edges for edge in ((u, v), (v, u))]
+        g = Graphs.of(edges, [source], [target], graph=[0] * len(drawn))
+        found = [set(run(rule, g)[0].nonzero().flatten().tolist()) for rule in (one_path, all_paths)]
+        ordered = nx.DiGraph(sorted(edges))
+        ordered.add_nodes_from(drawn)
+        canonical = nx.shortest_path(ordered, source).get(target, [])
+        every = nx.all_shortest_paths(drawn, source, target) if canonical else []
+        came = run(depth_first, g)[1]
+        visits = [node for node in came.argsort().tolist() if came[node] >= 0]
+        expected = list(nx.dfs_preorder_nodes(drawn, source, sort_neighbors=sorted))
+        n_right += found == [set(canonical), {node for path in every for node in path}] and visits == expected
+    return n_right
+
+
+def as_graphs(mazes: np.ndarray) -> Graphs:
+    """The free tiles of (N, H, W) mazes, each joined to those above, left, below and right, in this order."""
+    free = np.argwhere(mazes != Tile.WALL)
+    numbers = np.full((len(mazes), mazes.shape[1] + 2, mazes.shape[2] + 2), -1)
+    maze, row, col = free.T + np.array([[0], [1], [1]])  # one tile of nothing around each maze
+    numbers[maze, row, col] = np.arange(len(free))
+    beside = [numbers[maze, row + down, col + right] for down, right in ((-1, 0), (0, -1), (1, 0), (0, 1))]
+    rank, node = np.nonzero(np.array(beside) >= 0)
+    source, target = (np.flatnonzero(mazes[mazes != Tile.WALL] == kind) for kind in (Tile.SOURCE, Tile.TARGET))
+    return Graphs.of(np.stack([node, np.array(beside)[rank, node]], axis=1), source, target, free[:, 0], rank)
+
+
+n_each = int(sys.argv[1]) if len(sys.argv) > 1 else 50
+rng = np.random.default_rng(0)
+kinds = {
+    "random": lambda n: nx.gnp_random_graph(n, 3 / n, int(rng.integers(1000))),
+    "tree": lambda n: nx.random_labeled_tree(n, seed=int(rng.integers(1000))),
+    "odd cycle": lambda n: nx.cycle_graph(2 * n + 1),
+    "complete": nx.complete_graph,
+    "small world": lambda n: nx.watts_strogatz_graph(n + 5, 4, 0.2, int(rng.integers(1000))),
+    "two components": lambda n: nx.disjoint_union(nx.path_graph(n), nx.cycle_graph(n + 3)),
+}
+for kind, draw in kinds.items():
+    n_right = check([draw(n) for n in rng.integers(2, 30, n_each).tolist()], rng)
+    print(f"{kind}: {n_right} of {n_each} graphs have the paths and the visits of networkx")
+
+mazes = generate(rng, n=n_each, size=12, generator="loops")
+with torch.no_grad():
+    state = rollout(load("shortest-path-bfs"), torch.from_numpy(one_hot(mazes)), n_steps=300)
+same = torch.equal(run(one_path, as_graphs(mazes))[0], state[:, 0][torch.from_numpy(mazes) != Tile.WALL] > 0)
+print(f"{len(mazes)} mazes as one batch of graphs have the paths of the grid: {same}")
