@@ -75,7 +75,7 @@ def border_warning(name: str) -> str:
 
 def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
-    fixed = {} if policy.size is None else {"size": policy.size}
+    fixed = {} if policy.size is None or options.get("levels") is not None else {"size": policy.size}
     front = {} if "channel_names" in options else {"front": policy.front}  # other names may lack it
     return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **front, **fixed}
 

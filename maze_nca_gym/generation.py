@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
-from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
+from maze_nca_gym.levels import MOST_TILES, Tile, Tiles, clear_endpoints
 from maze_nca_gym.names import did_you_mean, unknown_name
 
 Size: TypeAlias = "int | tuple[int, int]"
@@ -307,12 +307,15 @@ def check_size(size: Any) -> tuple[int, int]:
     """Return (rows, cols) from one number or a pair.
 
     Raises:
-        ValueError: not one or two integers >= 1.
+        ValueError: not one or two integers >= 1, or more tiles than `levels.MOST_TILES`.
     """
     pair = size if isinstance(size, (tuple, list)) else (size, size)
     if len(pair) != 2 or not (_is_integer(pair[0], 1) and _is_integer(pair[1], 1)):
         raise ValueError(f"size must be an integer >= 1 or a pair (rows, cols) of such, got {size!r}")
-    return int(pair[0]), int(pair[1])
+    height, width = int(pair[0]), int(pair[1])
+    if height * width > MOST_TILES:
+        raise ValueError(f"size {height} x {width} is {height * width:,} tiles, and a level has at most {MOST_TILES:,}")
+    return height, width
 
 
 def check_fraction(name: str, value: Any) -> None:

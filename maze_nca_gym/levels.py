@@ -43,6 +43,8 @@ PATH_GLYPH = "*"
 """The character of a path tile in text written by `to_text`; it reads as empty."""
 COLOURS = {Tile.WALL: "#1c1c20", Tile.SOURCE: "#0072b2", Tile.TARGET: "#009e73"}
 """Colour of each `Tile` that is not empty, in pictures on a page; `rendering.palette` has the same."""
+MOST_TILES = 1 << 24
+"""Tiles of a level at the most, 4096 x 4096: float32, which states are made of, counts them exactly up to there."""
 _MOST_SHOWN, _MOST_TILES = 8, 40_000
 """Levels of a set that a notebook shows, and their tiles, at the most."""
 _TILE_OF_GLYPH = {

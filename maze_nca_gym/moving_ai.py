@@ -8,21 +8,25 @@ A `.scen` file has a line "version 1" and then nine fields a line, separated by 
 octile: a diagonal move costs the square root of two, and needs both tiles beside it to be free.
 
 A level has free tiles and walls alone, moves go up, left, down and right, and each can be taken back. So swamp is free,
-and water, which no land leads into, is a wall.
+and water, which no land leads into, is a wall. The page in `docs/play` reads maps in the same way.
+
+A file is refused where its numbers cannot be true: no way from start to goal, or another optimal length than on the
+map. What it makes is bounded: `MOST_TILES` a map and `MOST_IN_ALL` a file.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from math import isfinite
+from math import isclose, isfinite
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.files import reading
-from maze_nca_gym.levels import LevelSet, Tile, Tiles
+from maze_nca_gym.levels import MOST_TILES, LevelSet, Tile, Tiles
 
 MAP, SCENARIOS = ".map", ".scen"
 """Suffixes of the two kinds of file."""
@@ -30,6 +34,10 @@ PASSABLE, WATER, BLOCKED = ".GS", "W", "@OT"
 """Terrain of a map."""
 FIELDS = ("bucket", "map", "map width", "map height", "start x", "start y", "goal x", "goal y", "optimal length")
 """Fields of a scenario."""
+MOST_IN_ALL = 1 << 32
+"""Tiles of all levels of a file at the most, 4 GiB."""
+ROUNDING = {"rel_tol": 1e-4, "abs_tol": 0.01}
+"""Largest error of an optimal length: some files have six digits, or sums in float32."""
 _HEADER = ("type octile", r"height [1-9]\d{0,5}", r"width [1-9]\d{0,5}", "map")
 _WANTED = ("'type octile'", "'height' and a number", "'width' and a number", "'map'")
 
@@ -68,8 +76,8 @@ def load_scenarios(path: str | Path) -> LevelSet:
     """Return a level for each scenario of a file; the map lies beside it.
 
     Raises:
-        ValueError: a file that breaks a rule of the format, scenarios of two maps or sizes, no such map, or a bad end.
-            The message names file, line and rule.
+        ValueError: a file that breaks a rule of the format, scenarios of two maps or sizes, no such map, a bad end, no
+            way to it, another optimal length, or too many tiles. The message names file, line and rule.
         OSError: a file cannot be read.
     """
     path = Path(path)
@@ -77,11 +85,22 @@ def load_scenarios(path: str | Path) -> LevelSet:
     map_path = path.parent / Path(scenarios[0].map).name
     if not map_path.is_file():
         raise _error(path, 2, f"the scenario is of the map {scenarios[0].map}, which must be at {map_path}")
-    terrain = read_map(map_path)
-    scaled = scale(terrain, scenarios[0].shape)
+    rows, cols = scenarios[0].shape
+    if rows * cols > MOST_TILES:
+        raise _error(path, 2, f"a map of {rows} x {cols} is {rows * cols:,} tiles, at most {MOST_TILES:,} are read")
+    if rows * cols * len(scenarios) > MOST_IN_ALL:
+        raise _error(
+            path,
+            2,
+            f"{len(scenarios):,} levels of {rows} x {cols} are {rows * cols * len(scenarios):,} tiles, at most "
+            f"{MOST_IN_ALL:,} are read: split the file",
+        )
+    scaled = scale(read_map(map_path), (rows, cols))
     for number, scenario in enumerate(scenarios, 2):
         _check(path, number, scenario, scenarios[0], scaled)
-    tiles = np.repeat(tiles_of(scaled)[None], len(scenarios), axis=0)
+    map_tiles = tiles_of(scaled)
+    _check_lengths(path, scenarios, map_tiles)
+    tiles = np.repeat(map_tiles[None], len(scenarios), axis=0)
     for level, scenario in zip(tiles, scenarios, strict=True):
         level[scenario.start], level[scenario.goal] = Tile.SOURCE, Tile.TARGET
     return LevelSet(tiles, {"map": map_path.name, "scenarios": path.name})
@@ -100,6 +119,8 @@ def read_map(path: str | Path) -> NDArray[np.str_]:
         if not re.fullmatch(pattern, given.strip()):
             raise _error(path, number + 1, f"the header has {wanted} here, got {given!r}")
     height, width = (int(lines[number].split()[1]) for number in (1, 2))
+    if height * width > MOST_TILES:
+        raise _error(path, 2, f"{height} x {width} is {height * width:,} tiles, at most {MOST_TILES:,} are read")
     rows = lines[4:]
     if len(rows) != height:
         raise _error(path, 2, f"height says {height} rows, and there are {len(rows)}")
@@ -199,6 +220,26 @@ def _check(path: Path, number: int, scenario: Scenario, first: Scenario, terrain
             raise _error(path, number, f"{where}: water is passable from water only, and a level is of land alone")
         if kind in BLOCKED:
             raise _error(path, number, f"{where}, which is blocked; passable are {' '.join(PASSABLE)}")
+
+
+def _check_lengths(path: Path, scenarios: list[Scenario], tiles: Tiles) -> None:
+    """Check that there is a way from every start to its goal, as long as the file says.
+
+    Raises:
+        ValueError: there is none, or it is not.
+    """
+    width = tiles.shape[1]
+    starts, goals = (
+        np.array([row * width + col for row, col in places], np.int64)
+        for places in zip(*((scenario.start, scenario.goal) for scenario in scenarios), strict=True)
+    )
+    lengths = np.empty(len(scenarios))
+    kernels(tiles.size * len(scenarios)).octile_lengths(tiles, starts, goals, lengths)
+    for number, (scenario, length) in enumerate(zip(scenarios, lengths.tolist(), strict=True), 2):
+        if length < 0:
+            raise _error(path, number, "no way leads from start to goal on this map")
+        if not isclose(scenario.length, length, **ROUNDING):
+            raise _error(path, number, f"optimal length is {length:.8g} on this map, got {scenario.length:.8g}")
 
 
 def _size(scenario: Scenario) -> str:

@@ -83,6 +83,7 @@ class TestMaps:
             ("width 6", "width 0", "line 3: the header has 'width' and a number here, got 'width 0'"),
             ("map\n", "", r"line 4: the header has 'map' here, got '\.GS\.@\.'"),
             ("height 4", "height 5", "line 2: height says 5 rows, and there are 4"),
+            ("height 4\nwidth 6", "height 999999\nwidth 999999", "line 2: 999999 x 999999 is 999,998,000,001 tiles"),
             ("..T@O.", "..T@O", "line 6: width says 6 characters, and there are 5"),
             (".WW.T.", ".WX.T.", r"line 8: terrain is one of \. G S W @ O T, got 'X'"),
             (MAP, "", "line 1: the header has 'type octile' here, got ''"),
@@ -116,19 +117,38 @@ class TestScenarios:
         for scenario in scenarios:
             assert scenario.length == pytest.approx(octile_length(terrain, scenario.start, scenario.goal), abs=1e-6)
 
+    def test_any_length_is_that_of_the_reference(self, tmp_path):
+        rng = np.random.default_rng(0)
+        terrain = rng.choice(list(".@"), (12, 9), p=[0.7, 0.3])
+        (tmp_path / "any.map").write_text(
+            "type octile\nheight 12\nwidth 9\nmap\n" + "\n".join(map("".join, terrain.tolist()))
+        )
+        free, lines = np.argwhere(terrain == "."), ["version 1"]
+        for start, goal in rng.permuted(np.array(np.meshgrid(*[range(len(free))] * 2)).reshape(2, -1).T, axis=0)[:300]:
+            (row, col), (to_row, to_col) = free[start].tolist(), free[goal].tolist()
+            try:
+                length = octile_length(terrain, (row, col), (to_row, to_col))
+            except (nx.NetworkXNoPath, nx.NodeNotFound):
+                continue
+            if length:
+                lines.append(f"0\tany.map\t9\t12\t{col}\t{row}\t{to_col}\t{to_row}\t{length:.8f}")
+        assert len(lines) > 150
+        (tmp_path / "any.scen").write_text("\n".join(lines))
+        assert len(load_levels(tmp_path / "any.scen")) == len(lines) - 1
+
     def test_diagonal_moves_cut_no_corners(self, files):
         terrain = read_map(files / "yard.map")
         assert octile_length(terrain, (2, 3), (3, 3)) == 1
         assert octile_length(terrain, (1, 5), (2, 4)) == 2  # a wall is beside the diagonal
 
     def test_maps_are_scaled_to_the_size_of_the_scenario(self, files):
-        doubled = SCENARIOS.splitlines()[0] + "\n0\tyard.map\t12\t8\t1\t1\t11\t7\t20"
+        doubled = SCENARIOS.splitlines()[0] + "\n0\tyard.map\t12\t8\t1\t1\t6\t1\t5"
         (files / "large.scen").write_text(doubled)
         level = load_levels(files / "large.scen")[0]
         plain = np.where(level == Tile.WALL, 1, 0)
         small = load_levels(files / "yard.map")[0]
         np.testing.assert_array_equal(plain, np.kron(small, np.ones((2, 2), int)))
-        assert (level[1, 1], level[7, 11]) == (Tile.SOURCE, Tile.TARGET)
+        assert (level[1, 1], level[1, 6]) == (Tile.SOURCE, Tile.TARGET)
         terrain = read_map(files / "yard.map")
         np.testing.assert_array_equal(scale(scale(terrain, (8, 12)), (4, 6)), terrain)
         assert scale(terrain, (2, 3)).tolist() == [[".", "S", "@"], [".", ".", "."]]
@@ -157,6 +177,9 @@ class TestScenarios:
                 "line 3: the start at x, y 1, 2 is W: water is passable from",
             ),
             ("0\tmaps/yard.map\t6\t4\t0\t0\t2\t1\t1", "line 3: the goal at x, y 2, 1 is T, which is blocked"),
+            ("0\tmaps/yard.map\t6\t4\t0\t0\t5\t0\t5", "line 3: no way leads from start to goal"),
+            ("0\tmaps/yard.map\t6\t4\t0\t0\t2\t0\t2.1", "line 3: optimal length is 2 on this map, got 2.1"),
+            ("0\tmaps/yard.map\t6\t4\t0\t0\t2\t0\t1", "line 3: optimal length is 2 on this map, got 1"),
         ],
     )
     def test_errors_name_file_line_and_rule(self, files, line, message):
@@ -173,6 +196,14 @@ class TestScenarios:
             (
                 "version 1\n0\tbarn.map\t6\t4\t0\t0\t3\t0\t3",
                 "line 2: the scenario is of the map barn.map",
+            ),
+            (
+                "version 1\n0\tyard.map\t32768\t32768\t0\t0\t3\t0\t3",
+                "line 2: a map of 32768 x 32768 is 1,073,741,824 tiles, at most 16,777,216 are read",
+            ),
+            (
+                "version 1\n" + "0\tyard.map\t4096\t4096\t0\t0\t3\t0\t3\n" * 257,
+                "line 2: 257 levels of 4096 x 4096 are 4,311,744,512 tiles, at most 4,294,967,296 are read",
             ),
         ],
     )

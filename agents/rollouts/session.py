@@ -45,7 +45,7 @@ class Session:
 
     def __init__(self, policy: Policy, name: str, seed: int, **options: Any) -> None:
         self.policy, self.name, self.level = policy, name, 0
-        self._options = {"size": 16, "generator": "random", "levels": None, **options}
+        self._options = {"size": None, "generator": "random", "levels": None, **options}
         self._source = self._source_for(policy, self._options)
         self._seed = seed
         self._rng, self._damage = np.random.default_rng(seed), rng_for(seed, "damage")

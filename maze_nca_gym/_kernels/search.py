@@ -170,3 +170,57 @@ def list_components(found, stride, size, queue, counts, fars):
     counts[0], counts[largest] = counts[largest], counts[0]
     fars[0], fars[largest] = fars[largest], fars[0]
     return n
+
+
+DIAGONAL = 2.0**0.5
+"""Cost of a diagonal move; any other costs 1."""
+
+
+@kernel("void(u1[:, ::1], i8[::1], i8[::1], f8[::1])")
+def octile_lengths(tiles, starts, goals, lengths):
+    """Write the octile distance of each start and goal, places counted row by row; -1 where there is no way.
+
+    Dijkstra's algorithm with buckets of width 1, the cost of the cheapest move: no tile can be reached more cheaply
+    from one in its own bucket. A move leads one or two buckets on, so three are used in turn, each with a tile once.
+    """
+    height, width = tiles.shape
+    stride, first = width + 2, width + 3
+    size = (height + 2) * stride
+    free = np.zeros(size, np.bool_)
+    for row in range(height):
+        for col in range(width):
+            free[first + row * stride + col] = tiles[row, col] != WALL
+    queues, counts = np.empty((3, height * width), np.int32), np.zeros(3, np.int64)
+    costs = np.empty(size, np.float64)
+    for i in range(len(starts)):
+        goal = first + goals[i] // width * stride + goals[i] % width
+        costs[:] = np.inf
+        start = first + starts[i] // width * stride + starts[i] % width
+        costs[start] = 0.0
+        queues[0, 0] = start
+        counts[:] = 0
+        counts[0] = 1
+        bucket = 0
+        while costs[goal] >= bucket and counts[0] + counts[1] + counts[2] > 0:
+            slot = bucket % 3
+            for k in range(counts[slot]):
+                tile = np.int64(queues[slot, k])
+                cost = costs[tile]
+                if cost < bucket:  # reached more cheaply since, and passed already
+                    continue
+                for down in range(-1, 2):
+                    for right in range(-1, 2):
+                        to = tile + down * stride + right
+                        # A diagonal move cuts no corner: both tiles beside it are free.
+                        if not (free[to] and free[tile + down * stride] and free[tile + right]):
+                            continue
+                        new = cost + (1.0 if down == 0 or right == 0 else DIAGONAL)
+                        if new < costs[to]:
+                            before, costs[to] = costs[to], new
+                            if before >= np.floor(new) + 1.0:  # else it is in that bucket
+                                there = np.int64(new) % 3
+                                queues[there, counts[there]] = to
+                                counts[there] += 1
+            counts[slot] = 0
+            bucket += 1
+        lengths[i] = costs[goal] if costs[goal] < np.inf else -1.0

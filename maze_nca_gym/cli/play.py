@@ -57,7 +57,7 @@ class Play(ImportOption):
                 episodes=self.episodes,
                 seed=self.seed,
                 policies={name: partial(load, name) for name in list_policies()},
-                size=source.inner_size(),
+                size=source.inner_size() if source.levels is None else None,
                 generator=source.generator,
                 levels=source.levels,
                 **source.generator_options(),

@@ -26,6 +26,8 @@ def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
     return draw(rows)
 
 
+SIZE = 16
+"""Inner size of generated levels by default."""
 ARGUMENTS = (
     "task",
     "size",
@@ -41,12 +43,15 @@ ARGUMENTS = (
 
 
 def shape_and_border(
-    size: Size = 16, levels: LevelSet | str | Path | ArrayLike | None = None, border: bool = True, **others: Any
+    size: Size | None = None,
+    levels: LevelSet | str | Path | ArrayLike | None = None,
+    border: bool = True,
+    **others: Any,
 ) -> tuple[tuple[int, int], bool]:
     """Return what levels an environment with these arguments has, without making it.
 
     Args:
-        size: inner size of generated levels.
+        size: inner size of generated levels, `SIZE` by default.
         levels: levels that are played instead: a set, a file, a name, or (H, W) or (N, H, W) uint8 tiles.
         border: whether generated levels have a border.
         **others: arguments that change nothing here.
@@ -60,7 +65,7 @@ def shape_and_border(
     if levels is not None:
         tiles = load_levels(levels).tiles
         return tiles.shape[1:], bool(has_border(tiles).all())
-    rows, cols = check_size(size)
+    rows, cols = check_size(SIZE if size is None else size)
     return ((rows + 2, cols + 2) if border else (rows, cols)), bool(border)
 
 
@@ -76,7 +81,7 @@ class LevelSource:
     def __init__(
         self,
         task: Task,
-        size: Size,
+        size: Size | None,
         generator: str,
         levels: LevelSet | str | Path | ArrayLike | None,
         options: dict[str, Any],
@@ -84,7 +89,8 @@ class LevelSource:
         """Check everything now, so that no `reset` fails later.
 
         Raises:
-            ValueError: an unknown generator, option, file or name, a bad value, or a level that is unsolvable.
+            ValueError: an unknown generator, option, file or name, a bad value, a level that is unsolvable, or levels
+                of another size than `size`.
         """
         self.task = task
         self._set = None if levels is None else task.prepare(load_levels(levels).tiles)
@@ -92,7 +98,7 @@ class LevelSource:
             if "endpoints" in options:
                 raise ValueError(f"endpoints is no option here: the task {task.name!r} decides it")
             self._generator = find_generator(generator, options, ARGUMENTS)
-            self._size = size
+            self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
             self.shape = self._generate(np.random.default_rng(0)).shape
             self.has_border = bool(options.get("border", True))
@@ -103,9 +109,20 @@ class LevelSource:
                     f"with levels=, generator options make no sense: {', '.join(names)}"
                     f"{did_you_mean(names[0], ARGUMENTS)}"
                 )
-            task.solve_all(self._set)
             self.shape = self._set.shape[1:]
+            if size is not None:
+                self._check_given_size(size)
+            task.solve_all(self._set)
             self.has_border = bool(has_border(self._set).all())
+
+    def _check_given_size(self, size: Size) -> None:
+        """Check that levels that were given have the inner size that was asked for too."""
+        (rows, cols), (height, width) = check_size(size), self.shape
+        if self.shape not in {(rows, cols), (rows + 2, cols + 2)}:
+            raise ValueError(
+                f"levels= has levels of {height} x {width} tiles, and size={size!r} asks for {rows + 2} x {cols + 2} "
+                "(border included): leave size out"
+            )
 
     def _generate(self, rng: np.random.Generator) -> Tiles:
         return self._generator(rng, 1, self._size, **self._options)[0]

@@ -19,6 +19,7 @@ from maze_nca_gym.envs.spaces import (
     check_fps,
     check_n_channels,
     check_options,
+    check_seed,
     observation_space,
     state_space,
 )
@@ -78,7 +79,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
     def __init__(
         self,
         task: str = "shortest-path",
-        size: Size = 16,
+        size: Size | None = None,
         generator: str = "random",
         n_channels: int | None = None,
         levels: LevelSet | str | Path | ArrayLike | None = None,
@@ -92,7 +93,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
         Args:
             task: "shortest-path", "diameter", or a name that `tasks.register_task` added.
-            size: inner size, one number or (rows, cols); the border comes on top.
+            size: inner size, one number or (rows, cols), by default 16; the border comes on top. With `levels`, theirs.
             generator: a name in `generation.GENERATORS`.
             n_channels: channels of the state, by default what the task's hand-coded automaton needs.
             levels: play these instead of generated ones: a level set, its file, the name of a prefab or a pack, tiles,
@@ -131,11 +132,13 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         """Start an episode on a new level, or on `options["level"]`.
 
         Raises:
-            ValueError: an unknown option, or a level that is malformed, unsolvable or of another shape.
+            ValueError: a bad seed, an unknown option, or a level that is malformed, unsolvable or of another shape;
+                nothing has changed then.
         """
-        super().reset(seed=seed)
         level = check_options(options).get("level")
-        self._begin(self._next_level() if level is None else self._source.given(level))
+        given = None if level is None else self._source.given(level)
+        super().reset(seed=check_seed(seed))
+        self._begin(self._next_level() if given is None else given)
         while self._view.show(self.state, 0, self._edit):
             self._begin(self._next_level())
         start = self._require_start()

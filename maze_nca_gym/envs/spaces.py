@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,13 +79,31 @@ def as_array(action: Any) -> NDArray[Any]:
         raise ValueError(f"the action must be an array, got {type(action).__name__}: {error}") from error
 
 
-def check_options(options: dict[str, Any] | None, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:
+def check_seed(seed: Any) -> int | None:
+    """Return the seed of a generator, or None for none.
+
+    Raises:
+        ValueError: not an integer >= 0.
+    """
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
+        raise ValueError(f"a seed must be an integer >= 0 or None, got {seed!r}")
+    return None if seed is None else int(seed)
+
+
+def is_sequence(seed: Any) -> bool:
+    """Return whether a vector's seed is one for each of its environments."""
+    return isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes))
+
+
+def check_options(options: Any, known: tuple[str, ...] = ("level",)) -> dict[str, Any]:
     """Return the reset options.
 
     Raises:
-        ValueError: an unknown one.
+        ValueError: not a table of options by name, or an unknown one.
     """
-    unknown = sorted(set(options or {}) - set(known))
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dict with any of {', '.join(known)}, got {options!r}")
+    unknown = sorted(map(str, set(options or {}) - set(known)))
     if unknown:
         raise ValueError(
             f"unknown reset options {', '.join(unknown)}; known: {', '.join(known)}{did_you_mean(unknown[0], known)}"

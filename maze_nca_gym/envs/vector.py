@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.envs.backend import Backend, NumpyBackend, as_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
-from maze_nca_gym.envs.spaces import check_n_channels, check_options, observation_space, state_space
+from maze_nca_gym.envs.spaces import (
+    check_n_channels,
+    check_options,
+    check_seed,
+    is_sequence,
+    observation_space,
+    state_space,
+)
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
@@ -46,7 +53,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self,
         num_envs: int = 1,
         task: str = "shortest-path",
-        size: Size = 16,
+        size: Size | None = None,
         generator: str = "random",
         n_channels: int | None = None,
         levels: LevelSet | str | Path | ArrayLike | None = None,
@@ -226,14 +233,13 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             raise ValueError("the first reset must start all episodes: leave reset_mask out")
         return array
 
-    def _check_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, (int, np.integer)):
-            return [int(seed) + i for i in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise ValueError(f"a sequence of seeds must have one for each of {self.num_envs} envs, got {len(seed)}")
-        return list(seed)
+    def _check_seeds(self, seed: Any) -> list[int | None]:
+        if is_sequence(seed):
+            if len(seed) != self.num_envs:
+                raise ValueError(f"a sequence of seeds must have one for each of {self.num_envs} envs, got {len(seed)}")
+            return [check_seed(each) for each in seed]
+        first = check_seed(seed)
+        return [None if first is None else first + i for i in range(self.num_envs)]
 
     def _seed(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
         """Make new generators where there is a seed, or none yet."""

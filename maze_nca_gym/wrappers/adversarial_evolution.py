@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.level_source import Draw
 from maze_nca_gym.envs.maze import MazeEnv, Observation
+from maze_nca_gym.envs.spaces import check_seed
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.wrappers.evolution import OPTIONS, start
@@ -92,6 +93,7 @@ class AdversarialEvolution(
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
+        seed = check_seed(seed)
         with self._evolution.seeded([] if seed is None else [seed]):
             observation, info = self.env.reset(seed=seed, options=options)
         if (options or {}).get("level") is not None:

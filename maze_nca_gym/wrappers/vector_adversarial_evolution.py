@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend import as_array
 from maze_nca_gym.envs.level_source import Draw
+from maze_nca_gym.envs.spaces import check_seed, is_sequence
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
@@ -74,8 +75,8 @@ class VectorAdversarialEvolution(VectorWrapper[Any, Any, Any, Any, Any], RecordC
         Raises:
             ValueError: a bad seed, option or level; nothing has changed then.
         """
-        seeds = [seed] if seed is None or isinstance(seed, (int, np.integer)) else list(seed)
-        with self._evolution.seeded([int(each) for each in seeds if each is not None]):
+        given: Any = seed if is_sequence(seed) else [seed]
+        with self._evolution.seeded([each for each in map(check_seed, given) if each is not None]):
             mazes: Any = self.env  # Gymnasium's types leave sequences of seeds out
             observation, infos = mazes.reset(seed=seed, options=options)
         if (options or {}).get("level") is not None:

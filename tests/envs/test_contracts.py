@@ -50,7 +50,8 @@ every_id = pytest.mark.parametrize("id", IDS)
 
 
 def make(id: str, **options: Any) -> gym.Env[Any, Any]:
-    return gym.make(id, **{"size": 3, "n_channels": 2, **options})
+    size = {} if "levels" in options else {"size": 3}
+    return gym.make(id, **{**size, "n_channels": 2, **options})
 
 
 def bare(id: str, **options: Any) -> MazeEnv:
@@ -459,11 +460,18 @@ class TestResetOptions:
             ({"level": WITHOUT_END[id]}, "level 0 of 1 is unsolvable"),
         ]:
             with pytest.raises(ValueError, match=message):
-                env.reset(options=options)
+                env.reset(seed=7, options=options)
+        for wrong in ([("level", LEVEL)], "level", 3):
+            with pytest.raises(ValueError, match="options must be a dict with any of level"):
+                env.reset(seed=7, options=wrong)
+        for seed in (-1, 1.5, "7", True, [7], object()):
+            with pytest.raises(ValueError, match="a seed must be an integer >= 0 or None"):
+                env.reset(seed=seed)
         untouched = bare(id)
         untouched.reset(seed=0)
         untouched.step(noise(env))
         assert data_equivalence(env.step(noise(env, 1)), untouched.step(noise(env, 1)), exact=True)
+        assert data_equivalence(env.reset(), untouched.reset(), exact=True)
 
     def test_level_without_endpoints_is_no_shortest_path(self) -> None:
         with pytest.raises(ValueError, match="exactly one source and one target; level 0 has 0 and 0"):
@@ -476,6 +484,8 @@ class TestConstructor:
         ("options", "message"),
         [
             ({"size": 0}, "size must be an integer >= 1"),
+            ({"size": 100_000}, "size 100000 x 100000 is 10,000,000,000 tiles, and a level has at most 16,777,216"),
+            ({"size": 8, "levels": LEVEL}, "levels= has levels of 5 x 5 tiles, and size=8 asks for 10 x 10"),
             ({"generator": "maze"}, "unknown generator 'maze'; known: random, perfect"),
             ({"colour": 1}, "generator 'random' has no option colour; it takes wall_probability, .*[a-z]$"),
             ({"n_chanels": 1}, r"no option n_chanels; it takes .*\. Did you mean 'n_channels'\?"),

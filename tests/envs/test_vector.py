@@ -259,6 +259,12 @@ class TestResetOptions:
             (1, {"reset_mask": np.ones(4, bool)}, r"reset_mask must be a bool array of shape \(5,\)"),
             (1, {"reset_mask": np.ones(5, int)}, r"reset_mask must be a bool array of shape \(5,\)"),
             (1, {"reset_mask": np.zeros(5, bool)}, "with at least one True"),
+            (1, "level", "options must be a dict with any of level, reset_mask"),
+            (-1, {}, "a seed must be an integer >= 0 or None, got -1"),
+            (1.5, {}, r"a seed must be an integer >= 0 or None, got 1\.5"),
+            ("12345", {}, "a seed must be an integer >= 0 or None, got '12345'"),
+            ([7, 8, 9, 10, -1], {}, "a seed must be an integer >= 0 or None, got -1"),
+            ([7, 8, 9, 10, "a"], {}, "a seed must be an integer >= 0 or None, got 'a'"),
             (1, {"level": "S.T"}, r"levels are 5 x 5 tiles .*, the one given has shape \(1, 3\)"),
             (1, {"level": LEVELS[:4]}, "the one given has shape"),
             (1, {"level": np.where(LEVELS == 0, 1, LEVELS) * (np.arange(5) != 2)[:, None, None]}, "exactly one source"),
@@ -266,8 +272,6 @@ class TestResetOptions:
         ]:
             with pytest.raises(ValueError, match=message):
                 env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        with pytest.raises(gym.error.Error, match="Seed"):
-            env.reset(seed=-3)
         assert_equal(env.step(noise(env, 1)), untouched.step(noise(env, 1)))
         assert_equal(env.reset(), untouched.reset())
 
