@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym import solvers
-from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
+from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.scoring import IsOptimal
 
@@ -47,8 +48,14 @@ class Task:
         """Check what no caller could explain later.
 
         Raises:
-            ValueError: another number of kinds of tile than the levels have.
+            ValueError: no name, a number below 1, or another number of kinds of tile than the levels have.
         """
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
+        for name in ("n_channels", "usual_length", "usual_iterations"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
         wanted = len(Tile) if self.has_endpoints else 2
         if self.n_tiles != wanted:
             raise ValueError(
@@ -119,6 +126,8 @@ DIAMETER = Task(
 TASKS = {task.name: task for task in (SHORTEST_PATH, DIAMETER)}
 """All tasks by name; `register_task` adds to them."""
 _BUILT_IN = frozenset(TASKS)
+_TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
+"""Levels on which a new task is tried out."""
 
 
 def register_task(task: Task) -> Task:
@@ -126,13 +135,47 @@ def register_task(task: Task) -> Task:
 
     Processes that are started afresh, such as those of asynchronous environments, must register it again.
 
+    Its `solve` and `is_optimal` are tried on two tiny levels.
+
     Raises:
-        ValueError: the name of a task of this package.
+        ValueError: the name of a task of this package, or functions that return something else than they should.
     """
     if task.name in _BUILT_IN:
         raise ValueError(f"this package has a task {task.name!r} of its own: choose another name")
+    _try_out(task)
     TASKS[task.name] = task
     return task
+
+
+def _try_out(task: Task) -> None:
+    """Check what a task's functions return for two tiny levels."""
+    tiles = task.prepare(read_tiles(_TINY))
+    targets = _called(task, "solve", tiles)
+    _check_result(task, "solve", targets, tiles.shape)
+    judged = _called(task, "is_optimal", tiles, targets)
+    _check_result(task, "is_optimal", judged, tiles.shape[:1])
+    wrong = np.flatnonzero(task.is_answer(targets) & ~judged)
+    if len(wrong):
+        rows = to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
+        raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
+
+
+def _called(task: Task, name: str, *arguments: NDArray[Any]) -> Any:
+    try:
+        return getattr(task, name)(*(array.copy() for array in arguments))
+    except Exception as error:
+        raise ValueError(
+            f"{name} of the task {task.name!r} fails on two levels of 5 x 5 tiles: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...]) -> None:
+    if not isinstance(result, np.ndarray) or result.shape != shape or result.dtype != np.bool_:
+        got = f"{result.dtype} of {result.shape}" if isinstance(result, np.ndarray) else repr(result)
+        raise ValueError(
+            f"{name} of the task {task.name!r} must return a bool array of shape {shape} for two levels of 5 x 5 "
+            f"tiles, got {got}"
+        )
 
 
 def find_task(name: str) -> Task:

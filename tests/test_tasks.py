@@ -27,7 +27,16 @@ from maze_nca_gym.families import test_levels as levels_to_test
 from maze_nca_gym.generation import generate
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.scoring import score
-from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH, TASKS, find_task, register_task, task_of_levels, usual_task
+from maze_nca_gym.tasks import (
+    DIAMETER,
+    SHORTEST_PATH,
+    TASKS,
+    Task,
+    find_task,
+    register_task,
+    task_of_levels,
+    usual_task,
+)
 
 MODULE = """
 from maze_nca_gym import register_environment, solvers
@@ -225,6 +234,55 @@ def test_bad_tasks():
         find_task("diametre")
     with pytest.raises(ValueError, match="no environment has the task 'reachable': see"):
         maze_nca_gym.environment_id("reachable")
+
+
+def own_task(**changes):
+    return Task(
+        **{
+            "name": "own",
+            "n_tiles": 4,
+            "has_endpoints": True,
+            "n_channels": 1,
+            "solve": solvers.shortest_path,
+            "is_optimal": solvers.is_optimal,
+            "usual_length": 8,
+            "usual_iterations": 8,
+            **changes,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "the name of a task must be text that is not empty, got ''"),
+        ({"name": " "}, "the name of a task must be text that is not empty, got ' '"),
+        ({"name": 3}, "the name of a task must be text that is not empty, got 3"),
+        ({"n_channels": 0}, "n_channels must be an integer >= 1, got 0"),
+        ({"n_channels": 2.0}, r"n_channels must be an integer >= 1, got 2\.0"),
+        ({"usual_length": 0}, "usual_length must be an integer >= 1, got 0"),
+        ({"usual_iterations": True}, "usual_iterations must be an integer >= 1, got True"),
+        ({"solve": lambda tiles: tiles}, r"solve of the task 'own' must return a bool .*, got uint8 of \(2, 5, 5\)"),
+        ({"solve": lambda tiles: tiles[0] > 0}, r"solve of the task 'own' must .*, got bool of \(5, 5\)"),
+        ({"solve": lambda tiles: None}, "solve of the task 'own' must return a bool array of .*, got None"),
+        ({"solve": lambda tiles: tiles.no}, "solve of the task 'own' fails on two levels .* AttributeError: 'numpy"),
+        (
+            {"is_optimal": lambda tiles, path: True},
+            r"is_optimal of .* must return a bool array of shape \(2,\) .* True",
+        ),
+        ({"is_optimal": lambda tiles, path: path}, r"is_optimal of .* must .*, got bool of \(2, 5, 5\)"),
+        ({"is_optimal": lambda tiles, path: path.sum(axis=(1, 2))}, "is_optimal of .*, got int64"),
+        ({"is_optimal": lambda tiles: True}, "is_optimal of the task 'own' fails on .* TypeError"),
+        (
+            {"is_optimal": lambda tiles, path: ~solvers.is_optimal(tiles, path)},
+            r"is_optimal of the task 'own' must accept what solve returns \(\*\), but not in #####/#S",
+        ),
+    ],
+)
+def test_a_task_that_makes_no_sense_is_not_registered(changes, message):
+    with pytest.raises(ValueError, match=message):
+        register_task(own_task(**changes))
+    assert list(TASKS) == ["shortest-path", "diameter"]
 
 
 class TestModels:
