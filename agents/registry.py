@@ -5,12 +5,13 @@ Nothing here imports torch: a policy's module is imported when the policy is ask
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
+from traceback import extract_tb
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from maze_nca_gym.names import unknown_name
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MODEL_FILE = ".safetensors"
 """A name that ends so is the path of a model."""
+MODEL_OF_RUN = "model" + MODEL_FILE
+"""File in the folder of a run that has what it trained."""
 
 
 MAIN = "main"
@@ -141,6 +144,10 @@ def find_policy(name: str) -> PolicyInfo:
         description = f"a model of class {type(policy).__name__}, {kind}"
         return PolicyInfo(task=policy.task, description=description, constructor="", exact=policy.exact)
     check_shipped(name)
+    if os.path.isdir(name):
+        model = Path(name) / MODEL_OF_RUN
+        inside = f"its model is {model}" if model.is_file() else f"it has no {MODEL_OF_RUN}, the model of a run"
+        raise ValueError(f"{name} is a folder, not a policy; {inside}")
     if name not in _POLICIES:
         raise ValueError(unknown_name("policy", name, _POLICIES, f", module:class, or a model file (*{MODEL_FILE})"))
     return _POLICIES[name]
@@ -213,9 +220,7 @@ def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
     from .policy import Policy
 
     module, attribute = name.split(":", 1)
-    if not is_module(module):
-        raise ValueError(f"there is no module {module!r} for the policy {name}")
-    if not hasattr(import_module(module), attribute):
+    if not hasattr(import_own(module, f"the policy {name}"), attribute):
         raise ValueError(f"the module {module!r} has no {attribute!r} for the policy {name}")
     try:
         policy = _make(name, options)
@@ -226,12 +231,34 @@ def _make_own(name: str, options: Mapping[str, Any]) -> Policy:
     return policy
 
 
-def is_module(name: str) -> bool:
-    """Return whether a module of this name can be found; the packages that contain it are imported."""
+def import_own(name: str, who: str) -> ModuleType:
+    """Import a module that a user names.
+
+    Args:
+        name: of the module, with dots.
+        who: what asks for it, such as "--import".
+
+    Raises:
+        ValueError: no name of a module, no such module, or one that cannot be imported; the message says where it
+            fails.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
     try:
-        return name in sys.modules or find_spec(name) is not None
-    except (ModuleNotFoundError, ValueError):
-        return False
+        return import_module(name)
+    except (Exception, SystemExit) as error:  # a user's module may fail in any way
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{name}.".startswith(f"{missing}."):
+            raise ValueError(f"{who} needs the module {name}, but there is no module {missing!r}") from error
+        raise ValueError(f"{who} needs the module {name}, which fails: {_in_a_line(error)}") from error
+
+
+def _in_a_line(error: BaseException) -> str:
+    """Return what went wrong, and where: the line of the source that is at fault, or raised the error."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error}"
+    last = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {' '.join(str(error).split())} ({last.filename}, line {last.lineno})"
 
 
 def _make(constructor: str, options: Mapping[str, Any]) -> Policy:

@@ -122,7 +122,8 @@ def _check(description: Any, layouts: Layouts) -> None:
     Promises.from_json(description[PROMISES])
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
-        raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}")
+        own = "; for a class of your own first import the module that registers it (--import MODULE)"
+        raise ValueError(f"it asks for a model of class {name!r}; known: {', '.join(MODELS)}{own}")
     if not isinstance(arguments, dict):
         raise ValueError(f"its arguments must be named, got {arguments!r}")
     check_n_iterations(arguments, layouts)

@@ -9,7 +9,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
-from maze_nca_gym.levels import LevelSet, list_prefabs, prefab, read_tiles
+from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
 from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.packs import list_packs, pack_file
@@ -24,7 +24,8 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
     Args:
         levels: a set, the path of a file, the name of a prefab, a pack or a benchmark set, tiles, or drawings.
             Files are level sets, or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings
-            are one text or a list. Text of one line is a name or a path; text of several lines is a drawing.
+            are one text or a list, the rows of a text separated by line breaks or by the two characters `\\n`. Text of
+            one line is a name, a path or, where all of it is tiles, a drawing.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
@@ -48,7 +49,11 @@ def _find_levels(name: str | Path) -> LevelSet:
         return BENCHMARK_SETS[str(name)].levels()
     if os.path.isfile(name):  # unlike Path.is_file, no error where text is too long for a name
         return _READERS.get(Path(name).suffix, LevelSet.load)(name)
+    drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
+    if set(drawing) <= {*GLYPHS, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):
+        return LevelSet(parse(drawing)[None])
     known = list_prefabs() + list_packs() + list(BENCHMARK_SETS)
     raise ValueError(
-        f"levels={str(name)!r} is neither a file nor a known name; known: {', '.join(known)}{did_you_mean(name, known)}"
+        f"levels={str(name)!r} is neither a file, a known name nor a drawing of tiles {' '.join(GLYPHS)}; known: "
+        f"{', '.join(known)}{did_you_mean(name, known)}"
     )

@@ -348,6 +348,9 @@ def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
 
 
 class TestOptions:
+    def test_none_at_all(self):
+        assert parse(["train"]).configuration.values() == preset("fast").flat()
+
     @pytest.mark.parametrize("name", PRESETS)
     def test_the_help_has_every_field_with_the_presets_value(self, name, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "90")

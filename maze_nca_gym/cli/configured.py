@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Fixed, FlagConversionOff, Suppress
@@ -189,7 +190,7 @@ def _switched_on(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the arguments, with True after every switch of the configuration that stands alone: --evolve ..."""
     kinds: list[Any] = [Configuration, *_GROUPS.values()]
     switches = {flag(f.name) for kind in kinds for f in fields(kind) if str(f.type).startswith("bool")}
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, after in zip_longest(arguments, arguments[1:], fillvalue=""):
         yield word
         if word.replace("_", "-") in switches and after not in ("True", "False", "None"):
             yield "True"

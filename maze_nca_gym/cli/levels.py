@@ -16,7 +16,7 @@ from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.runs import flag
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
-from maze_nca_gym.cli.options import INTEGER, GeneratorOptions
+from maze_nca_gym.cli.options import INTEGER, GeneratorOptions, ImportOption
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
@@ -32,7 +32,7 @@ _FIGURES = ("regret", "solution length")
 
 
 @dataclass(frozen=True)
-class Generate:
+class Generate(ImportOption):
     """Write levels, and the configuration that made them, to one .npz file."""
 
     file: Annotated[Positional[Path], arg(metavar="FILE")]
@@ -53,6 +53,7 @@ class Generate:
         Raises:
             ValueError: a bad option, or the file exists.
         """
+        self.import_module()
         if self.file.is_dir():
             raise ValueError(f"{self.file} is a folder; name a file in it")
         path = npz_path(self.file)
@@ -67,7 +68,7 @@ class Generate:
 
 
 @dataclass(frozen=True)
-class ListLevels:
+class ListLevels(ImportOption):
     """List the named mazes, packs, benchmark sets and generators; with files or names, their contents."""
 
     files: Annotated[Positional[tuple[str, ...]], arg(metavar="[FILE|NAME …]", help_behavior_hint="(optional)")] = ()
@@ -82,6 +83,7 @@ class ListLevels:
         Raises:
             ValueError: a file that is no level-set file.
         """
+        self.import_module()
         for path, levels in [(path, load_levels(path)) for path in self.files]:
             print_facts({"file": path, **_facts(levels)})
         if not self.files and not self.details:
@@ -96,7 +98,7 @@ class ListLevels:
 
 
 @dataclass(frozen=True)
-class ShowLevels:
+class ShowLevels(ImportOption):
     """Show levels as text, coloured on a terminal, or as a picture."""
 
     source: Annotated[Positional[str], arg(metavar="NAME|FILE")]
@@ -118,6 +120,7 @@ class ShowLevels:
         Raises:
             ValueError: no such level, a level without a solution or without a family, or a bad file name.
         """
+        self.import_module()
         _check_suffix("--png", self.png, ".png")
         _check_suffix("--gif", self.gif, ".gif")
         if self.gif is not None and not self.family:

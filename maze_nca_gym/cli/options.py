@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from importlib import import_module
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_type_hints
@@ -20,11 +19,14 @@ from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, OmitSubcommandPrefixe
 from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
-from maze_nca_gym.agents.registry import is_module
+from maze_nca_gym.agents.registry import import_own
 from maze_nca_gym.agents.runs import check_at_least, flag
 from maze_nca_gym.generation import GENERATORS, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.loading import load_levels
+
+LARGEST_SIZE = 9_999
+"""Largest inner size that a command takes."""
 
 
 def read_options(kind: Any, arguments: Sequence[str], prog: str, description: str, **default: Any) -> Any:
@@ -138,13 +140,11 @@ class ImportOption:
         """Import the module, if there is one.
 
         Raises:
-            ValueError: there is no such module.
+            ValueError: there is no such module, or it fails.
         """
         if self.module is None:
             return
-        if not is_module(self.module):
-            raise ValueError(f"--import must name a module, but there is no module {self.module!r}")
-        import_module(self.module)
+        import_own(self.module, "--import")
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,13 @@ class GeneratorOptions:
         Raises:
             ValueError: `size` is not written as a size.
         """
-        match = re.fullmatch(r"(\d{1,5})(?:x(\d{1,5}))?", self.size)
+        match = re.fullmatch(r"(\d+)(?:x(\d+))?", self.size)
         if match is None:
             raise ValueError(f"--size must be a number such as 16, or ROWSxCOLS such as 12x20, got {self.size!r}")
-        rows, cols = match[1], match[2] or match[1]
-        return int(rows), int(cols)
+        rows, cols = int(match[1]), int(match[2] or match[1])
+        if not (1 <= rows <= LARGEST_SIZE and 1 <= cols <= LARGEST_SIZE):
+            raise ValueError(f"--size must be from 1 to {LARGEST_SIZE:,}, got {self.size}")
+        return rows, cols
 
     def generator_options(self) -> dict[str, Any]:
         """Return the generator's own options that were given.

@@ -245,7 +245,7 @@ class TestImport:
 
     def test_no_such_module(self, capsys):
         assert main(["evaluate", "depth-first", "--import", "nowhere"]) == 2
-        assert "--import must name a module, but there is no module 'nowhere'" in capsys.readouterr().err
+        assert "--import needs the module nowhere, but there is no module 'nowhere'" in capsys.readouterr().err
 
 
 class TestLoad:
