@@ -270,7 +270,7 @@ class TestLoadLevels:
         np.testing.assert_array_equal(load_levels(SOME.tolist()).tiles, SOME)
         np.testing.assert_array_equal(load_levels(SOME[0]).tiles, SOME[:1])
 
-    @pytest.mark.parametrize("name", ["no such file.npz", "Labyrinth3", "#" * 500, ""])
+    @pytest.mark.parametrize("name", ["no such file.npz", "Labyrinth3", ""])
     def test_neither_file_nor_name(self, name: str) -> None:
         with pytest.raises(
             ValueError, match=r"is neither a file, a known name nor a drawing .*; known: .*SixteenRooms"

@@ -21,12 +21,9 @@ from tyro.constructors import PrimitiveConstructorSpec
 from maze_nca_gym import __version__
 from maze_nca_gym.agents.registry import import_own
 from maze_nca_gym.agents.runs import check_at_least, flag
-from maze_nca_gym.generation import GENERATORS, find_generator, generate, options_of
+from maze_nca_gym.generation import GENERATORS, check_size, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.loading import load_levels
-
-LARGEST_SIZE = 9_999
-"""Largest inner size that a command takes."""
 
 
 def read_options(kind: Any, arguments: Sequence[str], prog: str, description: str, **default: Any) -> Any:
@@ -168,15 +165,13 @@ class GeneratorOptions:
         """Return the inner size as (rows, cols).
 
         Raises:
-            ValueError: `size` is not written as a size.
+            ValueError: `size` is not written as a size, or is too large.
         """
         match = re.fullmatch(r"(\d+)(?:x(\d+))?", self.size)
         if match is None:
             raise ValueError(f"--size must be a number such as 16, or ROWSxCOLS such as 12x20, got {self.size!r}")
         rows, cols = int(match[1]), int(match[2] or match[1])
-        if not (1 <= rows <= LARGEST_SIZE and 1 <= cols <= LARGEST_SIZE):
-            raise ValueError(f"--size must be from 1 to {LARGEST_SIZE:,}, got {self.size}")
-        return rows, cols
+        return check_size((rows, cols))
 
     def generator_options(self) -> dict[str, Any]:
         """Return the generator's own options that were given.
