@@ -18,7 +18,8 @@ from oracles import canonical_shortest_path
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import one_hot
+from maze_nca_gym.levels import one_hot, to_text
+from maze_nca_gym.loading import load_levels
 from maze_nca_gym.tasks import find_task
 
 ROOT = Path(__file__).parents[1]
@@ -146,6 +147,10 @@ class TestNode:
             ("levels.parse('', 0)", "no rows"),
             ("levels.parse('.'.repeat(200), 0)", "1 x 200 tiles"),
             ("levels.parse('type octile\\nheight 1\\nwidth 2\\n..', 0)", "no line “map”"),
+            ("levels.parse('type octile\\nheight 3\\nwidth 2\\nmap\\n..\\n..', 0)", "says 3 rows, and there are 2"),
+            ("levels.parse('type octile\\nheight 1\\nwidth 3\\nmap\\n..', 0)", "row 1 .* 2 tiles, the header says 3"),
+            ("levels.parse('type octile\\nheight x\\nwidth 3\\nmap\\n..', 0)", "no line “height” with a number"),
+            ("levels.parse('type octile\\nheight 900\\nwidth 900\\nmap\\n..', 0)", "900 x 900 tiles.*130 x 130"),
             ("levels.generate('cave', 9, 0)", "no family.*cave"),
             ("new Automaton({...policy, format: 'maze_nca_gym automaton 0'}, levels.filled(3, 3, 0))", "automaton 0"),
             ("new Automaton({...policy, rule: 'sine'}, levels.filled(3, 3, 0))", "sine"),
@@ -161,8 +166,24 @@ class TestNode:
     def test_octile_maps_are_read(self):
         text = "type octile\\nheight 2\\nwidth 4\\nmap\\n.G@O\\nTS..\\n"
         rows = self.run(f"console.log(JSON.stringify(levels.toText(levels.parse('{text}', 1)).split('\\n')))")
-        assert sorted("".join(rows)) == sorted("ST####..")
-        assert [row.replace("S", ".").replace("T", ".") for row in rows] == ["..##", "##.."]
+        assert sorted("".join(rows)) == sorted("ST###...")
+        assert [row.replace("S", ".").replace("T", ".") for row in rows] == ["..##", "#..."]
+
+    def test_terrain_is_read_as_by_the_package(self, tmp_path):
+        text = "type octile\nheight 2\nwidth 4\nmap\n.GSW\n..@T\n"
+        (tmp_path / "all.map").write_text(text)
+        rows = self.run(f"console.log(JSON.stringify(levels.toText(levels.parse({json.dumps(text)}, 1)).split('\\n')))")
+        drawn = "\n".join(rows).replace("S", ".").replace("T", ".")
+        assert drawn == to_text(load_levels(tmp_path / "all.map")[0])
+
+    def test_a_page_without_its_policies_says_so(self):
+        stubs = """
+            const message = {hidden: true, querySelector: () => message};
+            globalThis.document = {getElementById: (id) => (id === 'message' ? message : null)};
+        """
+        page = (PAGE / "page.js").read_text()
+        said = self.run(f"{stubs}\n{page}\nconsole.log(JSON.stringify([message.hidden, message.textContent]));")
+        assert said == [False, "The list of policies, policies/list.js, is missing or damaged."]
 
     def test_the_way_back_is_the_way_there(self):
         equal = self.run("""

@@ -226,7 +226,17 @@
     }
   }
 
-  /** Return the level that a text draws: `#.ST`, or an octile map of grid benchmarks, where `.` and `G` are free. */
+  /** Return a number of the header of an octile map. */
+  function headerNumber(header, name) {
+    const found = header.map((line) => new RegExp(`^\\s*${name}\\s+([1-9]\\d{0,5})\\s*$`).exec(line)).find(Boolean);
+    if (!found) throw new Error(`the header of the map has no line “${name}” with a number`);
+    return Number(found[1]);
+  }
+
+  /** Return the level that a text draws: `#.ST`, or an octile map of grid benchmarks, where `.`, `G` and `S` are free.
+   *
+   * `S` is swamp, passable from regular terrain, and `W` water, passable from water only, as maze_nca_gym.moving_ai reads them.
+   */
   function parse(text, seed) {
     const isOctile = /^\s*type\s+octile/.test(text);
     const lines = text.replace(/\r/g, "").split("\n");
@@ -234,13 +244,15 @@
     if (isOctile && begin === 0) throw new Error("the map has no line “map” before its rows");
     const rows = lines.slice(begin).filter((line) => line.trim() !== "");
     if (!rows.length) throw new Error("the map has no rows");
-    const width = rows[0].length;
-    checkSize(rows.length, width);
-    const kinds = isOctile ? { ".": EMPTY, G: EMPTY, "@": WALL, O: WALL, T: WALL, S: WALL, W: WALL }
+    const header = lines.slice(0, begin), width = isOctile ? headerNumber(header, "width") : rows[0].length;
+    const height = isOctile ? headerNumber(header, "height") : rows.length;
+    checkSize(height, width);
+    if (rows.length !== height) throw new Error(`the header of the map says ${height} rows, and there are ${rows.length}`);
+    const kinds = isOctile ? { ".": EMPTY, G: EMPTY, "@": WALL, O: WALL, T: WALL, S: EMPTY, W: WALL }
       : { ".": EMPTY, " ": EMPTY, "*": EMPTY, "#": WALL, "@": WALL, S: SOURCE, T: TARGET };
     const level = filled(rows.length, width, EMPTY);
     rows.forEach((line, row) => {
-      if (line.length !== width) throw new Error(`row ${row + 1} of the map has ${line.length} tiles, the first has ${width}`);
+      if (line.length !== width) throw new Error(`row ${row + 1} of the map has ${line.length} tiles, ${isOctile ? "the header says" : "the first has"} ${width}`);
       [...line].forEach((glyph, col) => {
         if (!Object.hasOwn(kinds, glyph)) throw new Error(`row ${row + 1} of the map has “${glyph}”; known are ${Object.keys(kinds).join(" ")}`);
         level.tiles[row * width + col] = kinds[glyph];

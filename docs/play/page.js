@@ -404,6 +404,7 @@
   const freshLevel = () => levels.generate(find("family").value, Number(find("size").value), state.seed);
 
   function start() {
+    if (!policies || !policies.length) throw new Error("the list of policies, policies/list.js, is missing or damaged");
     setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
     picture = new Picture(find("maze"));
     fillLists();
