@@ -32,7 +32,7 @@ FLOORS = (
     ("maze_nca_gym/envs",),
     ("maze_nca_gym/wrappers",),
     ("agents",),
-    ("agents/handcoded", "agents/pretrained", "agents/rollouts/fused"),
+    ("agents/automata", "agents/handcoded", "agents/pretrained", "agents/rollouts/fused"),
     ("agents/exact_weights", "agents/registry.py", "agents/rollouts"),
     ("agents/learned",),
     ("agents/animation.py", "agents/evaluation", "agents/training"),

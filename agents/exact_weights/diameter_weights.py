@@ -38,7 +38,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ..handcoded.weight_table import DIRECTIONS, Weight, WeightTable
+from ..handcoded.weight_table import Weight, WeightTable
+from ..neighbours import DIRECTIONS
 from .shortest_path_weights import Clipped, Term, add, entered, nearer
 
 

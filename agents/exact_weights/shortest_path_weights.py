@@ -29,7 +29,8 @@ from typing import NamedTuple, TypeAlias
 
 from maze_nca_gym.levels import Tile
 
-from ..handcoded.weight_table import DIRECTIONS, OPPOSITE, Weight, WeightTable
+from ..handcoded.weight_table import Weight, WeightTable
+from ..neighbours import DIRECTIONS, OPPOSITE
 
 Term: TypeAlias = tuple[IntEnum, str, float]
 """A channel, the kernel that reads it, a weight."""

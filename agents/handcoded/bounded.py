@@ -15,9 +15,10 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
+from ..neighbours import DIRECTIONS
 from .base import Form, sawtooth, step
 from .canonical import first, follow, follow_weights, path_biases
-from .weight_table import DIRECTIONS, Weight, WeightTable
+from .weight_table import Weight, WeightTable
 
 
 class Channel(IntEnum):

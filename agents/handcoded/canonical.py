@@ -16,8 +16,9 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
+from ..neighbours import DIRECTIONS, OPPOSITE
 from .base import Form, step
-from .weight_table import DIRECTIONS, OPPOSITE, Weight, WeightTable
+from .weight_table import Weight, WeightTable
 
 
 class Channel(IntEnum):

@@ -19,11 +19,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..neighbours import DIRECTIONS
 from ..promises import StepBound
 from .base import HandcodedNCA, global_max, global_min, sawtooth, step
 from .canonical import first, follow, path_biases, path_weights
 from .depth_first import UNSTACKED, Search, explore, is_stuck, search_weights
-from .weight_table import DIRECTIONS, Weight, WeightTable
+from .weight_table import Weight, WeightTable
 
 
 class Static(IntEnum):

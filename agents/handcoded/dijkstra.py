@@ -20,8 +20,9 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
+from ..neighbours import DIRECTIONS
 from .base import Form, global_max, sawtooth, step
-from .weight_table import DIRECTIONS, Weight, WeightTable
+from .weight_table import Weight, WeightTable
 
 
 class Channel(IntEnum):

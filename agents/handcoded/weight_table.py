@@ -1,8 +1,4 @@
-"""Hand-coded weights as data: tiny named kernels, tables of them that build one convolution, and its few taps.
-
-A kernel is named after the neighbours that it reads. `C` is the tile itself; `U`, `L`, `D`, `R` are the neighbours
-above, left, below and right. A word of those letters is the tile at the end of that walk (`DD` two below, `UR` above
-and to the right). `N4` reads the four neighbours, `N5` those and the tile itself, `3x3` all nine tiles.
+"""Hand-coded weights as data: tables of named kernels (`neighbours`) that build one convolution, and its few taps.
 
 A table names some 30 of the 1,485 weights of its 3x3 convolution, or some 140 of the 26,350 of a 5x5 one. So without
 gradients on a CPU, `convolve` visits these alone, which is far faster than a dense convolution.
@@ -15,41 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-Offset: TypeAlias = tuple[int, int]
-"""(rows down, columns to the right) from a tile to the tile that is read."""
-
-DIRECTIONS = ("U", "L", "D", "R")
-"""The order that breaks ties between directions in a solution."""
-OPPOSITE = {"U": "D", "L": "R", "D": "U", "R": "L"}
-
-_MOVES: dict[str, Offset] = {"C": (0, 0), "U": (-1, 0), "L": (0, -1), "D": (1, 0), "R": (0, 1)}
-_SETS: dict[str, tuple[Offset, ...]] = {
-    "N4": tuple(_MOVES[letter] for letter in "ULDR"),
-    "N5": tuple(_MOVES[letter] for letter in "CULDR"),
-    "3x3": tuple((down, right) for down, right in product((-1, 0, 1), repeat=2)),
-}
-
-
-def offsets(kernel: str) -> tuple[Offset, ...]:
-    """Return the tiles that a named kernel reads.
-
-    Raises:
-        ValueError: unknown name.
-    """
-    if kernel in _SETS:
-        return _SETS[kernel]
-    if not kernel or set(kernel) - set(_MOVES):
-        raise ValueError(f"unknown kernel {kernel!r}; known: {', '.join(_SETS)} and words of {', '.join(_MOVES)}")
-    rows, cols = zip(*(_MOVES[letter] for letter in kernel), strict=True)
-    return ((sum(rows), sum(cols)),)
+from ..neighbours import offsets
 
 
 class Weight(NamedTuple):

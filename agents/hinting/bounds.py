@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile
 
+from ..automata.automaton import Automaton, Bits, Component, Rule, World
 from ..learned.nca import NCA
-from .automaton import Automaton, Bits, Component, Rule, World
 from .patches import KIND_BITS, TAPS, Codes, PatchView, kinds_of, mask_of, signals_of
 
 Doubles: TypeAlias = NDArray[np.float64]

@@ -38,15 +38,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automata.automaton import Automaton
+from ..automata.diameter import DIAMETER
+from ..automata.healing import HEALING
+from ..automata.shortest_path import SHORTEST_PATH
 from ..learned.nca import NCA
 from ..policy import Policy
-from .automaton import Automaton
 from .bounds import PATH_TOLERANCE, POOLED_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
 from .config import HintConfig
-from .diameter import DIAMETER
-from .healing import HEALING
 from .patches import TAPS, Codes, distinct
-from .shortest_path import SHORTEST_PATH
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal, whether its largest sum (1) or its smallest (-1) is wrong, and by how much, (P,)."""

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..automata.automaton import Automaton
 from ..learned.nca import NCA
-from .automaton import Automaton
 from .certificate import Demand
 from .patches import TAPS
 

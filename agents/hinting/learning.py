@@ -24,8 +24,8 @@ from torch import Tensor
 
 from maze_nca_gym.random_streams import rng_for, torch_rng_for
 
+from ..automata.automaton import Automaton
 from ..learned.nca import NCA
-from .automaton import Automaton
 from .certificate import AUTOMATA, certify, counterexamples, demands
 from .config import HintConfig
 from .cuts import Cuts

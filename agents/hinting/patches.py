@@ -19,8 +19,8 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.tasks import find_task
 
-from ..handcoded.weight_table import offsets
-from .automaton import Automaton, Bits, Signals
+from ..automata.automaton import Automaton, Bits, Signals
+from ..neighbours import offsets
 from .config import HintConfig
 
 Codes: TypeAlias = NDArray[np.int64]

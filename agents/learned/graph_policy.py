@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from maze_nca_gym.levels import Tile
 
 from .. import geometric as _geometric  # noqa: F401 - it says how to install torch_geometric, and silences its import
-from ..handcoded.weight_table import offsets
+from ..neighbours import offsets
 from ..policy import Policy
 from .arguments import check_shape, names_of_channels, relu_argument, task_argument, task_name, unbounded_step
 

@@ -12,11 +12,11 @@ import pictures
 from writing import details, facts, sentence, table
 
 from maze_nca_gym.agents import Policy, PolicyInfo, list_policies, load
+from maze_nca_gym.agents.automata import diameter as hinted_diameter
+from maze_nca_gym.agents.automata import healing as hinted_healing
+from maze_nca_gym.agents.automata import shortest_path as hinted_shortest_path
 from maze_nca_gym.agents.exact_weights import diameter_weights, shortest_path_weights
 from maze_nca_gym.agents.handcoded import canonical, depth_first, diameter, dijkstra
-from maze_nca_gym.agents.hinting import diameter as hinted_diameter
-from maze_nca_gym.agents.hinting import healing as hinted_healing
-from maze_nca_gym.agents.hinting import shortest_path as hinted_shortest_path
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.registry import NAME_PARTS
 

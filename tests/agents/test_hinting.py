@@ -15,6 +15,7 @@ from path_oracles import canonical_path
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents.automata.shortest_path import ENTER, SHORTEST_PATH, Signal
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
@@ -32,7 +33,6 @@ from maze_nca_gym.agents.hinting.patches import (
     recombine,
     tile_codes,
 )
-from maze_nca_gym.agents.hinting.shortest_path import ENTER, SHORTEST_PATH, Signal
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.generation import generate

@@ -12,11 +12,11 @@ from maze_samples import sample
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents.automata.automaton import MapView
+from maze_nca_gym.agents.automata.diameter import DIAMETER, EVERYWHERE, WALKER, S
 from maze_nca_gym.agents.evaluation import FAMILIES
-from maze_nca_gym.agents.hinting.automaton import MapView
 from maze_nca_gym.agents.hinting.certificate import certify, counterexamples
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
-from maze_nca_gym.agents.hinting.diameter import DIAMETER, EVERYWHERE, WALKER, S
 from maze_nca_gym.agents.hinting.learning import Examples, Pool, inputs, learn, losses
 from maze_nca_gym.agents.hinting.patches import (
     KIND_BITS,

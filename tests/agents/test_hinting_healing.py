@@ -13,16 +13,16 @@ from path_oracles import canonical_path
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
+from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
 from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
 from maze_nca_gym.agents.hinting.certificate import AUTOMATA, Demand, automaton_of, certify, demands
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.cuts import Cuts
-from maze_nca_gym.agents.hinting.healing import FOUND, HEALING, S
 from maze_nca_gym.agents.hinting.learning import learn, prune
 from maze_nca_gym.agents.hinting.patches import KIND_BITS, levels_to_watch, mask_of, patches_seen
-from maze_nca_gym.agents.hinting.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, one_hot, parse

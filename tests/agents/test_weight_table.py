@@ -8,7 +8,8 @@ from torch import relu
 from torch.nn import functional as F
 
 from maze_nca_gym.agents.handcoded.base import sawtooth, step
-from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable, convolve, offsets, taps
+from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable, convolve, taps
+from maze_nca_gym.agents.neighbours import offsets
 
 
 class Input(IntEnum):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
 
-from ..handcoded.weight_table import DIRECTIONS, offsets
+from ..neighbours import DIRECTIONS, offsets
 from ..promises import StepBound
 
 Bits: TypeAlias = NDArray[Any]

@@ -33,7 +33,7 @@ from functools import partial
 
 from maze_nca_gym.levels import Tile
 
-from ..handcoded.weight_table import DIRECTIONS, OPPOSITE
+from ..neighbours import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
 from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, around, first_on, subsets
 
