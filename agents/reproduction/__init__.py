@@ -1,7 +1,7 @@
 """The paper's tables re-run: rows as data, their runs on one machine or a cluster, results beside the published ones.
 
 rows, scales    what the tables say, and how large the runs are
-jobs, launch    one run, and where it is computed
+jobs            one run
 run             all of them: `reproduce`
 tables, figures what is written
 """

@@ -7,8 +7,11 @@ measured. A run that is killed at any moment goes on from there.
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,6 +120,45 @@ def open_folder(out: Path, scale: Scale) -> None:
     for name, value in wanted.items():
         if there[name] != value:
             raise ValueError(f"{out} has results of {name} {there[name]}, not {value}: choose another --out")
+
+
+def attempt(job: Job) -> str | None:
+    """Make one attempt at a run, whose output is appended to its log; return what went wrong, in words, or None.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
+    """
+    try:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        with _output_to(job.folder / LOG):
+            return _run(job)
+    except OSError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _run(job: Job) -> str | None:
+    """Run a job, and print the traceback of what went wrong."""
+    try:
+        run_job(job)
+    except Exception as error:  # whatever it is: the others go on, and the table names it
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+@contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """Append to a file, within the block, all that this process prints, native code included."""
+    before = os.dup(1), os.dup(2)
+    try:
+        with path.open("a", buffering=1, encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+            yield
+    finally:
+        for number, saved in zip((1, 2), before, strict=True):
+            os.dup2(saved, number)
+            os.close(saved)
 
 
 def run_job(job: Job) -> None:

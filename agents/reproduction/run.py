@@ -6,14 +6,14 @@ import errno
 import math
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..runs import check_folder, write_json
-from .jobs import FAILURE, Job, check_result, open_folder, plan
-from .launch import Ended, make_launcher
+from ..runs.executors import Executor, Pending, make_executor
+from .jobs import FAILURE, Job, attempt, check_result, open_folder, plan
 from .rows import ALL, find_rows
 from .scales import find_scale
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """Times that a run is tried before it counts as failed."""
+WAIT = 0.2
+"""Seconds from one look at what has ended to the next."""
 FULL_DISK = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 """What errors say when no disk space is left: no other run would fare better."""
 
@@ -51,7 +53,7 @@ def reproduce(
         trials: runs of each row, with seeds of their own.
         scale: full, as in the paper; small or tiny (`scales.shrink`).
         out: the folder of this reproduction.
-        launcher: local, submitit or slurm (`launch.LAUNCHERS`).
+        launcher: local, submitit or slurm (`runs.executors`).
         workers: runs at once at most; by default one for each core, or GPU if there is any, and 256 on a cluster.
         device: auto, cpu, cuda ... of each run.
         launcher_options: parameters for submitit, such as `timeout_min` or `slurm_partition`.
@@ -74,7 +76,7 @@ def reproduce(
     usual = _usual_workers(launcher, device)
     n_workers = usual if workers is None else workers
     jobs = plan(rows, trials, size, folder, device)
-    runner = make_launcher(launcher, n_workers, folder / "submitit", launcher_options or {})
+    executor = make_executor(launcher, n_workers, folder / "submitit", launcher_options or {})
     open_folder(folder, size)
     written = _Written(lambda: tables.save(collect(rows, jobs, size, trials), folder))
 
@@ -82,7 +84,7 @@ def reproduce(
         written.now_and_then(progress)
         on_change(progress)
 
-    run_all(jobs, runner, report)
+    run_all(jobs, executor, report)
     results = collect(rows, jobs, size, trials)
     tables.save(results, folder)
     draw_published(results, folder / PUBLISHED)
@@ -122,28 +124,12 @@ class _Written:
             self._at, self._n = time.monotonic(), progress.left
 
 
-class Launcher(Protocol):
-    """Something that runs jobs elsewhere, in an order of its own."""
-
-    def submit(self, jobs: Sequence[Job]) -> None:
-        """Append an attempt of each job to the queue."""
-
-    def wait(self, seconds: float) -> list[Ended]:
-        """Return the attempts that have ended, after at most some seconds."""
-
-    def running(self) -> Collection[Job]:
-        """Return the jobs that run now."""
-
-    def close(self) -> None:
-        """Stop what runs here; every run can go on later."""
-
-
-def run_all(jobs: Sequence[Job], launcher: Launcher, on_change: Callable[[Progress], object]) -> None:
+def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
     """Run all jobs that are not finished; one that fails three times is written down as failed.
 
     Args:
         jobs: the runs, in the order of their importance.
-        launcher: runs them.
+        executor: runs them; it is closed at the end.
         on_change: receives the progress when something has changed, and about once a second.
 
     Raises:
@@ -156,29 +142,47 @@ def run_all(jobs: Sequence[Job], launcher: Launcher, on_change: Callable[[Progre
         check_result(job)
         if not job.is_finished:
             (job.folder / FAILURE).unlink(missing_ok=True)
+    waiting, started, told_at = deque(job for job in jobs if not job.is_finished), dict[Job, Pending](), -math.inf
     attempts: Counter[Job] = Counter()
-    launcher.submit([job for job in jobs if not job.is_finished])
     try:
-        while progress.left:
-            for ended in launcher.wait(1.0):
-                job, error = ended.job, ended.error
+        while waiting or started:
+            n = min(len(waiting), executor.n_at_once - len(started))
+            if n:
+                next_ones = [waiting.popleft() for _ in range(n)]
+                started |= zip(next_ones, executor.start(attempt, next_ones), strict=True)
+            ended = [job for job, call in started.items() if call.done()]
+            for job in ended:
+                error = _error_of(started.pop(job))
+                attempts[job] += 1
                 if error is None:
                     progress.finish(job)
-                    continue
-                if any(reason in error for reason in FULL_DISK):
+                elif any(reason in error for reason in FULL_DISK):
                     raise OSError(f"no space is left for {job.folder}: {error}; make room, and give the command again")
-                attempts[job] += 1
-                if attempts[job] < ATTEMPTS:
-                    launcher.submit([job])
-                    continue
-                write_json(job.folder / FAILURE, {"attempts": ATTEMPTS, "error": error})
-                progress.fail(job)
-            progress.running = launcher.running()
-            on_change(progress)
+                elif attempts[job] < ATTEMPTS:
+                    waiting.append(job)
+                else:
+                    job.folder.mkdir(parents=True, exist_ok=True)
+                    write_json(job.folder / FAILURE, {"attempts": ATTEMPTS, "error": error})
+                    progress.fail(job)
+            if ended or time.monotonic() - told_at > 1:
+                progress.running = [job for job, call in started.items() if executor.runs(call)]
+                on_change(progress)
+                told_at = time.monotonic()
+            elif started:
+                time.sleep(WAIT)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
     finally:
-        launcher.close()
+        executor.close()
+
+
+def _error_of(call: Pending) -> str | None:
+    """Return what went wrong in a call of `attempt` that has ended, in words, or None."""
+    died = call.exception()  # its process did, or was told to
+    if died is not None:
+        return f"{type(died).__name__}: {died}"
+    error: str | None = call.result()
+    return error
 
 
 class Progress:

@@ -10,19 +10,23 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from maze_nca_gym.agents.reproduction import figures, jobs, launch, run, tables
+from maze_nca_gym.agents.reproduction import figures, jobs, run, tables
 from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
 from maze_nca_gym.agents.reproduction.results import Cell, Results, RowResult, _cell
 from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, of_trial, run_name
 from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
 from maze_nca_gym.agents.rollouts import find_paths
+from maze_nca_gym.agents.runs.executors import LocalExecutor
+from maze_nca_gym.agents.training import TrainingState
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.model import shapes_of
@@ -48,32 +52,35 @@ def make_jobs(which, out, trials=1, scale=LEAST):
 
 
 class Here:
-    """A launcher without processes, which makes the attempts itself."""
+    """An executor without processes, which makes the calls itself, one at a time."""
 
-    def __init__(self, make=launch.attempt):
-        self.make, self.queue, self.n_attempts = make, [], 0
+    n_at_once = 1
 
-    def submit(self, some):
-        self.queue += some
+    def __init__(self):
+        self.n_attempts = 0
 
-    def wait(self, seconds):
-        job = self.queue.pop(0)
-        self.n_attempts += 1
-        return [launch.Ended(job, self.make(job))]
+    def start(self, function, arguments):
+        self.n_attempts += len(arguments)
+        return [self.made(function(argument)) for argument in arguments]
 
-    def running(self):
-        return []
+    def made(self, result):
+        call = Future()
+        call.set_result(result)
+        return call
+
+    def runs(self, call):
+        return False
 
     def close(self):
-        self.queue.clear()
+        pass
 
 
 @pytest.fixture
 def here(monkeypatch, least):
     """Let reproductions run in this process."""
-    launcher = Here()
-    monkeypatch.setattr(run, "make_launcher", lambda *_: launcher)
-    return launcher
+    executor = Here()
+    monkeypatch.setattr(run, "make_executor", lambda *_: executor)
+    return executor
 
 
 class TestRows:
@@ -248,7 +255,7 @@ class TestReproduce:
 
     def test_training_is_measured_on_the_training_set(self, tmp_path):
         job = make_jobs(["1.5"], tmp_path)[0]
-        assert launch.attempt(job) is None
+        assert jobs.attempt(job) is None
         fixed = LevelStream(job.config).fixed
         policy = load_model(job.folder / "model.safetensors")
         path = find_paths(policy, fixed.tiles, job.config.model.n_iterations)
@@ -261,21 +268,21 @@ class TestReproduce:
 
     def test_levels_that_evolved_are_measured_as_they_ended(self, tmp_path):
         job = make_jobs(["6.3"], tmp_path)[0]
-        assert launch.attempt(job) is None
+        assert jobs.attempt(job) is None
         tiles = jobs.training_levels(job.config, job.folder)
         assert np.array_equal(tiles, LevelPopulation.load(job.folder / "population.npz").tiles)
         lengths = SHORTEST_PATH.solve(tiles).sum(axis=(1, 2))
         assert jobs.load_result(job)["figures"]["train_solution_length"] == lengths.mean()
 
     def test_a_failing_run_is_named_and_the_others_go_on(self, here, tmp_path, monkeypatch, capsys):
-        run_job = launch.run_job
+        run_job = jobs.run_job
 
         def fail_sometimes(job):
             if "mlp" in job.name:
                 raise RuntimeError("the moon is full")
             run_job(job)
 
-        monkeypatch.setattr(launch, "run_job", fail_sometimes)
+        monkeypatch.setattr(jobs, "run_job", fail_sometimes)
         out = tmp_path / "paper"
         words = "reproduce 1.3 1.5 --trials 1 --scale least --device cpu --out"
         arguments = [*words.split(), str(out)]
@@ -291,7 +298,7 @@ class TestReproduce:
         assert (out / log[1]).read_text().count("RuntimeError: the moon is full") == 3
         assert json.loads((out / "results.json").read_text())["rows"][1]["n_finished"] == 1
 
-        monkeypatch.setattr(launch, "run_job", run_job)
+        monkeypatch.setattr(jobs, "run_job", run_job)
         assert main(arguments) == 0, "the cause has gone: it is tried again"
         assert "failed" not in (out / "results.md").read_text().lower()
 
@@ -299,7 +306,7 @@ class TestReproduce:
         def no_space(job):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder / "checkpoint.safetensors"))
 
-        monkeypatch.setattr(launch, "run_job", no_space)
+        monkeypatch.setattr(jobs, "run_job", no_space)
         out = tmp_path / "paper"
         assert main(["reproduce", "1.3", "1.5", "--scale", "least", "--out", str(out), "--device", "cpu"]) == 1
         assert here.n_attempts == 1
@@ -448,32 +455,54 @@ def wait_for(condition, seconds=120):
         time.sleep(0.05)
 
 
+def die_or_live(number):
+    """Kill this process by a signal, or live for a second."""
+    if number:
+        os.kill(os.getpid(), number)
+    time.sleep(1)
+    return "alive"
+
+
 def processes_of(parent):
     """Children of a process."""
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
     return [int(word) for word in found.stdout.split()]
 
 
-class TestLocalLauncher:
+class TestLocalExecutor:
     def test_a_killed_process_is_another_attempt_and_the_figures_are_the_same(self, tmp_path):
         job, alone = long_job(tmp_path / "killed"), long_job(tmp_path / "alone")
-        assert launch.attempt(alone) is None
-        launcher = launch.LocalLauncher(1)
-        launcher.submit([job])
-        ended = []
-        try:
-            assert launcher.wait(0.1) == []
-            wait_for((job.folder / "metrics.jsonl").exists)
-            os.kill(launcher._workers[0].process.pid, signal.SIGKILL)
-            wait_for(lambda: ended.extend(launcher.wait(1)) or ended)
-            assert ended[0].error == "its process ended with code -9"
-            assert not job.is_finished
-            launcher.submit([job])
-            wait_for(lambda: ended.extend(launcher.wait(1)) or len(ended) == 2)
-        finally:
-            launcher.close()
-        assert ended[1].error is None
+        assert jobs.attempt(alone) is None
+        executor, killed = LocalExecutor(1), []
+
+        def kill(progress):
+            if not killed and (job.folder / "metrics.jsonl").exists():
+                killed.extend(executor._pids.values())
+                os.kill(killed[0], signal.SIGKILL)
+
+        run.run_all([job], executor, kill)
+        assert len(killed) == 1
+        assert (job.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
         assert jobs.load_result(job)["figures"] == jobs.load_result(alone)["figures"]
+
+    def test_a_process_that_dies_takes_no_other_along(self):
+        executor = LocalExecutor(2)
+        try:
+            dies, lives = executor.start(die_or_live, [9, 0])
+            with pytest.raises(RuntimeError, match="its process died: it was killed, or ran out of memory"):
+                dies.result(60)
+            assert lives.result(60) == "alive"
+            assert executor.start(die_or_live, [0])[0].result(60) == "alive", "there is a new process"
+        finally:
+            executor.close()
+
+    def test_closing_lets_what_runs_save(self, tmp_path):
+        job, executor = long_job(tmp_path, n_updates=10**5), LocalExecutor(1)
+        (call,) = executor.start(jobs.attempt, [job])
+        wait_for((job.folder / "metrics.jsonl").exists)
+        executor.close()
+        assert isinstance(call.exception(), KeyboardInterrupt)
+        assert TrainingState.load(job.folder / "checkpoint.safetensors", torch.device("cpu")).update > 0
 
     @pytest.mark.slow
     def test_a_killed_command_leaves_no_process_and_goes_on(self, tmp_path):

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from maze_nca_gym.agents.reproduction import jobs, launch
+from maze_nca_gym.agents.reproduction import jobs, run
 from maze_nca_gym.agents.reproduction.rows import find_rows
-from maze_nca_gym.agents.reproduction.scales import Scale
+from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
+from maze_nca_gym.agents.runs.executors import SubmititExecutor
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")
 
@@ -31,21 +32,6 @@ NEEDED = ("slurmctld", "slurmd", "munged", "sinfo", "scontrol")
 def make_jobs(out):
     """Two runs, of some seconds each."""
     return jobs.plan(find_rows(["1.5", "2.6"]), 1, LEAST, out)
-
-
-def figures(job):
-    return jobs.load_result(job)["figures"]
-
-
-def run_to_end(launcher, n, disturb=lambda: None, seconds=300):
-    """Wait for some attempts and return them; `disturb` is called until it returns something true."""
-    ended, end, disturbed = [], time.monotonic() + seconds, False
-    while len(ended) < n:
-        assert time.monotonic() < end, "it takes too long"
-        ended += launcher.wait(0.2)
-        disturbed = disturbed or disturb()
-    assert disturbed is not False
-    return ended
 
 
 def wait_until(condition, seconds=120):
@@ -76,91 +62,92 @@ def slurm(tmp_path, monkeypatch):
     shutil.rmtree(folder, ignore_errors=True)
 
 
+def figures_of(*some):
+    return [jobs.load_result(job)["figures"] for job in some]
+
+
+def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCALES, "least", replace(LEAST, n_updates=3, n_levels=64))
+    out = tmp_path / "not" / "there"
+    for _ in range(2):  # and goes on in one that is
+        results = run.reproduce(["1.5"], trials=1, scale="least", out=out, launcher="submitit", workers=1, device="cpu")
+        assert [row.n_finished for row in results.rows] == [1]
+    assert len(list((out / "submitit").glob("*_result.pkl"))) == 1
+
+
+def test_what_submitit_refuses_makes_no_folder(tmp_path):
+    with pytest.raises(ValueError, match=r"submitit refuses the cluster local with \{'speed': 3\}"):
+        run.reproduce(["1.5"], out=tmp_path / "it", launcher="submitit", launcher_options={"speed": 3}, device="cpu")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path):
     killed, untouched = make_jobs(tmp_path / "paper")
-    launcher = launch.SubmititLauncher(tmp_path / "paper" / "submitit", "local", 2, {"timeout_min": 60})
+    executor, ended = SubmititExecutor(tmp_path / "paper" / "submitit", "local", 2, {"timeout_min": 60}), []
 
-    def end_its_time():
+    def end_its_time(progress):
         """Send what a scheduler sends, as soon as the first run trains."""
-        if not (killed.folder / "metrics.jsonl").exists():
-            return False
-        controller = next(submitted for job, submitted in launcher._submitted if job is killed).job_id
-        tasks = subprocess.run(["ps", "-o", "pid=", "--ppid", controller], capture_output=True, text=True).stdout
-        os.kill(int(tasks), signal.SIGUSR2)
-        return True
+        if not ended and (killed.folder / "metrics.jsonl").exists():
+            controller = executor._jobs[0].job_id
+            tasks = subprocess.run(["ps", "-o", "pid=", "--ppid", controller], capture_output=True, text=True).stdout
+            ended.append(int(tasks))
+            os.kill(ended[0], signal.SIGUSR2)
 
-    launcher.submit([killed, untouched])
-    try:
-        ended = run_to_end(launcher, 2, end_its_time)
-    finally:
-        launcher.close()
-    assert {end.job: end.error for end in ended} == {killed: None, untouched: None}
+    run.run_all([killed, untouched], executor, end_its_time)
+    assert len(ended) == 1
     assert (killed.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
-    for job, alone in zip((killed, untouched), make_jobs(tmp_path / "alone"), strict=True):
-        assert launch.attempt(alone) is None
-        assert figures(job) == figures(alone)
+    alone = make_jobs(tmp_path / "alone")
+    assert [jobs.attempt(job) for job in alone] == [None, None]
+    assert figures_of(killed, untouched) == figures_of(*alone)
 
 
-def test_a_job_that_dies_is_an_error_that_names_its_logs(tmp_path):
+def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path):
+    executor = SubmititExecutor(tmp_path / "submitit", "local", 1, {"timeout_min": 60})
     job = make_jobs(tmp_path / "paper")[0]
-    job.folder.parent.mkdir(parents=True)
-    job.folder.write_text("a file in the way")
-    launcher = launch.SubmititLauncher(tmp_path / "submitit", "local", 1, {"timeout_min": 60})
-    launcher.submit([job])
-    (ended,) = run_to_end(launcher, 1)
-    assert "FileExistsError" in ended.error
-
-
-def test_unknown_options_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"submitit refuses the cluster local with \{'speed': 3\}"):
-        launch.SubmititLauncher(tmp_path / "submitit", "local", 1, {"speed": 3})
+    job.folder.mkdir(parents=True)
+    (job.folder / "log.txt").mkdir()  # in the way
+    run.run_all([job], executor, lambda progress: None)
+    assert "IsADirectoryError" in jobs.load_failure(job)
 
 
 def test_slurm_must_be_there(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ValueError, match="submitit refuses the cluster slurm"):
-        launch.SubmititLauncher(tmp_path / "submitit", "slurm", 1, {})
+        SubmititExecutor(tmp_path / "submitit", "slurm", 1, {})
 
 
 @pytest.mark.slow
 def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
     killed, untouched = make_jobs(tmp_path / "paper")
-    launcher = launch.SubmititLauncher(tmp_path / "paper" / "submitit", "slurm", 2, {"slurm_partition": "debug"})
+    executor, requeued = SubmititExecutor(tmp_path / "paper/submitit", "slurm", 2, {"slurm_partition": "debug"}), []
 
-    def requeue():
+    def requeue(progress):
         """Let the cluster kill the first job, and put it into its queue again."""
-        if not (killed.folder / "metrics.jsonl").exists():
-            return False
-        job_id = next(submitted for job, submitted in launcher._submitted if job is killed).job_id
-        subprocess.run(["scontrol", "requeue", job_id], check=True)
-        return True
+        if not requeued and (killed.folder / "metrics.jsonl").exists():
+            requeued.append(executor._jobs[0].job_id)
+            subprocess.run(["scontrol", "requeue", requeued[0]], check=True)
 
-    launcher.submit([killed, untouched])
-    try:
-        ended = run_to_end(launcher, 2, requeue)
-    finally:
-        launcher.close()
-    assert {end.job: end.error for end in ended} == {killed: None, untouched: None}
+    run.run_all([killed, untouched], executor, requeue)
+    assert len(requeued) == 1
     assert "going on after update" in (killed.folder / "log.txt").read_text()
-    for job, alone in zip((killed, untouched), make_jobs(tmp_path / "alone"), strict=True):
-        assert launch.attempt(alone) is None
-        assert figures(job) == figures(alone)
+    alone = make_jobs(tmp_path / "alone")
+    assert [jobs.attempt(job) for job in alone] == [None, None]
+    assert figures_of(killed, untouched) == figures_of(*alone)
 
 
 @pytest.mark.slow
 def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
     job = jobs.plan(find_rows(["1.5"]), 1, replace(LEAST, n_updates=10**6), tmp_path / "paper")[0]
     folder, options = tmp_path / "paper" / "submitit", {"slurm_partition": "debug"}
-    killed = launch.SubmititLauncher(folder, "slurm", 2, options)
-    killed.submit([job])
-    killed.wait(0.1)
+    killed = SubmititExecutor(folder, "slurm", 2, options)
+    killed.start(jobs.attempt, [job])
 
     def queue():
         return subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True).stdout
 
     wait_until(lambda: " R " in queue())
-    launch.SubmititLauncher(folder, "slurm", 2, options)
+    _ = SubmititExecutor(folder, "slurm", 2, options)._executor  # as its first call does
     wait_until(lambda: not queue().strip())
 
 

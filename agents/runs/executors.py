@@ -1,0 +1,270 @@
+"""Executors of calls that take long: processes of this machine, or jobs of a cluster.
+
+Both are those of `concurrent.futures` and of submitit. What is added here: calls that a process dies of fail alone,
+processes end with the one that started them, and nothing is made in a folder before the first call.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from concurrent.futures.process import BrokenProcessPool
+from functools import cached_property
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+from maze_nca_gym.names import unknown_name
+
+EXECUTORS = ("local", "submitit", "slurm")
+"""Names: processes of this machine, the same as jobs of submitit, and jobs of a SLURM cluster."""
+PATIENCE = 60.0
+"""Seconds that a call has to save what it has done when all are stopped."""
+
+
+class Pending(Protocol):
+    """A call that was started: a `Future`, or a job of submitit."""
+
+    def done(self) -> bool:
+        """Return whether it has ended."""
+
+    def result(self) -> Any:
+        """Return what it returned."""
+
+    def exception(self) -> BaseException | None:
+        """Return what it raised, or that its process died, or None."""
+
+
+class Executor(Protocol):
+    """Something that makes calls elsewhere.
+
+    Attributes:
+        n_at_once: calls that should be started at once at most.
+    """
+
+    n_at_once: int
+
+    def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Pending]:
+        """Start a call of a function of a module with each of some arguments; both are pickled."""
+
+    def runs(self, call: Any) -> bool:
+        """Return whether a call runs now: it may also wait, or have ended."""
+
+    def close(self) -> None:
+        """Stop all calls by SIGTERM, on which they have a minute to save what they have."""
+
+
+class LocalExecutor:
+    """Processes of this machine, each a pool of its own: one that dies takes no other's call along.
+
+    They stay from call to call, since importing takes seconds.
+    """
+
+    def __init__(self, n_at_once: int) -> None:
+        """Start no process yet.
+
+        Args:
+            n_at_once: the number of processes at most, at least 1.
+        """
+        self.n_at_once = n_at_once
+        self._threads = ThreadPoolExecutor(n_at_once, thread_name_prefix="executor")
+        self._idle = SimpleQueue[ProcessPoolExecutor | None]()
+        for _ in range(n_at_once):
+            self._idle.put(None)
+        self._pids: dict[ProcessPoolExecutor, int] = {}
+        self._calls: list[Future[Any]] = []
+        self._closing = False
+
+    def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
+        """Start a call with each argument, or queue it; one that its process dies of raises RuntimeError."""
+        calls = [self._threads.submit(self._call, function, argument) for argument in arguments]
+        self._calls = [call for call in self._calls if not call.done()] + calls
+        return calls
+
+    def runs(self, call: Future[Any]) -> bool:
+        """Return whether a call runs now."""
+        return call.running()
+
+    def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
+        process = self._idle.get() or self._start_process()
+        try:
+            if self._closing:
+                raise RuntimeError("it was stopped before it began")
+            return process.submit(function, argument).result()
+        except BrokenProcessPool as error:
+            self._pids.pop(process, None)
+            process = None
+            raise RuntimeError("its process died: it was killed, or ran out of memory") from error
+        finally:
+            self._idle.put(process)
+
+    def _start_process(self) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")  # not a copy of this process, whose threads would not come along
+        process = ProcessPoolExecutor(1, context, initializer=_begin_process)
+        self._pids[process] = process.submit(os.getpid).result()
+        return process
+
+    def close(self) -> None:
+        """Stop all processes; what they run has `PATIENCE` seconds to save."""
+        self._closing = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for number, seconds in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, None)):
+            for pid in self._pids.values():
+                _send(pid, number)
+            if not wait_for(self._calls, seconds).not_done:
+                break
+        for process in list(self._pids):
+            process.shutdown(wait=False)
+        self._pids.clear()
+
+
+def _send(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _begin_process() -> None:
+    """Leave Ctrl-C to the process that started this one, which sends SIGTERM, and end when that one has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as its parent has ended: the next command must find nobody at work in the folder."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+class SubmititExecutor:
+    """Jobs of submitit: on this machine, or in arrays on a SLURM cluster."""
+
+    def __init__(self, folder: Path, cluster: str, n_at_once: int, options: Mapping[str, int | str]) -> None:
+        """Prepare; nothing is made or submitted yet.
+
+        Args:
+            folder: receives submitit's own files.
+            cluster: "local" or "slurm".
+            n_at_once: the number of jobs at once at most.
+            options: parameters of submitit's executor, such as `timeout_min`, `gpus_per_node` or `slurm_partition`.
+
+        Raises:
+            ValueError: submitit is not installed, there is no such cluster, or it refuses an option.
+        """
+        self._folder, self._cluster, self._jobs = folder, cluster, list[Any]()
+        is_array = cluster == "slurm"
+        arrays: dict[str, int | str] = {"slurm_array_parallelism": n_at_once} if is_array else {}
+        self._options = {"name": "maze-nca-gym", "timeout_min": 24 * 60, **arrays, **options}
+        self.n_at_once = 10**6 if is_array else n_at_once  # a cluster has a queue of its own
+        try:
+            with TemporaryDirectory() as trial:
+                self._make(Path(trial))
+        except (NameError, TypeError, ValueError, RuntimeError, AssertionError) as error:
+            raise ValueError(f"submitit refuses the cluster {cluster} with {dict(options)}: {error}") from error
+
+    def _make(self, folder: Path) -> Any:
+        executor = _submitit().AutoExecutor(folder=folder, cluster=self._cluster)
+        executor.update_parameters(**self._options)
+        return executor
+
+    @cached_property
+    def _executor(self) -> Any:
+        executor = self._make(self._folder)
+        self._cancel_left(executor)
+        return executor
+
+    @property
+    def _ids(self) -> Path:
+        return self._folder / "submitted.txt"
+
+    def _cancel_left(self, executor: Any) -> None:
+        """Cancel what a command that was killed has left in the cluster's queue: it would be done twice."""
+        ids = self._ids.read_text().split() if self._cluster == "slurm" and self._ids.exists() else []
+        for job_id in ids:
+            _submitit().SlurmJob(executor.folder, job_id).cancel(check=False)
+        self._ids.unlink(missing_ok=True)
+
+    def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Any]:
+        """Submit a job for each argument."""
+        executor = self._executor
+        with executor.batch():
+            jobs = [executor.submit(_Requeued(function, argument)) for argument in arguments]
+        with self._ids.open("a") as file:
+            file.writelines(f"{job.job_id}\n" for job in jobs)
+        self._jobs = [job for job in self._jobs if not job.done()] + jobs
+        return jobs
+
+    def runs(self, call: Any) -> bool:
+        """Return whether a job runs now."""
+        return bool(call.state == "RUNNING")
+
+    def close(self) -> None:
+        """Cancel what has not ended."""
+        for job in self._jobs:
+            if not job.done():
+                job.cancel(check=False)
+        self._jobs.clear()
+
+
+class _Requeued:
+    """A call that submitit can store, and put into the queue again when its time is over."""
+
+    def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
+        self.function, self.argument = function, argument
+
+    def __call__(self) -> Any:
+        return self.function(self.argument)
+
+    def checkpoint(self) -> Any:
+        """Return the same for the queue: it goes on from what it has saved."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+def _submitit() -> Any:
+    """Return the package.
+
+    Raises:
+        ValueError: it is not installed.
+    """
+    try:
+        import submitit
+    except ImportError as error:
+        raise ValueError('this launcher needs submitit: pip install "maze-nca-gym[cluster]"') from error
+    return submitit
+
+
+def make_executor(
+    name: str, n_at_once: int, folder: Path, options: Mapping[str, int | str]
+) -> LocalExecutor | SubmititExecutor:
+    """Return an executor by name, which has made nothing yet.
+
+    Args:
+        name: one of `EXECUTORS`.
+        n_at_once: the number of calls at once at most, at least 1.
+        folder: receives submitit's files.
+        options: parameters for submitit.
+
+    Raises:
+        ValueError: an unknown name, a number below 1, or options where there is no submitit to take them or that it
+            refuses.
+    """
+    if name not in EXECUTORS:
+        raise ValueError(unknown_name("launcher", name, EXECUTORS))
+    if n_at_once < 1:
+        raise ValueError(f"workers must be at least 1, got {n_at_once}")
+    if name != "local":
+        return SubmititExecutor(folder, "slurm" if name == "slurm" else "local", n_at_once, options)
+    if options:
+        raise ValueError(f"the launcher local takes no options, got {', '.join(options)}: use submitit or slurm")
+    return LocalExecutor(n_at_once)
