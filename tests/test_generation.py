@@ -17,7 +17,6 @@ from maze_nca_gym.levels import Tile, clear_endpoints
 SIZES: list[int | tuple[int, int]] = [5, 6, (5, 8), (8, 5), (3, 12), 16]
 NARROW = [(1, 9), (9, 1), (2, 3), (3, 2), (1, 3)]
 """Sizes on which `caves` has no chance: it counts the outside as wall."""
-CASES = [(name, size) for name in GENERATORS for size in SIZES + (NARROW if name != "caves" else [])]
 CELLS = ["perfect", "kruskal", "loops"]
 
 
@@ -25,44 +24,61 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def sizes_of(name: str) -> list[int | tuple[int, int]]:
+    return SIZES + (NARROW if name != "caves" else [])
+
+
 def inner(tiles: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return tiles[..., 1:-1, 1:-1]
 
 
-@pytest.mark.parametrize(("name", "size"), CASES)
+@pytest.mark.parametrize("name", GENERATORS)
 class TestEveryGenerator:
-    def test_shape_and_border(self, name: str, size: int | tuple[int, int]) -> None:
-        height, width = (size, size) if isinstance(size, int) else size
-        bare = generate(rng(), 5, size, name, border=False)
-        assert bare.shape == (5, height, width)
-        assert bare.dtype == np.uint8
-        assert bare.flags.c_contiguous
-        framed = generate(rng(), 5, size, name)
-        assert framed.flags.c_contiguous
-        np.testing.assert_array_equal(framed, np.pad(bare, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL))
+    def test_shape_and_border(self, name: str) -> None:
+        for size in sizes_of(name):
+            height, width = (size, size) if isinstance(size, int) else size
+            bare = generate(rng(), 5, size, name, border=False)
+            assert bare.shape == (5, height, width)
+            assert bare.dtype == np.uint8
+            assert bare.flags.c_contiguous
+            framed = generate(rng(), 5, size, name)
+            assert framed.flags.c_contiguous
+            np.testing.assert_array_equal(framed, np.pad(bare, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL))
 
-    def test_levels_are_solvable(self, name: str, size: int | tuple[int, int]) -> None:
-        for tiles in generate(rng(1), 10, size, name):
-            assert (tiles == Tile.SOURCE).sum() == (tiles == Tile.TARGET).sum() == 1
-            assert canonical_shortest_path(tiles) is not None
+    def test_levels_are_solvable(self, name: str) -> None:
+        for size in sizes_of(name):
+            for tiles in generate(rng(1), 10, size, name):
+                assert (tiles == Tile.SOURCE).sum() == (tiles == Tile.TARGET).sum() == 1
+                assert canonical_shortest_path(tiles) is not None
 
     @pytest.mark.parametrize("border", [True, False])
-    def test_without_endpoints_they_are_empty(self, name: str, size: int | tuple[int, int], border: bool) -> None:
-        levels = generate(rng(2), 5, size, name, border=border)
-        bare = generate(rng(2), 5, size, name, border=border, endpoints=False)
-        np.testing.assert_array_equal(bare, clear_endpoints(levels))
+    def test_without_endpoints_they_are_empty(self, name: str, border: bool) -> None:
+        for size in sizes_of(name):
+            levels = generate(rng(2), 5, size, name, border=border)
+            bare = generate(rng(2), 5, size, name, border=border, endpoints=False)
+            np.testing.assert_array_equal(bare, clear_endpoints(levels))
 
-    def test_seed_decides(self, name: str, size: int | tuple[int, int]) -> None:
-        first, same, other = (generate(rng(seed), 20, size, name) for seed in (3, 3, 4))
-        np.testing.assert_array_equal(first, same)
-        assert (first != other).any()
-        assert (first[0] != first[1:]).any()
+    def test_seed_decides(self, name: str) -> None:
+        for size in sizes_of(name):
+            first, same, other = (generate(rng(seed), 20, size, name) for seed in (3, 3, 4))
+            np.testing.assert_array_equal(first, same)
+            assert (first != other).any()
+            assert (first[0] != first[1:]).any()
 
+    def test_no_levels(self, name: str) -> None:
+        for border, shape in ((True, (0, 5, 6)), (False, (0, 3, 4))):
+            assert generate(rng(), 0, (3, 4), name, border=border).shape == shape
 
-@pytest.mark.parametrize("name", GENERATORS)
-@pytest.mark.parametrize(("border", "shape"), [(True, (0, 5, 6)), (False, (0, 3, 4))])
-def test_no_levels(name: str, border: bool, shape: tuple[int, ...]) -> None:
-    assert generate(rng(), 0, (3, 4), name, border=border).shape == shape
+    def test_numpy_integers_are_integers(self, name: str) -> None:
+        levels = generate(rng(), np.int64(2), (np.int32(6), np.uint8(7)), name)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(levels, generate(rng(), 2, (6, 7), name))
+        np.testing.assert_array_equal(levels, generate(rng(), 2, [6, 7], name))  # type: ignore[arg-type]
+
+    def test_bad_arguments(self, name: str) -> None:
+        with pytest.raises(ValueError, match="the least is 1 x 2"):
+            generate(rng(), 1, 1, name)
+        with pytest.raises(ValueError, match=rf"'{name}' has no option colour, taste; it takes .*border, endpoints"):
+            generate(rng(), 1, 4, name, taste=1, colour=2)
 
 
 def test_defaults_are_the_papers() -> None:
@@ -217,39 +233,25 @@ NO_SIZE = r"size must be an integer >= 1 or a pair \(rows, cols\) of such"
 NO_FRACTION = r"must be a number in \[0, 1\]"
 
 
-@pytest.mark.parametrize("name", GENERATORS)
-class TestBadArguments:
-    @pytest.mark.parametrize("size", [0, -3, 2.0, True, "16", None, (3, 0), (3,), (3, 4, 5), (3, 4.5), (True, 3)])
-    def test_size(self, name: str, size: Any) -> None:
-        with pytest.raises(ValueError, match=NO_SIZE):
-            generate(rng(), 1, size, name)
+@pytest.mark.parametrize("size", [0, -3, 2.0, True, "16", None, (3, 0), (3,), (3, 4, 5), (3, 4.5), (True, 3)])
+def test_bad_size(size: Any) -> None:
+    with pytest.raises(ValueError, match=NO_SIZE):
+        generate(rng(), 1, size)
 
-    def test_too_small_for_both_endpoints(self, name: str) -> None:
-        with pytest.raises(ValueError, match="the least is 1 x 2"):
-            generate(rng(), 1, 1, name)
 
-    @pytest.mark.parametrize("n", [-1, 1.0, True, "1", None])
-    def test_n(self, name: str, n: Any) -> None:
-        with pytest.raises(ValueError, match="n must be an integer >= 0"):
-            generate(rng(), n, 4, name)
-
-    def test_unknown_option(self, name: str) -> None:
-        with pytest.raises(ValueError, match=rf"'{name}' has no option colour, taste; it takes .*border, endpoints"):
-            generate(rng(), 1, 4, name, taste=1, colour=2)
-
-    def test_numpy_integers_are_integers(self, name: str) -> None:
-        levels = generate(rng(), np.int64(2), (np.int32(6), np.uint8(7)), name)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(levels, generate(rng(), 2, (6, 7), name))
-        np.testing.assert_array_equal(levels, generate(rng(), 2, [6, 7], name))  # type: ignore[arg-type]
+@pytest.mark.parametrize("n", [-1, 1.0, True, "1", None])
+def test_bad_number(n: Any) -> None:
+    with pytest.raises(ValueError, match="n must be an integer >= 0"):
+        generate(rng(), n, 4)
 
 
 @pytest.mark.parametrize(
     ("name", "option"), [("random", "wall_probability"), ("caves", "wall_probability"), ("loops", "loop_fraction")]
 )
-@pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True, 0.5j])
-def test_bad_fraction(name: str, option: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{option} {NO_FRACTION}"):
-        generate(rng(), 1, 4, name, **{option: value})
+def test_bad_fraction(name: str, option: str) -> None:
+    for value in (-0.1, 1.1, float("nan"), float("inf"), "0.5", None, True, 0.5j):
+        with pytest.raises(ValueError, match=f"{option} {NO_FRACTION}"):
+            generate(rng(), 1, 4, name, **{option: value})
 
 
 @pytest.mark.parametrize(
