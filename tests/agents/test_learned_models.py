@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -16,7 +15,6 @@ from maze_samples import sample
 from maze_nca_gym.agents import Policy, rollout, trace
 from maze_nca_gym.agents import learned as learned_package
 from maze_nca_gym.agents.learned import GAT, GCN, MLP
-from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.levels import one_hot, parse
 
 LEVEL = parse("""
@@ -63,63 +61,6 @@ def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch
 )
 def test_weights_are_counted_as_in_the_paper(model, n_weights):
     assert model.n_weights == n_weights
-
-
-@every_model
-def test_stepping_the_environment_equals_a_rollout(model):
-    policy = model(4, 6, n_iterations=7)
-    env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
-    observation, _ = env.reset(seed=0)
-    maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
-    counters = None
-    with torch.no_grad():
-        for expected in list(trace(policy, maze, 7, zeros))[1:]:
-            action, counters = policy.predict(observation, counters)
-            observation, *_ = env.step(action)
-            np.testing.assert_array_equal(observation["state"], expected[0].numpy())
-    assert observation["state"].any()
-    assert not observation["state"][6:].any()
-    env.close()
-
-
-@every_model
-def test_stepping_a_vector_environment_equals_a_rollout(model):
-    """While the batch is the same: a new maze has other numbers of rows, which may change the rounding of all."""
-    policy = model(4, 6, n_iterations=5)
-    env = gym.make_vec("MazeShortestPath-v0", 3, size=(1, 3), n_channels=6)
-    observation, _ = env.reset(seed=1)
-    maze, state = (torch.from_numpy(observation[key].copy()) for key in ("maze", "state"))
-    counters = None
-    with torch.no_grad():
-        for expected in list(trace(policy, maze, 5, state))[1:]:
-            action, counters = policy.predict(observation, counters)
-            observation, _, terminated, truncated, _ = env.step(action)
-            np.testing.assert_array_equal(observation["state"], expected.numpy())
-            if (terminated | truncated).any():
-                break
-    assert counters[0][0] > 1
-    env.close()
-
-
-@every_model
-def test_a_batch_equals_its_mazes_alone(model):
-    """But for rounding: the product with the weights may add in another order for another number of rows."""
-    policy = model(4, 6, n_iterations=4)
-    maze, state = random_batch(7, 6)
-    with torch.no_grad():
-        together = rollout(policy, maze, 4, state)
-        alone = [rollout(policy, maze[i : i + 1], 4, state[i : i + 1]) for i in range(7)]
-    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-6)
-
-
-@every_model
-def test_mazes_of_a_batch_do_not_see_one_another(model):
-    policy = model(4, 6, n_iterations=4)
-    maze, state = (tensor.requires_grad_() for tensor in random_batch(5, 6))
-    rollout(policy, maze, 3, state)[2].square().sum().backward()
-    for tensor in (maze, state):
-        assert tensor.grad[2].any()
-        assert not tensor.grad[[0, 1, 3, 4]].any()
 
 
 @pytest.mark.parametrize("name", SHARED)
@@ -175,21 +116,6 @@ def test_what_the_mazes_give_may_be_computed_beforehand(model):
         assert torch.equal(policy.advance(share, state, step), policy(maze, state, step))
 
 
-@every_model
-def test_memory_layout_does_not_matter(model):
-    policy = model(4, 6)
-    maze, state = random_batch(3, 6)
-    other = state.to(memory_format=torch.channels_last)
-    assert not other.is_contiguous()
-    assert torch.equal(policy(maze, state), policy(maze, other))
-
-
-@every_model
-def test_a_batch_without_mazes(model):
-    maze, state = random_batch(2, 6)
-    assert model(4, 6)(maze[:0], state[:0]).shape == (0, 6, 3, 5)
-
-
 @pytest.mark.parametrize("model", [GCN, partial(GAT, edge_features=True)])
 def test_mazes_without_free_tiles(model):
     maze, state = torch.zeros(2, 2, 3, 5), torch.ones(2, 6, 3, 5)
@@ -220,9 +146,8 @@ def test_channels_have_names(model):
 
 
 @every_model
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_constructors_reject(model):
+    for arguments, message in (
         ({"n_tiles": 3}, r"n_tiles must be 4 \(shortest path\) or 2 \(diameter\), got 3"),
         ({"n_tiles": 4.0}, "n_tiles must be an integer from 2 to 65536, got 4.0"),
         ({"n_channels": 0}, "n_channels must be an integer from 1 to 65536, got 0"),
@@ -231,11 +156,9 @@ def test_channels_have_names(model):
         ({"n_iterations": 1.5}, "n_iterations must be an integer from 1 to 65536, got 1.5"),
         ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),
-    ],
-)
-def test_constructors_reject(model, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        model(**{"n_tiles": 4, "n_channels": 3, **arguments})
+    ):
+        with pytest.raises(ValueError, match=message):
+            model(**{"n_tiles": 4, "n_channels": 3, **arguments})
 
 
 @pytest.mark.parametrize(
@@ -272,19 +195,6 @@ def test_low_precision(model):
     for rounded in (automatic, half.float()):
         torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.05)
         assert not torch.equal(rounded, exact)
-
-
-@every_model
-def test_a_model_survives_in_a_file(tmp_path, model):
-    names = ["path", "a", "b", "c", "d"]
-    policy = model(4, 5, n_iterations=3, channel_names=names, generator=torch.Generator().manual_seed(9))
-    again = load_model(save_model(policy, tmp_path / "model"))
-    assert type(again) is type(policy)
-    assert again.arguments == policy.arguments
-    assert again.channel_names == policy.channel_names
-    maze, state = random_batch(3, 5)
-    with torch.no_grad():
-        assert torch.equal(rollout(again, maze, 3, state), rollout(policy, maze, 3, state))
 
 
 WITHOUT_TORCH_GEOMETRIC = """

@@ -6,68 +6,16 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from fresh_models import FRESH_MLP
 
 from maze_nca_gym import ENVIRONMENTS
-from maze_nca_gym.agents import list_policies, load, rollout, trace
+from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import clear_endpoints, parse
 
-LEVEL = parse("""
-    #######
-    #S..#T#
-    #.#.#.#
-    #.#...#
-    #######
-""")
 SOLVERS = ["shortest-path-bfs", "diameter"]
 
 
 def environment_id(task: str) -> str:
     return next(name for name, (of_task, _) in ENVIRONMENTS.items() if of_task == task)
-
-
-def level_for(policy):
-    """One of its task, and of its size if it is built for one."""
-    size = policy.size
-    level = LEVEL if size is None else generate(np.random.default_rng(0), 1, size)[0]
-    return level if policy.n_tiles == 4 else clear_endpoints(level)
-
-
-@pytest.mark.parametrize("name", [*list_policies(all=True), FRESH_MLP])
-def test_a_rollout_equals_stepping_the_environment(name):
-    policy = load(name)
-    level = level_for(policy)
-    env = gym.make(environment_id(policy.task), levels=level, n_channels=policy.n_channels + 2)
-    observation, _ = env.reset(seed=0)
-    maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
-    counters = None
-    with torch.no_grad():
-        for expected in list(trace(policy, maze, min(40, policy.most_iterations or 40), zeros))[1:]:
-            action, counters = policy.predict(observation, counters)
-            observation, _, terminated, truncated, _ = env.step(action)
-            np.testing.assert_array_equal(observation["state"], expected[0].numpy())
-            if terminated or truncated:
-                break
-    env.close()
-
-
-@pytest.mark.parametrize("name", [*list_policies(all=True), FRESH_MLP])
-def test_a_rollout_equals_stepping_a_vector_environment(name):
-    policy = load(name)
-    env = gym.make_vec(environment_id(policy.task), 3, size=policy.size or 5, n_channels=policy.n_channels)
-    observation, _ = env.reset(seed=1)
-    start = {key: torch.from_numpy(array.copy()) for key, array in observation.items()}
-    counters, running = None, np.ones(3, bool)
-    for step in range(1, 9):
-        action, counters = policy.predict(observation, counters)
-        observation, _, terminated, truncated, _ = env.step(action)
-        with torch.no_grad():
-            expected = rollout(policy, start["maze"], step, start["state"]).numpy()
-        np.testing.assert_array_equal(observation["state"][running], expected[running])
-        running &= ~(terminated | truncated)
-    env.close()
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

@@ -11,7 +11,7 @@ from oracles import optimal_shortest_paths
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
 
 from maze_nca_gym import solvers
-from maze_nca_gym.agents import find_policy, list_policies, load, rollout
+from maze_nca_gym.agents import find_policy, load, rollout
 from maze_nca_gym.agents.evaluation import test_levels
 from maze_nca_gym.agents.hinting.certificate import AUTOMATA
 from maze_nca_gym.agents.hinting.config import HintConfig
@@ -20,14 +20,10 @@ from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.promises import Promises, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
-from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
 
 SHIPPED = {name: card for name, card in cards().items() if "unshipped" not in card}
-EXACT = [name for name, info in list_policies(all=True).items() if info.exact]
-PATHS = [name for name in EXACT if load(name).draws == "path"]
 
 
 class TestStepBound:
@@ -96,23 +92,6 @@ class TestPromises:
 
 
 class TestExact:
-    """Whoever says so solves all levels within the bound, and has come to rest then."""
-
-    @pytest.mark.parametrize("name", PATHS)
-    @pytest.mark.parametrize("generator", GENERATORS)
-    @pytest.mark.parametrize("border", [True, False])
-    def test_within_the_bound(self, name, generator, border):
-        policy, task = load(name), find_task(load(name).task)
-        options = {"endpoints": task.has_endpoints, "border": border}
-        tiles = generate(np.random.default_rng(3), 4, (5, 8), generator, **options)
-        target = task.solve_all(tiles)
-        n_steps = policy.max_steps(*tiles.shape[1:], int(target.sum(axis=(1, 2)).max()) - 1)
-        maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
-        with torch.no_grad():
-            state = rollout(policy, maze, n_steps)
-            assert score(tiles, state[:, 0].numpy(), target).complete.all()
-            assert score(tiles, rollout(policy, maze, 7, state)[:, 0].numpy(), target).complete.all()
-
     @pytest.mark.parametrize(("task", "heals"), AUTOMATA)
     @pytest.mark.parametrize(
         "drawing", ["S", "S.T", "S..\n##.\nT..", "S....\n.....\n....T", "S#T", "S.#..\n#####\n..#.T"]

@@ -1,0 +1,141 @@
+"""What every policy keeps: those of the registry, every learned architecture, and a class of a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from fresh_models import FRESH_MLP
+from torch import Tensor
+
+from maze_nca_gym import ENVIRONMENTS
+from maze_nca_gym.agents import Policy, list_policies, load, rollout, trace
+from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.weights import MODELS, load_model, save_model
+from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym.generation import GENERATORS, generate
+from maze_nca_gym.levels import one_hot
+from maze_nca_gym.scoring import score
+from maze_nca_gym.tasks import find_task
+
+
+class Own(Policy):
+    """Written by a user: nothing but `update`, which asks for the step and has no weights."""
+
+    def __init__(self) -> None:
+        super().__init__("shortest-path", 4, ["path", "steps", "walls"])
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        moved = state.roll(1, dims=3)
+        return torch.cat([0.5 * moved[:, 2:] - state[:, 1:2], state[:, 1:2] + step, maze[:, 1:2]], dim=1)
+
+
+POLICIES: dict[str, Callable[[], Policy]] = {
+    **{name: partial(load, name) for name in [*list_policies(all=True), FRESH_MLP]},
+    "NCA, layers": partial(NCA, 4, 6, shared_weights=False, n_iterations=7, max_pool=True),
+    "NCA, 5x5": partial(NCA, 2, 6, kernel_size=5, cut_corners=True, skip_connections=False, ceiling=2.0),
+    "GCN": partial(GCN, 4, 6, n_iterations=7),
+    "GCN, all tiles": partial(GCN, 4, 6, n_iterations=None, traversable_edges_only=False, normalise_edges=False),
+    "GCN, layers": partial(GCN, 4, 6, n_iterations=7, shared_weights=False),
+    "GAT": partial(GAT, 4, 6, n_iterations=7),
+    "GAT, edges, layers": partial(GAT, 4, 6, n_iterations=7, shared_weights=False, edge_features=True),
+    "MLP": partial(MLP, 4, 6, size=(3, 5), n_nodes=20, n_iterations=7),
+    "own": Own,
+}
+EXACT = [name for name, info in list_policies(all=True).items() if info.exact and load(name).draws == "path"]
+every_policy = pytest.mark.parametrize("name", POLICIES)
+
+
+@cache
+def made(name: str) -> Policy:
+    return POLICIES[name]()
+
+
+def mazes(policy: Policy, n: int) -> Tensor:
+    """(n, T, H, W) of its task, of a size that is no square unless it is built for one."""
+    tiles = generate(np.random.default_rng(1), n, policy.size or (4, 6), endpoints=find_task(policy.task).has_endpoints)
+    return torch.from_numpy(one_hot(tiles, policy.n_tiles))
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients():
+    with torch.no_grad():
+        yield
+
+
+@every_policy
+def test_rollouts(name: str) -> None:
+    policy = made(name)
+    maze, n_steps = mazes(policy, 4), min(12, policy.most_iterations or 12)
+    states = list(trace(policy, maze, n_steps))
+    assert policy.channel_names[0] == "path"
+    assert policy.front in policy.channel_names
+    assert not states[0].any(), "an episode begins with zeros"
+    assert states[-1].any()
+    for state in states:
+        assert state.shape == (4, policy.n_channels, *maze.shape[2:])
+        assert state.dtype == torch.float32
+        assert (state.abs() <= STATE_LIMIT).all()
+    middle = n_steps // 2
+    rest = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
+    assert torch.equal(rest, states[-1]), "goes on from any state"
+    strided = states[middle].to(memory_format=torch.channels_last)
+    torch.testing.assert_close(policy(maze, strided, middle), policy(maze, states[middle], middle))
+    wider = policy(maze, torch.cat([states[middle], torch.ones_like(states[middle])], dim=1), middle)
+    assert torch.equal(wider[:, : policy.n_channels], policy(maze, states[middle], middle))
+    assert not wider[:, policy.n_channels :].any(), "channels that it has no use for become 0"
+    alone = torch.cat([rollout(policy, maze[i : i + 1], n_steps) for i in range(4)])
+    torch.testing.assert_close(alone, states[-1], rtol=1e-5, atol=1e-5)  # sums of another length may round elsewise
+    assert policy(maze[:0], states[0][:0], 0).shape == (0, policy.n_channels, *maze.shape[2:])
+
+
+@every_policy
+@pytest.mark.parametrize("n", [None, 3])
+def test_stepping_an_environment_is_the_rollout(name: str, n: int | None) -> None:
+    policy = made(name)
+    id = next(id for id, (task, _) in ENVIRONMENTS.items() if task == policy.task)
+    options = {"size": policy.size or 5, "n_channels": policy.n_channels + 2}
+    env = gym.make(id, **options) if n is None else gym.make_vec(id, n, **options)
+    observation, _ = env.reset(seed=1)
+    maze, state = (torch.from_numpy(observation[key].copy()).view(n or 1, -1, *observation[key].shape[-2:])
+                   for key in ("maze", "state"))  # fmt: skip
+    counters, running = None, np.ones(n or 1, bool)
+    for expected in list(trace(policy, maze, min(30, policy.most_iterations or 30), state))[1:]:
+        action, counters = policy.predict(observation, counters)
+        observation, _, terminated, truncated, _ = env.step(action)
+        found = observation["state"].reshape(expected.shape)
+        np.testing.assert_array_equal(found[running], expected.numpy()[running])
+        running &= ~np.atleast_1d(terminated | truncated)
+        if not running.any():
+            break
+    env.close()
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if type(made(name)).__name__ in MODELS])
+def test_a_file_keeps_it(name: str, tmp_path) -> None:
+    policy = made(name)
+    again = load_model(save_model(policy, tmp_path / "model"))
+    assert type(again) is type(policy)
+    for kept in ("arguments", "channel_names", "promises", "task", "n_iterations"):
+        assert getattr(again, kept) == getattr(policy, kept)
+    maze, n_steps = mazes(policy, 3), min(9, policy.most_iterations or 9)
+    assert torch.equal(rollout(again, maze, n_steps), rollout(policy, maze, n_steps))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_exact_solves_every_maze_within_its_bound_and_stays(name: str) -> None:
+    policy, task = made(name), find_task(made(name).task)
+    for generator in GENERATORS:
+        for border in (True, False):
+            options = {"endpoints": task.has_endpoints, "border": border}
+            tiles = generate(np.random.default_rng(3), 3, (4, 6), generator, **options)
+            target = task.solve_all(tiles)
+            n_steps = policy.max_steps(*tiles.shape[1:], int(target.sum(axis=(1, 2)).max()) - 1)
+            maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
+            state = rollout(policy, maze, n_steps)
+            for after in (state, rollout(policy, maze, 7, state)):
+                assert score(tiles, after[:, 0].numpy(), target).complete.all(), (generator, border)
