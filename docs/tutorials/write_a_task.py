@@ -30,8 +30,8 @@ register_environment("MazeReachable-v0", "reachable", max_episode_steps=256)
 
 # %% [markdown]
 # That is all. Environments, scores, training and evaluation now take the name `reachable`. `register_task` has tried
-# both functions on two tiny levels. Where no tile at all may be the answer, as for the dead ends of an open room, a task
-# says `may_be_empty=True`; otherwise a level without an answer is refused as unsolvable.
+# both functions on two tiny levels. Where no tile at all may be the answer, as for the dead ends of an open room, a
+# task says `may_be_empty=True`; otherwise a level without an answer is refused as unsolvable.
 
 # %%
 import gymnasium as gym
