@@ -58,7 +58,7 @@ class Arguments:
 
 def run(rows: tuple[Row, ...], effort: Effort) -> list[Result]:
     """Measure every job of the rows."""
-    compiling.wait()
+    compiling.compile_all()
     results = []
     with Progress(transient=True) as progress:
         for row in progress.track(rows, description="rows"):

@@ -81,7 +81,7 @@ def transition(state: State, action: NDArray[np.float32], is_optimal: IsOptimal 
     """
     tiles, maze, target, length, _, _ = state
     clipped, scores = action.copy(), np.empty((len(tiles), 4))
-    bad = kernels(action.size).transitions(tiles, target, action, clipped, scores)
+    bad = kernels.transitions(tiles, target, action, clipped, scores)
     if bad >= 0:
         raise ValueError(f"{NOT_FINITE} (in episode {bad} of {len(tiles)})")
     if is_optimal is not None:
@@ -119,15 +119,14 @@ def transition_of_one(
         ValueError: the action holds a NaN or infinity.
     """
     channels = np.empty(action.shape, np.float32)
-    run = kernels(action.size)
-    finite, loss, accuracy, complete, doubtful = run.transition(target, action, channels)
+    finite, loss, accuracy, complete, doubtful = kernels.transition(target, action, channels)
     if not finite:
         raise ValueError(NOT_FINITE)
     if is_optimal is not None:
         loss, accuracy, of_target, of_any = score(tiles[None], channels[:1], target[None], is_optimal).table[0].tolist()
         return StepResult(channels, loss, accuracy, bool(of_target), bool(of_any))
     if doubtful:
-        return StepResult(channels, *run.settle_optimum(tiles, target, channels[0]))
+        return StepResult(channels, *kernels.settle_optimum(tiles, target, channels[0]))
     return StepResult(channels, loss, accuracy, complete, complete)
 
 

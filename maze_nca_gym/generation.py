@@ -77,7 +77,7 @@ def random(
         noise = _draw_uint16(rng, n_candidates * height * width)
         source = rng.integers(height * width, size=n_candidates)
         target = (source + rng.integers(1, height * width, size=n_candidates)) % (height * width)
-        n_new = kernels(noise.size).accept_random(
+        n_new = kernels.accept_random(
             noise.reshape(n_candidates, height, width),
             round(wall_probability * (1 << 16)),
             source,
@@ -120,7 +120,7 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
     height, width = _check(n, size)
     levels = _solid(n, height, width)
     uniforms = rng.random((n, ((height + 1) // 2) * ((width + 1) // 2)))
-    kernels(levels.size).carve_depth_first(levels, uniforms)
+    kernels.carve_depth_first(levels, uniforms)
     return levels
 
 
@@ -134,7 +134,7 @@ def kruskal(rng: np.random.Generator, n: int, size: Size, *, border: bool = True
     n_walls = rows * (cols - 1) + (rows - 1) * cols
     levels = _solid(n, height, width)
     order = rng.permuted(np.tile(np.arange(n_walls, dtype=np.int64), (n, 1)), axis=1)
-    kernels(levels.size).carve_kruskal(levels, order)
+    kernels.carve_kruskal(levels, order)
     return _finish(rng, levels, border, endpoints)
 
 
@@ -186,7 +186,7 @@ def rooms(
     _check_count("largest_room", largest_room, 1)
     levels = _solid(n, height, width, Tile.EMPTY)
     n_cells = ((height + 1) // 2) * ((width + 1) // 2)
-    kernels(levels.size).divide_into_rooms(levels, rng.random((n, 3 * n_cells)), int(largest_room))
+    kernels.divide_into_rooms(levels, rng.random((n, 3 * n_cells)), int(largest_room))
     return _finish(rng, levels, border, endpoints)
 
 
@@ -224,7 +224,7 @@ def caves(
         levels = (rng.random((n_candidates, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
         for _ in range(smoothing):
             levels = _majority(levels)
-        kernels(levels.size).keep_largest_component(levels)
+        kernels.keep_largest_component(levels)
         roomy = (levels == Tile.EMPTY).sum(axis=(1, 2)) >= 2
         accepted.append(levels[roomy][:missing])
         missing -= len(accepted[-1])
@@ -361,7 +361,7 @@ def _finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bo
         inner, levels = levels, _solid(len(levels), levels.shape[1] + 2, levels.shape[2] + 2)
         levels[:, 1:-1, 1:-1] = inner
     if endpoints:
-        n_without = kernels(levels.size).place_endpoints(levels, rng.random((len(levels), 2)))
+        n_without = kernels.place_endpoints(levels, rng.random((len(levels), 2)))
         if n_without:
             raise ValueError(f"levels of {levels.shape[1]} x {levels.shape[2]} tiles have no two connected free tiles")
     return levels

@@ -234,7 +234,7 @@ def _check_lengths(path: Path, scenarios: list[Scenario], tiles: Tiles) -> None:
         for places in zip(*((scenario.start, scenario.goal) for scenario in scenarios), strict=True)
     )
     lengths = np.empty(len(scenarios))
-    kernels(tiles.size * len(scenarios)).octile_lengths(tiles, starts, goals, lengths)
+    kernels.octile_lengths(tiles, starts, goals, lengths)
     for number, (scenario, length) in enumerate(zip(scenarios, lengths.tolist(), strict=True), 2):
         if length < 0:
             raise _error(path, number, "no way leads from start to goal on this map")

@@ -98,11 +98,10 @@ class Flip:
     def draw(self, parents: Parents, noise: Words) -> Tiles:
         """Return (N, H, W) offspring, the target not yet moved."""
         levels = parents.tiles.copy()
-        run = kernels(levels.size)
         per_tile = as_contiguous(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
-        run.flip_tiles(levels, parents.margins, per_tile, round(self.tile_rate * (1 << 16)))
+        kernels.flip_tiles(levels, parents.margins, per_tile, round(self.tile_rate * (1 << 16)))
         if parents.has_endpoints:
-            run.move_sources(levels, parents.margins, _uniforms(noise[:, :2]), float(self.source_rate))
+            kernels.move_sources(levels, parents.margins, _uniforms(noise[:, :2]), float(self.source_rate))
         return levels
 
 
@@ -138,7 +137,7 @@ class Edits:
         levels = parents.tiles.copy()
         what, where = _uniforms(noise[:, : self.n_edits]), _uniforms(noise[:, self.n_edits :])
         kinds = (what * (len(Tile) if parents.has_endpoints else 2)).astype(np.uint8)
-        kernels(levels.size).edit_tiles(levels, parents.margins, kinds, where)
+        kernels.edit_tiles(levels, parents.margins, kinds, where)
         return levels
 
 
@@ -319,7 +318,7 @@ def _solvable(levels: Tiles, has_endpoints: bool, uniforms: NDArray[np.float64],
     if not has_endpoints:
         return _has_free(levels)
     joined = np.empty(len(levels), np.bool_)
-    kernels(levels.size).join_endpoints(levels, uniforms, moves_target, joined)
+    kernels.join_endpoints(levels, uniforms, moves_target, joined)
     return joined
 
 

@@ -98,9 +98,9 @@ def score(
     if not len(levels):
         return Scores(table)
     if canonical:
-        kernels(levels.size).compare_paths(targets, paths, table)
+        kernels.compare_paths(targets, paths, table)
     elif is_optimal is None:
-        kernels(levels.size).score_paths(levels, targets, paths, table)
+        kernels.score_paths(levels, targets, paths, table)
     else:
         _score_by(is_optimal, levels, targets, paths, table)
     return Scores(table)
@@ -114,7 +114,7 @@ def _score_by(
     table: NDArray[np.float64],
 ) -> None:
     """Fill the table; where a path is another optimum than the target, it is measured against itself, rounded."""
-    compare = kernels(levels.size).compare_paths
+    compare = kernels.compare_paths
     compare(targets, paths, table)
     rounded = paths > 0.5
     others = np.flatnonzero(table[:, COMPLETE] == 0)

@@ -41,13 +41,13 @@ def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
     tiles = _fast_tiles(tiles)
     paths = np.zeros(tiles.shape, np.bool_)
     if tiles.ndim == 2:
-        status = kernels(tiles.size).shortest_path(tiles, paths)
+        status = kernels.shortest_path(tiles, paths)
         if status == UNSOLVABLE:
             raise ValueError("the level is unsolvable: no path joins source and target")
         if status == MALFORMED:
             _raise_malformed("the level", tiles)
         return paths
-    malformed = kernels(tiles.size).shortest_paths(tiles, paths)
+    malformed = kernels.shortest_paths(tiles, paths)
     if malformed >= 0:
         _raise_malformed(f"level {malformed}", tiles[malformed])
     return paths
@@ -79,7 +79,7 @@ def shortest_paths_from(tiles: ArrayLike, targets: ArrayLike, start: ArrayLike |
     starts = _sources(level[None]) if start is None else _check_places("start", level[None], start)
     ends = _check_places("targets", np.broadcast_to(level, (len(places), *level.shape)), places)
     paths = np.zeros((len(ends), *level.shape), np.bool_)
-    kernels(level.size * len(ends)).shortest_paths_from(level, starts[0], ends, paths)
+    kernels.shortest_paths_from(level, starts[0], ends, paths)
     return paths
 
 
@@ -100,10 +100,10 @@ def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
     tiles = _fast_tiles(tiles)
     paths = np.zeros(tiles.shape, np.bool_)
     if tiles.ndim == 2:
-        if kernels(tiles.size).diameter(tiles, paths) == UNSOLVABLE:
+        if kernels.diameter(tiles, paths) == UNSOLVABLE:
             raise ValueError("the level has no free tile, hence no diameter")
     else:
-        kernels(tiles.size).diameters(tiles, paths)
+        kernels.diameters(tiles, paths)
     return paths
 
 
@@ -123,7 +123,7 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
     levels = _as_batch(tiles)
     starts = _sources(levels) if start is None else _check_places("start", levels, start)
     result = np.empty(levels.shape, np.int32)
-    kernels(levels.size).distance_maps(levels, starts, result)
+    kernels.distance_maps(levels, starts, result)
     return result if np.ndim(tiles) == 3 else result[0]
 
 
@@ -138,7 +138,7 @@ def eccentricities(tiles: ArrayLike) -> NDArray[np.int32]:
     """
     levels = _as_batch(tiles)
     result = np.empty(levels.shape, np.int32)
-    kernels(levels.size * levels.shape[1] * levels.shape[2]).eccentricity_maps(levels, result)
+    kernels.eccentricity_maps(levels, result)
     return result if np.ndim(tiles) == 3 else result[0]
 
 
@@ -166,7 +166,7 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     lengths = np.empty(len(levels), np.int64)
     lengths[with_endpoints] = _path_lengths(shortest_path, levels[with_endpoints])
     lengths[~with_endpoints] = _path_lengths(diameter, levels[~with_endpoints])
-    check = kernels(levels.size).is_optimal_path
+    check = kernels.is_optimal_path
     result = np.array([check(*level) for level in zip(levels, paths, lengths, strict=True)], dtype=np.bool_)
     return result if np.ndim(tiles) == 3 else bool(result[0])
 
@@ -198,7 +198,7 @@ def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
     paths = np.zeros(levels.shape, np.bool_)
     statuses = np.empty(len(levels), np.int8)
     endpoints = bool((levels >= Tile.SOURCE).any())
-    kernels(levels.size).choose_paths(levels, gains.reshape(levels.shape), paths, statuses, endpoints)
+    kernels.choose_paths(levels, gains.reshape(levels.shape), paths, statuses, endpoints)
     for i in np.flatnonzero(statuses == MALFORMED)[:1]:
         _raise_malformed("the level" if np.ndim(tiles) == 2 else f"level {i}", levels[i])
     if np.ndim(tiles) == 3:

@@ -21,7 +21,7 @@ settings.load_profile("repeatable")
 
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_kernels() -> None:
-    compiling.wait()
+    compiling.compile_all()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The kernels give the same bits compiled and interpreted, and nobody waits for the compiler who need not."""
+"""The kernels give the same bits compiled and interpreted; each is compiled on its first use, and then cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from maze_nca_gym import _kernels, dynamics, solvers
-from maze_nca_gym._kernels import compiling
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import clear_endpoints, parse
 from maze_nca_gym.scoring import score
@@ -86,8 +86,8 @@ CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
 
 def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run all kernels without machine code from here on."""
-    for user in ("_for_small_work", "_for_large_work"):
-        monkeypatch.setattr(compiling, user, compiling.INTERPRETED)
+    for function, _ in _kernels.REGISTRY:
+        monkeypatch.setattr(kernels, function.__name__, function)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -139,58 +139,16 @@ def test_steps_give_plain_python_values_interpreted_too(
 
 def test_every_kernel_is_compiled_for_its_one_signature() -> None:
     for function, _ in _kernels.REGISTRY:
-        for n_tiles in (1, 10**9):
-            assert len(getattr(compiling.kernels(n_tiles), function.__name__).signatures) == 1
-        assert getattr(compiling.INTERPRETED, function.__name__) is function
+        assert len(getattr(kernels, function.__name__).signatures) == 1
 
 
-@pytest.mark.parametrize("n_tiles", [1, 10**9])
-def test_an_unknown_kernel(n_tiles: int) -> None:
+def test_an_unknown_kernel() -> None:
     with pytest.raises(AttributeError, match="no kernel 'shortest'"):
-        getattr(compiling.kernels(n_tiles), "shortest")  # noqa: B009
-
-
-SLOW_COMPILER = """
-import threading, time, numpy as np
-from maze_nca_gym import generation
-from maze_nca_gym._kernels import compiling
-
-run = compiling._Compiler._run
-def run_slowly(compiler):
-    import numba  # half-way: `logging`, which locks itself before a fork, is there, and `scipy` is still to come
-
-    time.sleep(3)
-    run(compiler)
-compiling._Compiler._run = run_slowly
-"""
-FIRST_EPISODE = """
-import gymnasium as gym, maze_nca_gym
-
-env = gym.make("MazeShortestPath-v0")
-start = time.perf_counter()
-observation, _ = env.reset(seed=0)
-env.step(observation["state"])
-first_steps = time.perf_counter() - start
-is_compiling = compiling._compiler.thread.is_alive()
-"""
-FORK = """
-from gymnasium.vector import AsyncVectorEnv
-
-def make():
-    return gym.make("MazeShortestPath-v0", size=5)
-
-if __name__ == "__main__":
-    envs = AsyncVectorEnv([make, make], context="fork")
-    assert not compiling._compiler.thread.is_alive()
-    observations, _ = envs.reset(seed=0)
-    envs.step(observations["state"])
-    envs.close()
-    print("stepped")
-"""
+        kernels.shortest  # noqa: B018
 
 
 def run_script(tmp_path: Path, *parts: str, environment: Mapping[str, str] | None = None, timeout: float = 60) -> str:
-    """Run a script in a process of its own, so that the compiler has not run there."""
+    """Run a script in a process of its own, in which nothing is compiled."""
     script = tmp_path / "script.py"
     script.write_text("\n".join(parts))
     result = subprocess.run(
@@ -205,111 +163,98 @@ def run_script(tmp_path: Path, *parts: str, environment: Mapping[str, str] | Non
     return result.stdout
 
 
-def test_first_episode_does_not_wait_for_the_compiler_but_a_fork_does(tmp_path: Path) -> None:
-    checks = "assert is_compiling; assert first_steps < 3"
-    assert run_script(tmp_path, SLOW_COMPILER, FIRST_EPISODE, checks, FORK) == "stepped\n"
-
-
-def test_large_batches_wait_for_the_compiler(tmp_path: Path) -> None:
-    report = (
-        "generation.generate(np.random.default_rng(0), 1000, 16); print('accept_random' in vars(compiling.kernels(1)))"
-    )
-    assert run_script(tmp_path, SLOW_COMPILER, report) == "True\n"
-
-
-def test_threads_share_one_compiler(tmp_path: Path) -> None:
-    use = """
-users = [threading.Thread(target=lambda: compiling.kernels(1).has_border) for _ in range(8)]
-for user in users:
-    user.start()
-for user in users:
-    user.join()
-print(sum(thread.name == "maze_nca_gym compiler" for thread in threading.enumerate()), vars(compiling.kernels(1)))
-"""
-    assert run_script(tmp_path, SLOW_COMPILER, use) == "1 {'_waits': False}\n"
-
-
 COUNTED_COMPILER = """
-import atexit, threading, time, numba
-from maze_nca_gym import _kernels
+import threading, time
+from types import SimpleNamespace
 from maze_nca_gym._kernels import compiling
+from maze_nca_gym._kernels.compiling import kernels
 
 compiled = []
-def njit(signature, **options):
-    def compile(function):
-        time.sleep(0.05)
-        compiled.append(function.__name__)
-        return function
-    return compile
-numba.njit = njit
-compiling._compiler._patience = 0.2
+def jit_within(namespace, modules, function, signature):
+    time.sleep(0.02)
+    compiled.append(function.__name__)
+    return SimpleNamespace(stats=SimpleNamespace(cache_hits={}))
+compiling.jit_within = jit_within
 """
-
-
-def test_a_program_that_ends_waits_for_one_kernel_at_most(tmp_path: Path) -> None:
-    use = """
-assert compiling.kernels(1).diameters is compiling.INTERPRETED.diameters
-n_before = len(compiled)
-atexit.register(lambda: print(n_before >= 1, len(compiled) - n_before <= 1))
-"""
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True True\n"
-
-
-def test_a_thread_that_outlives_the_main_one_gets_compiled_kernels(tmp_path: Path) -> None:
-    use = """
-compiling.kernels(1).has_border
-def work():
-    threading.main_thread().join()
-    compiling.wait()
-    print(len(compiled) == len(_kernels.REGISTRY))
-threading.Thread(target=work).start()
-"""
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\n"
 
 
 def test_only_what_is_asked_for_is_compiled(tmp_path: Path) -> None:
-    use = "compiling.kernels(1_000_000).solve_shortest_path; print(*compiled)"
+    use = "kernels.solve_shortest_path; print(*compiled)"
     expected = "find_endpoints has_border lay_out_bordered lay_out in_map search walk solve_shortest_path"
     assert sorted(run_script(tmp_path, COUNTED_COMPILER, use).split()) == sorted(expected.split())
 
 
-def test_a_compiler_that_fails_leaves_kernels_interpreted(tmp_path: Path) -> None:
+def test_threads_compile_a_kernel_once(tmp_path: Path) -> None:
+    use = """
+users = [threading.Thread(target=lambda: kernels.solve_shortest_path) for _ in range(8)]
+for user in users:
+    user.start()
+for user in users:
+    user.join()
+print(len(compiled) == len(set(compiled)) > 0)
+"""
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\n"
+
+
+def test_a_compiler_that_fails_says_why(tmp_path: Path) -> None:
     use = """
 def fail(*arguments): raise RuntimeError("no compiler")
 compiling.jit_within = fail
-errors = []
-threading.excepthook = lambda arguments: errors.append(str(arguments.exc_value))
 for _ in range(2):
-    print(compiling.kernels(1_000_000).has_border is compiling.INTERPRETED.has_border)
-    compiling._compiler.finish()
-print(errors)
+    try:
+        kernels.has_border
+    except RuntimeError as error:
+        print(error)
 """
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\nTrue\n['no compiler', 'no compiler']\n"
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == "no compiler\nno compiler\n"
+
+
+def test_a_terminal_is_told_once_what_takes_so_long(tmp_path: Path) -> None:
+    use = """
+import sys
+sys.stderr.isatty = lambda: True
+sys.stderr.write = sys.stdout.write
+kernels.search; kernels.in_map
+"""
+    told = "maze_nca_gym: compiling, once per installation; this takes some seconds ...\n"
+    assert run_script(tmp_path, COUNTED_COMPILER, use) == told
 
 
 def test_without_a_place_for_the_cache_it_compiles_all_the_same(tmp_path: Path) -> None:
     script = """
 from numba.core import caching
 caching.CacheImpl._locator_classes = []
-from maze_nca_gym._kernels import compiling
+from maze_nca_gym._kernels.compiling import kernels
 import numpy as np
-has_border = compiling.kernels(1_000_000).has_border
-print(has_border(np.ones((2, 3), np.uint8)), len(has_border.signatures))
+print(kernels.has_border(np.ones((2, 3), np.uint8)), len(kernels.has_border.signatures))
 """
     assert run_script(tmp_path, script) == "True 1\n"
 
 
+FIRST_EPISODE = """
+import time, gymnasium as gym, maze_nca_gym
+from gymnasium.vector import AsyncVectorEnv
+
+def make():
+    return gym.make("MazeShortestPath-v0", size=5)
+
+if __name__ == "__main__":
+    env = make()
+    start = time.process_time()
+    observation, _ = env.reset(seed=0)
+    print(time.process_time() - start)
+    env.step(observation["state"])
+    envs = AsyncVectorEnv([make, make], context="fork")
+    observations, _ = envs.reset(seed=0)
+    envs.step(observations["state"])
+    envs.close()
+"""
+
+
 @pytest.mark.slow
 def test_fresh_installation(tmp_path: Path) -> None:
-    """With nothing in the cache: first steps at once, then a fork; the next process finds the machine code."""
+    """With nothing in the cache the first reset takes some seconds; the next process finds the machine code."""
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    header = "import time; from maze_nca_gym._kernels import compiling"
-    report = "print(first_steps, is_compiling, flush=True)"
-    first_steps, compiling, stepped = run_script(
-        tmp_path, header, FIRST_EPISODE, report, FORK, environment=cache, timeout=300
-    ).split()
-    assert float(first_steps) < 3
-    assert compiling == "True"
-    assert stepped == "stepped"
-    again = "start = time.perf_counter(); compiling.wait(); print(time.perf_counter() - start)"
-    assert float(run_script(tmp_path, header, again, environment=cache)) < 5
+    first, again = (float(run_script(tmp_path, FIRST_EPISODE, environment=cache, timeout=300)) for _ in range(2))
+    assert first < 4
+    assert again < 0.5

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import grid_graph, levels_with_endpoints, mazes, place_of
 
-from maze_nca_gym._kernels import compiling
+from maze_nca_gym._kernels import REGISTRY
+from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, clear_endpoints, parse
 from maze_nca_gym.mutation import MUTATIONS, apply_edits, differences, draw_seeds, mutate, offspring
@@ -122,8 +123,8 @@ class TestSeeds:
     ) -> None:
         batches = [generate(rng(), 8, (5, 7), border=border, endpoints=endpoints) for border in (True, False)]
         compiled = [mutate(rng(), batch, kind, **options) for batch in batches]
-        for user in ("_for_small_work", "_for_large_work"):
-            monkeypatch.setattr(compiling, user, compiling.INTERPRETED)
+        for function, _ in REGISTRY:
+            monkeypatch.setattr(kernels, function.__name__, function)
         for batch, expected in zip(batches, compiled, strict=True):
             np.testing.assert_array_equal(mutate(rng(), batch, kind, **options), expected)
 

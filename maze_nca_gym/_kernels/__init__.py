@@ -1,7 +1,7 @@
 """Plain loops over tiles, written to run as they are and, much faster, as machine code.
 
-`compiling` compiles every function that carries `@kernel`. Until numba is done the same functions run interpreted, with
-the same results. Nothing here allocates Python objects, checks arguments or raises errors for users.
+`compiling` compiles every function that carries `@kernel`; the same functions run interpreted, as tests do, with the
+same results. Nothing here allocates Python objects, checks arguments or raises errors for users.
 """
 
 from maze_nca_gym._kernels import search, solvers, generation, scoring, mutation  # noqa: I001 - each after those it calls

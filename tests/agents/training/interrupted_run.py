@@ -23,7 +23,7 @@ import torch
 import torch._dynamo  # what Adam imports at its first step
 from training_runs import ACCEL, ALONE, CPU, POOL, tiny
 
-from maze_nca_gym._kernels.compiling import wait
+from maze_nca_gym._kernels.compiling import compile_all
 from maze_nca_gym.agents.rollouts.fused import compiling
 from maze_nca_gym.agents.training import CHECKPOINT, Intervals, NullReport, TrainingConfig, TrainingState, data, train
 from maze_nca_gym.agents.training.processes import asked_to_stop
@@ -122,7 +122,7 @@ def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: s
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    wait()
+    compile_all()
     where, what, every = Path(sys.argv[1]), CONFIGS[sys.argv[2]], float(sys.argv[3])
     if len(sys.argv) > 4:
         main(where, what, every, *sys.argv[4:])
