@@ -36,6 +36,7 @@ class Recording:
 
     def __init__(self, compute: Compute, inputs: Sequence[Tensor], weights: Iterable[Tensor]) -> None:
         self._compute, self.weights = compute, list(weights)
+        # A graph reads fixed addresses, so its inputs have memory of their own, into which others are copied.
         self._inputs = [tensor.detach().clone() for tensor in inputs]
         self._results: list[Tensor] = []
         self._gradients = [torch.zeros_like(result) for result in self._forwards()]
@@ -53,6 +54,7 @@ class Recording:
         """Compute the results; `turn` then says which inputs the way back would belong to."""
         _overwrite(self._inputs, inputs)
         self.turn += 1
+        # The next launch overwrites its results, and a caller may hold on to these.
         return [result.detach().clone() for result in self._repeat[0]()]
 
     def backward(self, gradients: Sequence[Tensor]) -> list[Tensor | None]:
@@ -86,6 +88,7 @@ class _Repeated(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         """Return gradients for the weights alone; a recording that has served others since goes forward again."""
         inputs = ctx.saved_tensors[: ctx.n_inputs]
+        # The graph's intermediate states belong to the latest way forward, which may have been another's.
         if ctx.turn != ctx.recording.turn:
             ctx.recording.forward(inputs)
         return None, None, *(None for _ in inputs), *ctx.recording.backward(gradients)
@@ -117,6 +120,7 @@ class Recordings:
 def _captured(works: Sequence[Work], device: torch.device) -> list[Work]:
     """Return functions that launch the graphs of some works, one after the other on the same memory."""
     with torch.cuda.device(device):
+        # Recording is not allowed on the default stream, and neither is choosing algorithms while it runs.
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

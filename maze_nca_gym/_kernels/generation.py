@@ -31,6 +31,7 @@ def accept_random(noise, threshold, sources, targets, levels):
         flat[source] = SOURCE
         flat[target] = TARGET
         lay_out_bordered(level, found)
+        # From the target, since solving does the same; only whether they are joined counts here.
         search(found, stride, target, source, queue)
         accepted += found[source] >= 0  # the next candidate overwrites an unsolvable one
     return accepted
@@ -39,6 +40,7 @@ def accept_random(noise, threshold, sources, targets, levels):
 @kernel("i8(f8, i8)")
 def pick(uniform, n):
     """Return one of 0 .. n - 1, chosen by a number in [0, 1)."""
+    # A uniform number just below 1 may round up to n when multiplied.
     return min(int(uniform * n), n - 1)
 
 
@@ -57,6 +59,7 @@ def place_endpoints(levels, uniforms):
         n_linked = 0
         for place in range(height * width):
             tile = in_map(place, width, stride)
+            # The queue lists the candidates until the search takes it over.
             if found[tile] == UNSEEN:
                 links = (found[tile - stride] == UNSEEN) + (found[tile - 1] == UNSEEN)
                 links += (found[tile + stride] == UNSEEN) + (found[tile + 1] == UNSEEN)
@@ -68,7 +71,9 @@ def place_endpoints(levels, uniforms):
             continue
         source = queue[pick(uniforms[i, 0], n_linked)]
         count = search(found, stride, in_map(source, width, stride), -1, queue)
+        # The queue's first tile is the source itself.
         tile = queue[1 + pick(uniforms[i, 1], count - 1)]
+        # Back from the map's index to the level's place.
         target = tile if stride == width else (tile // stride - 1) * width + tile % stride
         levels[i, source // width, source % width] = SOURCE
         levels[i, target // width, target % width] = TARGET
@@ -108,9 +113,11 @@ def carve_depth_first(levels, uniforms):
             if col < cols - 1 and level[2 * row, 2 * col + 2] == WALL:
                 choices[0, n_choices], choices[1, n_choices] = row, col + 1
                 n_choices += 1
+            # A dead end: back to the last cell that may still have one to visit.
             if n_choices == 0:
                 depth -= 1
                 continue
+            # A number for each cell that is carved, not for each step, so that their count is known before.
             chosen = pick(uniforms[i, carved], n_choices)
             carved += 1
             next_row, next_col = choices[0, chosen], choices[1, chosen]
@@ -187,6 +194,7 @@ def divide_into_rooms(levels, uniforms, largest):
             wide = (right - left - 1) // 2 if right - left > largest else 0
             if high + wide == 0:
                 continue
+            # In proportion to the places for a wall: long rooms are cut across.
             horizontal = uniforms[i, used] * (high + wide) < high
             where, door = uniforms[i, used + 1], uniforms[i, used + 2]
             used += 3
@@ -202,6 +210,7 @@ def divide_into_rooms(levels, uniforms, largest):
                 levels[i, top + 2 * pick(door, (bottom - top + 1) // 2), wall] = EMPTY
                 push_room(stack, depth, top, left, bottom, wall)
                 push_room(stack, depth + 1, top, wall + 1, bottom, right)
+            # Both halves are on the stack; the second is divided first, which fixes the order of the numbers.
             depth += 2
 
 
@@ -217,6 +226,7 @@ def keep_largest_component(levels):
         size = height * width if stride == width else len(found)
         if list_components(found, stride, size, queue, scratch[1], scratch[2]) == 0:
             continue
+        # The first component listed is the largest; what a search from it leaves UNSEEN belongs to others.
         search(found, stride, scratch[2, 0], -1, queue)
         for place in range(height * width):
             if found[in_map(place, width, stride)] == UNSEEN:

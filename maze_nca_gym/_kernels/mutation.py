@@ -47,6 +47,7 @@ def move_sources(levels, margins, uniforms, rate):
         others = (height - 2 * margin) * inner_width - 1
         inner = (old // width - margin) * inner_width + old % width - margin
         inner = (inner + 1 + pick(uniforms[i, 1], others)) % (others + 1)  # a shift of 1 to others: never the old place
+        # Emptied first: with a single inner tile source and place are the same.
         flat[old] = EMPTY
         flat[(inner // inner_width + margin) * width + inner % inner_width + margin] = SOURCE
 
@@ -62,6 +63,7 @@ def edit_tiles(levels, margins, kinds, uniforms):
     ends = np.empty(2, np.int64)
     for i in range(n):
         flat = levels[i].reshape(height * width)
+        # Kept up to date below, so that several edits need one look for the ends.
         find_endpoints(levels[i], ends)
         for edit in range(kinds.shape[1]):
             place = inner_place(uniforms[i, edit], margins[i], height, width)
@@ -97,6 +99,7 @@ def join_endpoints(levels, uniforms, moves_target, joined):
         goal = in_map(ends[1], width, stride) if ends[1] >= 0 else -1
         count = search(found, stride, in_map(ends[0], width, stride), goal, queue)
         joined[i] = goal >= 0 and found[goal] >= 0
+        # A source alone has nowhere to put a target; the caller drops such an offspring.
         if joined[i] or not moves_target or count == 1:
             continue
         tile = queue[1 + pick(uniforms[i], count - 1)]

@@ -22,10 +22,12 @@ def lay_out_path(tiles, path, found, ends):
         for col in range(width):
             tile = (row + 1) * stride + col
             if path[row, col]:
+                # A path through a wall is no solution, whatever else it is.
                 if tiles[row, col] == WALL:
                     return -1
                 found[tile] = UNSEEN
                 count += 1
+            # Both ends are noted even off the path: a chain that misses one is then found to end elsewhere.
             if tiles[row, col] >= SOURCE:
                 ends[tiles[row, col] - SOURCE] = tile
     if ends[0] == 0:
@@ -50,13 +52,16 @@ def is_optimal_path(tiles, path, length):
     found = np.empty((height + 2) * stride, np.int32)
     queue = np.empty(height * width + 4, np.int32)
     ends = np.empty(2, np.int32)
+    # The cheap tests come first: as many tiles as an optimum, and a place where the chain could end.
     if lay_out_path(tiles, path, found, ends) != length or ends[0] == 0 or found[ends[0]] != UNSEEN:
         return False
+    # A set is a chain if a search within it reaches every tile, the last one as far away as there are others.
     if search(found, stride, ends[0], -1, queue) != length or found[queue[length - 1]] != length - 1:
         return False
     last = queue[length - 1]
     if ends[1] != 0:  # the farthest tile of the chain: the source's other end, or the target is not on the path
         return bool(last == ends[1])
+    # Without ends any chain could be longest: it must also be a shortest way between its own two ends.
     for row in range(height):
         for col in range(width):
             found[(row + 1) * stride + col] = BLOCKED if tiles[row, col] == WALL else UNSEEN
@@ -115,6 +120,7 @@ def compare_path(path, target):
             sums[LANES + lane] += wanted
             sums[2 * LANES + lane] += on
             sums[3 * LANES + lane] += abs(on - wanted)
+    # The few tiles that fill no whole block go to the first lane, in the same order each time.
     for i in range(area - area % LANES, area):
         value = path[i]
         wanted = ONE if target[i] else ZERO
@@ -130,6 +136,7 @@ def compare_path(path, target):
             sums[LANES * kind] += sums[LANES * kind + lane]
     squared_error, length = float(np.float64(sums[0])), float(np.float64(sums[LANES]))
     complete = bool(sums[3 * LANES] == ZERO)
+    # An optimum has as many tiles as any other, so counts that differ settle it without a search.
     doubtful = bool(sums[2 * LANES] == sums[LANES]) and not complete
     return squared_error / area, 1.0 - squared_error / max(length, 1.0), complete, doubtful
 
@@ -156,6 +163,7 @@ def settle_optimum(tiles, target, path):
     area = target.size
     rounded = path > HALF
     optimal = is_optimal_path(tiles, rounded, target.sum())
+    # Loss and accuracy are of the optimum that the path is nearest to, which is its own rounding.
     reference = rounded if optimal else target
     loss, accuracy, _, _ = compare_path(path.reshape(area), reference.reshape(area))
     return loss, accuracy, False, optimal
@@ -165,6 +173,7 @@ def settle_optimum(tiles, target, path):
 def write_scores(tiles, target, path, loss, accuracy, complete, doubtful, scores):
     """Write loss, accuracy, complete and optimal of one path, settled where that is in doubt."""
     optimal = complete
+    # Rare while a policy learns, and the only part that needs the level itself.
     if doubtful:
         loss, accuracy, complete, optimal = settle_optimum(tiles, target, path)
     scores[0] = loss
@@ -203,6 +212,7 @@ def transitions(levels, targets, actions, channels, scores):
     area = targets[0].size
     for i in range(len(levels)):
         action = actions[i].reshape(actions[i].size)
+        # Reading is cheaper than writing: only actions beyond the limit are written a second time.
         if not is_within_limit(action) and not clip_into(action, channels[i].reshape(action.size)):
             return i
         loss, accuracy, complete, doubtful = compare_path(action[:area], targets[i].reshape(area))

@@ -30,6 +30,7 @@ def has_border(tiles):
         walls += (tiles[0, col] == WALL) & (tiles[height - 1, col] == WALL)
     if walls < width:
         return False
+    # The corners are tested twice, which costs less than leaving them out.
     for row in range(height):
         walls += (tiles[row, 0] == WALL) & (tiles[row, width - 1] == WALL)
     return walls == width + height
@@ -51,6 +52,7 @@ def lay_out(tiles, found):
         lay_out_bordered(tiles, found)
         return width
     stride = width + 1  # one column of padding ends each row and precedes the next
+    # Padding and walls look alike to a search: neither is entered.
     found[:] = BLOCKED
     for row in range(height):
         for col in range(width):
@@ -70,6 +72,7 @@ def search(found, stride, start, goal, queue):
     queue[0] = start
     step = np.uint64(stride)
     head, tail = np.uint64(0), UNIT
+    # `goal` has its distance before it leaves the queue: to stop there saves the rest of its ring.
     while head < tail and (goal < 0 or found[goal] < 0):
         # An index without a sign needs no test for counting from the end, which would be a third of the time.
         tile = np.uint64(queue[head])
@@ -105,6 +108,7 @@ def forget(found, size, queue, count):
     If these are many, all of the map's `size` tiles are: other searches must have been undone before.
     """
     if DENSE * count > size:
+        # Vector code without the queue's indirect addresses; walls keep their mark.
         for tile in range(size):
             found[tile] = BLOCKED if found[tile] == BLOCKED else UNSEEN
     else:
@@ -132,6 +136,7 @@ def find_endpoints(tiles, endpoints):
     words = flat[: area - area % WORD].view(np.uint64)
     sources = targets = 0
     for start in range(0, area, WORD):
+        # Most words hold neither end, so one test of eight tiles passes by them.
         if start + WORD > area or words[start // WORD] & ENDPOINT_BITS:
             for i in range(start, min(start + WORD, area)):
                 if flat[i] == SOURCE:
@@ -156,10 +161,12 @@ def list_components(found, stride, size, queue, counts, fars):
         if found[start] == UNSEEN and (found[start + 1] == UNSEEN or found[start + stride] == UNSEEN):
             counts[n] = search(found, stride, start, -1, queue)
             fars[n] = queue[counts[n] - 1]
+            # A strict comparison: of components of one size the first stays in front.
             if counts[n] > counts[largest]:
                 largest = n
             n += 1
     forget(found, size, queue, size)
+    # Every component is a single tile, or there is none: a diameter of no moves still needs a tile.
     if n == 0:
         for tile in range(size):
             if found[tile] == UNSEEN:
@@ -167,6 +174,7 @@ def list_components(found, stride, size, queue, counts, fars):
                 fars[n] = tile
                 n += 1
         return n
+    # The largest is likely to have the longest path, whose length then rules out others unsearched.
     counts[0], counts[largest] = counts[largest], counts[0]
     fars[0], fars[largest] = fars[largest], fars[0]
     return n
@@ -184,6 +192,7 @@ def octile_lengths(tiles, starts, goals, lengths):
     from one in its own bucket. A move leads one or two buckets on, so three are used in turn, each with a tile once.
     """
     height, width = tiles.shape
+    # Diagonal moves look at all eight neighbours, so one shared column of padding would not do.
     stride, first = width + 2, width + 3
     size = (height + 2) * stride
     free = np.zeros(size, np.bool_)
@@ -194,6 +203,7 @@ def octile_lengths(tiles, starts, goals, lengths):
     costs = np.empty(size, np.float64)
     for i in range(len(starts)):
         goal = first + goals[i] // width * stride + goals[i] % width
+        # A cost is set before its tile is in a bucket, and may fall again while it waits there.
         costs[:] = np.inf
         start = first + starts[i] // width * stride + starts[i] % width
         costs[start] = 0.0

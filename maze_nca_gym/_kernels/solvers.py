@@ -53,7 +53,9 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
 def shortest_path(tiles, path):
     """Mark the canonical shortest path of one level; `path` must be all False before."""
     height, width = tiles.shape
+    # Room for the padded map, the larger one: whether the level has a border is known only after reading it.
     found = np.empty((height + 2) * (width + 1), np.int32)
+    # Four more, because `search` stores every neighbour before it knows whether that one is new.
     queue = np.empty(height * width + 4, np.int32)
     return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int64))
 
@@ -69,6 +71,7 @@ def shortest_paths(levels, paths):
     queue = np.empty(height * width + 4, np.int32)
     endpoints = np.empty(2, np.int64)
     for i in range(n):
+        # An unsolvable level is no error here: its path stays empty, and the caller decides.
         if solve_shortest_path(levels[i], paths[i], found, queue, endpoints) == MALFORMED:
             return i
     return -1
@@ -87,6 +90,7 @@ def shortest_paths_from(tiles, start, targets, paths):
     # The search finds tiles of the same distance in the order of their canonical paths. So of the neighbours of a tile
     # the first to be found is the one before it on its path.
     for rank in range(search(found, stride, in_map(start, width, stride), -1, queue)):
+        # Distances are not needed any more, so the ranks take their place in the same map.
         found[queue[rank]] = rank
     for i in range(len(targets)):
         at, tile = targets[i], in_map(targets[i], width, stride)
@@ -96,6 +100,7 @@ def shortest_paths_from(tiles, start, targets, paths):
         flat[at] = True
         while found[tile] > 0:
             up, left, down, right = found[tile - stride], found[tile - 1], found[tile + stride], found[tile + 1]
+            # Walls are BLOCKED, above any rank, and all tiles in reach have one: the least is the way back.
             first = min(up, left, down, right)
             if first == up:
                 tile -= stride
@@ -140,6 +145,7 @@ def eccentricity_maps(levels, eccentricities):
             for col in range(width):
                 start = in_map(row * width + col, width, stride)
                 eccentricities[i, row, col] = UNSEEN
+                # A wall has no eccentricity; anything free is UNSEEN again after each search.
                 if found[start] == UNSEEN:
                     count = search(found, stride, start, -1, queue)
                     eccentricities[i, row, col] = found[queue[count - 1]]  # the last tile found is a farthest one
@@ -154,6 +160,8 @@ def search_and_bound(found, stride, size, start, queue, bound):
     """
     count = search(found, stride, start, -1, queue)
     eccentricity = found[queue[count - 1]]
+    # Both loops do the same. Where most of the map was found, going through all of it in order is vector code, which
+    # beats jumping about by the queue.
     if DENSE * count > size:
         for tile in range(size):  # the bounds of walls are less than any
             through_start = found[tile] + eccentricity
@@ -178,6 +186,7 @@ def climb(found, stride, tile, moves):
             tile -= 1
         elif found[tile + stride] == nearer:
             tile += stride
+        # As in `walk`: a tile at a distance above 0 has a nearer neighbour, so the last needs no test.
         else:
             tile += 1
     return tile
@@ -194,8 +203,10 @@ def probe_component(found, stride, size, far, queue, bound):
     length = 0
     middle = other_middle = tile = far
     for sweep in range(3):  # one call in a loop, since the compiler copies what is called to each place
+        # A path with an odd number of moves has two middles, and each bounds one half of the component better.
         if sweep < 2 or other_middle != middle:
             count = search_and_bound(found, stride, size, tile, queue, bound)
+            # The first sweep ends the double sweep: its path is as long as any in a tree, and nearly so elsewhere.
             if sweep == 0:
                 length = found[queue[count - 1]]
                 middle = climb(found, stride, queue[count - 1], length // 2)
@@ -224,6 +235,7 @@ def mark_longest(found, stride, queue, count, path):
         following = found[tile] + 1 + ON_THE_WAY
         leads = (found[tile - step] == following) | (found[tile - UNIT] == following)
         leads |= (found[tile + step] == following) | (found[tile + UNIT] == following)
+        # A mark far above all distances keeps the distance readable below it, so that one map holds both.
         found[tile] += ON_THE_WAY if leads | (found[tile] == farthest) else 0
     walk(found, stride, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
 
@@ -241,6 +253,7 @@ def solve_diameter(tiles, path, found, scratch):
     n_components = list_components(found, stride, size, queue, counts, fars)
     for tile in range(size):
         bound[tile] = -1 if found[tile] == BLOCKED else BLOCKED  # BLOCKED is above any eccentricity: no bound yet
+    # With a long path known, most tiles' upper bounds fall below it, and those are never searched from.
     best = 0
     for i in range(n_components):
         if counts[i] > best:  # n tiles have a diameter of at most n - 1 moves
@@ -250,7 +263,9 @@ def solve_diameter(tiles, path, found, scratch):
     for tile in range(size):
         if bound[tile] < BLOCKED and (bound[tile] > best or (bound[tile] == best and marked < best)):
             count = search_and_bound(found, stride, size, tile, queue, bound)
+            # The bound is the exact eccentricity now; it may have turned out to be less than was hoped for.
             if bound[tile] > best or (bound[tile] == best and marked < best):
+                # A longer one replaces the path that was marked before; the first needs no wiping.
                 if marked >= 0:
                     path[:] = False
                 best = marked = bound[tile]
@@ -304,6 +319,7 @@ def weigh(found, stride, goal, queue, count, gains, sums):
             sums[tile] = gains[tile]
             continue
         best = NONE
+        # Only moves outwards lie on shortest paths from the start, and those neighbours are done already.
         for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
             if found[neighbour] == found[tile] + 1 and sums[neighbour] > best:
                 best = sums[neighbour]
@@ -320,6 +336,7 @@ def ascend(found, stride, tile, moves, sums, path):
         flat[tile if stride == width else (tile // stride - 1) * width + tile % stride] = True
         following = tile
         for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
+            # The last tile of the walk has no next one, however the map goes on.
             onwards = moved < moves and found[neighbour] == found[tile] + 1
             if onwards and (following == tile or sums[neighbour] > sums[following]):
                 following = neighbour
@@ -356,10 +373,13 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
     queue, bound = scratch[0], scratch[1]
     best = NONE
     for tile in range(size):
+        # The bounds of `solve_diameter` are left in scratch: any tile below the diameter is ruled out without a search.
         if bound[tile] == diameter:
             count = search(found, stride, tile, -1, queue)
             if found[queue[count - 1]] == diameter:
                 gain = weigh(found, stride, -1, queue, count, weights[0], weights[1])
+                # A strict comparison keeps the first of equals, so that the choice does not depend on rounding further
+                # on.
                 if gain > best:
                     best = gain
                     path[:] = False

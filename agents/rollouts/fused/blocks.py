@@ -51,6 +51,7 @@ def _add_convolution(
     x, weights, taps, n_taps, depth = arguments
     step, build = len(sums[0]) * LANES, code.builder
     halved = code.integer(int(kind == PAIRS))
+    # Weights lie in the order of these loops, so one address runs through them all.
     weight = code.variable(weights)
     with code.loop(n_taps) as tap:
         distance = code.load_integer(taps, tap)
@@ -58,6 +59,7 @@ def _add_convolution(
         with code.loop(build.sdiv(build.ashr(depth, halved), code.integer(UNROLLED))) as index:
             first, here = build.mul(index, code.integer(UNROLLED)), build.load(weight)
             inputs = [code.forward(start, first) for start in starts]
+            # Unrolled while the code is written: the loop's jump is paid once for four channels.
             for channel in range(UNROLLED):
                 rights = [code.load(here, channel * step + first, kind) for first in range(0, step, LANES)]
                 code.add_products(sums, [code.load_spread(address, channel, kind) for address in inputs], rights)
@@ -67,6 +69,7 @@ def _add_convolution(
 def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
     share, out, places, least, most, *others = arguments
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
+    # Sums begin with what the maze adds, which saves a pass that would add it.
     sums = code.variables([[code.load(code.forward(share, spot), v * LANES) for v in range(width)] for spot in spots])
     _convolve(code, sums, spots, others)
     bounds = code.spread(least), code.spread(most)
@@ -93,6 +96,7 @@ def _write_weigh(code: Code, width: int, arguments: list[Value]) -> None:
     x, gradient, out, channels, rows, places, n_places, low = arguments
     starts = [code.forward(x, code.load_integer(rows, code.integer(row))) for row in range(HEIGHT)]
     outs = [code.forward(out, code.builder.mul(channels, code.integer(row))) for row in range(HEIGHT)]
+    # Sums begin with those of earlier chunks and steps, in the order in which these come: no order depends on threads.
     sums = code.variables([[code.load(address, v * LANES) for v in range(width)] for address in outs])
 
     def add(kind: Any) -> None:
@@ -111,6 +115,7 @@ def _write_weigh(code: Code, width: int, arguments: list[Value]) -> None:
 def _write_pair_channels(code: Code, x: Value, n: Value, out: Value) -> None:
     with code.loop(code.builder.sdiv(n, code.integer(LANES))) as index:
         first = code.builder.mul(index, code.integer(LANES))
+        # Two rounded numbers take the room of one float.
         half = code.builder.ashr(first, code.integer(1))
         code.store_as(code.halves(code.load(code.forward(x, first))), code.forward(out, half))
 
@@ -137,6 +142,7 @@ def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[A
         write(Code(builder), width, list(values))
         return context.get_dummy_value()
 
+    # numba's literals and narrower integers must not make versions of their own.
     kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
     return types.void(*kinds), expand
 

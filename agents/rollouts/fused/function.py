@@ -77,6 +77,7 @@ class Unroll(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """Return the states, each (B, n_returned, H, W), channels side by side in memory."""
         mazes, history = _as_tiles([maze])[0], None
+        # Without gradients two maps in turn are enough, however long the rollout.
         if any(ctx.needs_input_grad):
             shape = len(maze), plan.keep[-1] + 1
             history = _histories.take((*shape, plan.layout.size)), plan.unpooled(*shape, mazes.shape[1])
@@ -102,6 +103,7 @@ def _forward(
     """Return the (k, B, H W, n_returned) states; every state goes to `history`, maps and `unpooled`, if there is
     one."""
     layout, (n_mazes, n_tiles, n_fed) = plan.layout, mazes.shape
+    # Every iteration reads the positive part alone, so the first state may as well begin there.
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
     dense = weight.detach().numpy()
@@ -124,6 +126,7 @@ def _backward(
     """Return the gradients of the weights, by row: of what is fed in, and of the state."""
     layout, groups = plan.layout, _groups(len(mazes))
     input_rows, channels = layout.form[3], layout.form[4]
+    # Sums of each group, added in the order of the groups: no result depends on which thread was first.
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
     packed = _packed(plan, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
     given, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
@@ -145,6 +148,7 @@ def _packed(plan: Plan, weight: Floats) -> tuple[Floats, Floats, int, bool]:
 
 
 def _groups(n_mazes: int) -> list[range]:
+    # By the number of mazes alone, not of threads, for the same reason.
     size = -(-n_mazes // GROUPS)
     return [range(begin, min(begin + size, n_mazes)) for begin in range(0, n_mazes, size)]
 
@@ -185,6 +189,7 @@ class _Histories:
     def take(self, shape: tuple[int, ...]) -> Floats:
         """Return an array with zeros where none of its users writes; it comes back here once nothing refers to it."""
         with self._lock:
+            # Taken out, not shared: two rollouts may be waiting for their gradients at once.
             memory = self._free.pop(shape, None)
         if memory is None:
             memory = zeros(shape)
@@ -194,6 +199,7 @@ class _Histories:
 
     def _put_back(self, memory: Floats) -> None:
         with self._lock:
+            # The last one alone: another shape means another size of levels, and memory should not add up.
             self._free = {memory.shape: memory}
 
 

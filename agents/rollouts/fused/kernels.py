@@ -72,6 +72,7 @@ def feed(maze, seen, places, flat):
     for tile in range(maze.shape[0]):
         for channel in range(maze.shape[1]):
             flat[places[tile] + channel] = maze[tile, channel] if seen else ZERO
+        # At tiles alone: the zeros around the map have none, so that a bias changes nothing there.
         flat[places[tile] + maze.shape[1]] = ONE
 
 
@@ -86,7 +87,9 @@ def factors(x, low, paired):
 def step(share, x, weights, form, depth, least, most, out, low):
     """Write the next state, or what is fed into it: the share and a convolution, cut off at `least` and `most`."""
     places, taps, channels = form[0], form[1], form[4]
+    # Channels outside, tiles inside: the weights of two vectors of channels stay in the cache for all tiles.
     for first in range(0, channels, 2 * LANES):
+        # With `low`, weights take half the room, hence the shift.
         s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * depth >> low)
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
@@ -105,6 +108,7 @@ def bound(share, least, most, out):
 def step_back(x, gradient, weights, form, most, out, low):
     """Write the gradient of a state from that of the next one, where the state is strictly between its bounds."""
     places, taps, channels = form[0], form[1], form[4]
+    # A convolution with taps turned round, and inputs and outputs of the weights exchanged.
     for first in range(0, channels, 2 * LANES):
         s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels >> low)
         for block in range(0, len(places), HEIGHT):
@@ -120,6 +124,7 @@ def add_inside(gradients, least, most, x, places, flat):
     for tile in range(gradients.shape[0]):
         for channel in range(gradients.shape[1]):
             index = places[tile] + channel
+            # At a bound the state does not follow the sum, so no gradient passes.
             if least < x[index] < most:
                 flat[index] += gradients[tile, channel]
 
@@ -132,6 +137,7 @@ def norm(gradient):
 def shrink(gradient, longest):
     """Scale a map down to a norm of `longest` where it is longer; gives its norm."""
     length = norm(gradient)
+    # Written so that a norm that is not a number scales nothing: it must show in the loss, not vanish.
     if not length > longest:
         return length
     factor = longest / length
@@ -150,6 +156,7 @@ def weigh(x, gradient, channels, rows, places, n_places, out, low):
     """Add the gradient of the weights by which the rows of `x` are multiplied, (rows, channels)."""
     for chunk in range(0, n_places, CHUNK):
         p, n = place(places, chunk), min(CHUNK, n_places - chunk)
+        # The sums of a block stay in registers while the chunk's tiles, which fit the innermost cache, pass by.
         for first in range(0, channels, 2 * LANES):
             g = address(gradient, first)
             for row in range(0, len(rows), HEIGHT):
@@ -163,6 +170,7 @@ def weigh(x, gradient, channels, rows, places, n_places, out, low):
 def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
     """Do the same from pairs of tiles, rounded, for which `paired` has room, (2, map)."""
     of_x, of_gradient = paired[0], paired[1]
+    # A product of pairs adds two tiles at once, so states and gradients are paired along the row.
     blocks.pair_tiles(address(x, 0), len(x), channels, address(of_x, 0))
     blocks.pair_tiles(address(gradient, 0), len(gradient), channels, address(of_gradient, 0))
     weigh(of_x, of_gradient, channels, rows, pairs, len(pairs), out, True)
@@ -177,10 +185,12 @@ def pool(x, places, n_pooled, before):
     for tile in range(len(before)):
         last = places[tile] + n_pooled - 1
         number = x[last - 1]
+        # The second test is for what is not a number: comparisons with it are false, and it has to win.
         if number > over_map or number != number:
             over_map = number
         before[tile, 0], before[tile, 1] = number, x[last]
         x[last] = blocks.highest(address(x, places[tile]), n_pooled)
+    # A second pass: the maximum over the map is known only after every tile was read.
     for tile in range(len(before)):
         x[places[tile] + n_pooled - 2] = over_map
 
@@ -199,6 +209,7 @@ def pool_back(x, places, n_pooled, before, gradient):
         last = places[tile] + n_pooled - 1
         highest, whole, part = x[last], gradient[last], ZERO
         one, other = before[tile, 0] == highest, before[tile, 1] == highest
+        # Most tiles have no gradient here, and looking for equal numbers costs a pass over the channels.
         if whole != ZERO:
             p, g, n_more = address(x, places[tile]), address(gradient, places[tile]), np.int64(one) + np.int64(other)
             part = blocks.share_out(whole, n_more, highest, p, n_pooled - 2, g)
@@ -237,6 +248,7 @@ def pool_add_back(places, n_pooled, chosen, gradient):
         of_map += gradient[places[tile] + n_pooled - 2]
         if chosen[tile, 0] != ZERO:
             top = tile
+    # After the loop, because its own gradient is part of the sum over all tiles.
     gradient[places[top] + n_pooled - 2] += of_map
 
 
@@ -247,8 +259,10 @@ def compress(x, channels, most_active, entries, starts):
         starts[tile] = n_entries
         here, orders = place(entries, n_entries), np.int64(ORDERS.ctypes.data)
         n_entries += blocks.compress(address(x, 0), tile * channels, channels, here, orders)
+        # Too many to gain anything: the dense way begins, and the list is left as it is.
         if n_entries > most_active:
             return False
+    # One start more than tiles, so that the end of each is the start of the next.
     starts[-1] = n_entries
     return True
 
@@ -260,6 +274,7 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
     for index in range(len(places)):
         p = places[index]
+        # Entries of all tiles that this one reads, in the order of the dense products: sums are the same bits.
         n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
         for first in range(0, channels, 2 * WIDTH):
             a, o, w = address(share, p + first), address(out, p + first), address(weights, first)
@@ -292,6 +307,7 @@ def weigh_sparse(x, gradient, entries, starts, form, out):
     for chunk in range(0, n_tiles, SPARSE_CHUNK):
         for channel in range(channels):
             counts[channel] = 0
+        # Sorted by channel: each row of the gradient then adds up a channel's tiles in one go.
         for index in range(starts[chunk], starts[min(chunk + SPARSE_CHUNK, n_tiles)]):
             channel = entries[index] >> CHANNEL
             places[channel, counts[channel]] = (entries[index] & LAST_PLACE) - channel
@@ -364,16 +380,21 @@ def forward(
     if len(state):
         put(state[maze], places, maps[0])
     for index in range(n_steps):
+        # What the maze adds is the same at every step that reads it, so it is convolved once, or once more without.
         if index in (0, n_seen):
             feed(mazes[maze], index < n_seen, places, fed)
             share[:] = ZERO
             step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share, False)
+        # With a history each step has a map of its own; without one, two take turns.
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
+        # The step before left negative numbers, of which this one reads the positive part.
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
             x = positive
         lowest = LOWEST if index == unbounded else ZERO
+        # Maxima that are added come before the bounds, so the sum itself is left as it is.
         least, highest = (-INFINITY, INFINITY) if adds else (lowest, most)
+        # A convolution of zeros is zero: the first state is what the maze adds.
         if index == 0 and not len(state):
             bound(share, least, highest, out)
         elif compress(x, channels, most_active, entries, starts):
@@ -428,6 +449,7 @@ def backward(
             step_back_sparse(out, there, entries, starts, rows_of_weights, form, most, here)
         elif index < len(kept) - 2:
             step_back(out, factors(there, low, paired[0]), weights, form, most, here, low)
+        # Before losses of this state are added: those are no growth.
         if index < len(kept) - 2 and growth < INFINITY:
             length = shrink(here, growth * length)
         if kept[index + 1] >= 0:
@@ -447,11 +469,14 @@ def backward(
             weigh_in_pairs(x, here, channels, rows, form[8], sums, paired)
         elif index or has_state:
             weigh(x, here, channels, rows, places, n_tiles, sums, False)
+        # All steps read the same share, so their gradients add up, and its weights' follow once.
         add(here, share)
+        # Steps that saw the maze and steps that did not have shares of their own.
         if index in (0, n_seen):
             feed(mazes[maze], index < n_seen, places, fed)
             weigh(fed, share, channels, input_rows, places, n_tiles, input_sums, False)
             share[:] = ZERO
+        # What was written is read next; the memory takes turns.
         here, there = there, here
 
 

@@ -67,6 +67,7 @@ class Layout:
         """Return the weights of the maze, (C, T, taps), and the (C,) bias, as weights of a 1 at the tile itself."""
         of_one = np.zeros((self.n_channels, 1, weight.shape[2]), np.float32)
         of_one[:, 0, self.centre] = bias
+        # The bias is one more input: the kernels then need no code for it.
         return self._pack(np.concatenate([weight, of_one], axis=1), self.form[5])
 
     def pack_rows(self, weight: Floats) -> Floats:
@@ -90,6 +91,7 @@ class Layout:
         dense[:, :n_in, :n_out] = weight.transpose(2, 1, 0)
         if low:
             dense = _paired(dense)
+        # One run of memory for each pair of vectors of channels, as the blocks read it from front to back.
         return np.concatenate([dense[:, :, first : first + step].ravel() for first in range(0, channels, step)])
 
     def _unpack(self, sums: Floats, depth: int) -> Floats:
@@ -111,7 +113,9 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
     """Make the layout for (height, width) tiles and a kernel with weights on the taps `live`, counted row by row."""
     channels, depth = _whole(n_channels, LANES), _whole(n_fed + 1, UNROLLED)
     reach = kernel_size // 2
+    # The zeros at the end of a row are also those before the next: half the padding.
     stride = width + reach
+    # Rows of zeros above, and zeros before the first tile, keep every tap within the memory.
     tiles = [(row + reach) * stride + col + reach for row in range(height) for col in range(width)]
     distances = [(tap // kernel_size - reach) * stride + tap % kernel_size - reach for tap in live]
     places, taps = (np.array(array, np.int64) * channels for array in (tiles, distances))
@@ -120,6 +124,7 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
     others = (_filled(rows, 0), _filled(input_rows, 0), channels, depth)
     rows_of_tiles = np.array(tiles).reshape(height if reach else 1, -1)  # without zeros between rows, as one row
     pairs = rows_of_tiles[:, ::2].ravel() * channels
+    # One tile more at the end even without a reach: pairs of tiles read one beyond the last.
     size = ((height + 2 * reach) * stride + max(reach, 1)) * channels
     return Layout(
         n_fed,
@@ -127,6 +132,7 @@ def layout(n_fed: int, n_channels: int, height: int, width: int, kernel_size: in
         size=size,
         most_active=int(SPARSE * size) if channels % SPARSE_WIDTH == 0 else -1,
         n_rows=max(len(others[0]), len(groups) * channels),
+        # The bias is the weight of a 1 at the tile itself, so the middle tap has to be alive.
         centre=live.index(kernel_size**2 // 2),
         form=(_filled(places, places[-1]), taps, *others, taps // channels, groups, pairs),
         mirrored=(_filled(places, places[-1]), -taps, *others, -taps // channels, -groups, pairs),

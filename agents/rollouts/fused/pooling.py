@@ -35,6 +35,7 @@ def write_share_out(
     """Add equal parts to the gradients of those of n floats that equal the highest, as `n_more` more do; gives one."""
     build, n_equal, spread = code.builder, code.variable(n_more), code.spread(highest)
     with _vectors(code, x, n, math.nan) as (_, numbers):
+        # Lanes that do not count are filled with what is not a number, which equals nothing.
         equal = build.fcmp_ordered("==", numbers, spread)
         build.store(build.add(build.load(n_equal), code.count(equal)), n_equal)
     part = build.fdiv(whole, build.sitofp(build.load(n_equal), whole.type))

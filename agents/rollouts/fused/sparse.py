@@ -46,11 +46,14 @@ def write_compress(code: Code, x: Value, place: Value, channels: Value, entries:
         channel = build.mul(index, code.integer(OCTET))
         first, here = build.add(place, channel), build.load(end)
         numbers = code.load_as(_FLOATS, code.forward(x, first))
+        # Unordered: what is not a number is no zero, and must not get lost.
         active = build.fcmp_unordered("!=", numbers, ir.Constant(_FLOATS, [0.0] * OCTET))
         mask = build.zext(build.bitcast(active, ir.IntType(8)), ir.IntType(64))
         lanes = build.zext(build.bitcast(code.load_integer(orders, mask), _BYTES), _ENTRIES)
         base = build.add(first, build.shl(channel, code.integer(CHANNEL)))
         found = build.add(build.or_(lanes, build.shl(lanes, shift)), code.spread_as(_ENTRIES, base))
+        # All eight are stored, whether they count or not; the next store overwrites those that do not. No branch is
+        # mispredicted.
         code.store_as(found, here)
         build.store(code.forward(here, build.shl(build.ctpop(mask), code.integer(1))), end)
     return build.ashr(build.sub(build.load(end), entries), code.integer(3))
@@ -74,6 +77,7 @@ def write_join(
             found = code.load_as(_ENTRIES, code.forward(source, distance))
             code.store_as(build.add(found, base), code.forward(here, distance))
 
+        # Few tiles have more than eight entries, so the first eight are copied without asking.
         copy(code.integer(0))
         with build.if_then(build.icmp_signed(">", n_entries, code.integer(OCTET)), likely=False):
             n_more = build.sdiv(build.sub(n_entries, code.integer(1)), code.integer(OCTET))
@@ -94,6 +98,7 @@ def _gather(code: Code, sums: list[Value], weights: Value, channels: Value, x: V
     build, firsts = code.builder, range(0, len(sums) * LANES, LANES)
     with code.loop(n) as index:
         entry = code.load_integer(joined, index)
+        # The channel of an entry, counted on from tap to tap, is the row of weights that it meets.
         row = code.forward(weights, build.mul(build.lshr(entry, code.integer(CHANNEL)), channels))
         number = code.load_spread(code.forward(x, build.and_(entry, code.integer(2**CHANNEL - 1))))
         code.add_products([sums], [number], [code.load(row, first) for first in firsts])

@@ -55,10 +55,12 @@ class Code:
 
     def forward(self, address: Value, n_floats: Value) -> Value:
         """Return the address `n_floats` floats further on."""
+        # Addresses are plain integers, so that numba's functions can pass them as int64.
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
         """Return the vector that begins there."""
+        # Aligned to a float, not to a vector: taps begin at any channel of any tile.
         return self.builder.load(self._pointer(address, n_floats, kind), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
@@ -99,10 +101,12 @@ class Code:
 
     def variable(self, start: Value) -> Value:
         """Return one variable; see `variables`."""
+        # Allocated at the function's entry, as LLVM needs it to turn memory into a register.
         return cgutils.alloca_once_value(self.builder, start)
 
     def add_products(self, sums: list[list[Value]], lefts: list[Value], rights: list[Value]) -> None:
         """Add the outer product of two lists, of vectors or of `PAIRS`, to variables that are vectors."""
+        # Sums wait for each other only within a variable: a block has enough of them to keep the units busy.
         for left, row in zip(lefts, sums, strict=True):
             for right, total in zip(rights, row, strict=True):
                 add = self._plus_product if right.type == VECTOR else self._plus_products_of_pairs
@@ -119,6 +123,7 @@ class Code:
         if MULTIPLIES_PAIRS:
             kind = ir.FunctionType(VECTOR, [VECTOR, PAIRS, PAIRS])
             return self.builder.asm(kind, "vdpbf16ps $3, $2, $0", "=v,0,v,v", [total, left, right], side_effect=False)
+        # Without the instruction the same sums in the same order, slower: tests compare both on any machine.
         for first in (True, False):
             total = self._plus_product(total, *(self._of_pairs(pairs, first) for pairs in (left, right)))
         return total
@@ -126,6 +131,7 @@ class Code:
     def _of_pairs(self, pairs: Value, first: bool) -> Value:
         """Return the first or the second numbers of pairs as a vector."""
         build, bits = self.builder, [_HALF if first else 2**32 - 2**_HALF] * LANES
+        # A bfloat16 number is the upper half of a float32 one.
         chosen = (build.shl if first else build.and_)(pairs, ir.Constant(PAIRS, bits))
         return build.bitcast(chosen, VECTOR)
 
@@ -136,9 +142,11 @@ class Code:
             kind = ir.FunctionType(_HALVES, [VECTOR])
             return build.asm(kind, "vcvtneps2bf16 $1, $0", "=v,v", [vector], side_effect=False)
         half, one, most, quiet = (ir.Constant(PAIRS, [n] * LANES) for n in (_HALF, 1, 2 ** (_HALF - 1) - 1, 2**22))
+        # Half of the last place, a bit less unless the number is odd: to the nearest, ties to even.
         bits = build.bitcast(vector, PAIRS)
         is_odd = build.and_(build.lshr(bits, half), one)
         rounded = build.add(build.add(bits, most), is_odd)
+        # Adding to the bits of what is not a number could make it infinite.
         rounded = build.select(build.fcmp_unordered("uno", vector, vector), build.or_(bits, quiet), rounded)
         return build.trunc(build.lshr(rounded, half), _HALVES)
 
@@ -149,6 +157,7 @@ class Code:
 
     def between(self, vector: Value, least: Value, most: Value) -> Value:
         """Return its numbers cut off at those of two others; what is not a number stays so."""
+        # Ordered comparisons are false for what is not a number, which therefore passes both.
         vector = self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
         return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
 
@@ -173,6 +182,7 @@ class Code:
 
     def count(self, mask: Value) -> Value:
         """Return the number of entries for which a comparison of two vectors holds."""
+        # A mask has a bit for each lane, and the machine counts bits in one instruction.
         bits = self.builder.bitcast(mask, ir.IntType(LANES))
         return self.builder.zext(self.builder.ctpop(bits), _INT64)
 
@@ -190,6 +200,7 @@ class Code:
     def _folded(self, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
         """Return the number that is left when the halves of a vector are combined repeatedly."""
         step = LANES // 2
+        # Halves are combined, then quarters: a fixed order, in as few steps as there are powers of two.
         while step:
             turned = ir.Constant(ir.VectorType(_INT32, LANES), [(lane + step) % LANES for lane in range(LANES)])
             vector = combine(vector, self.builder.shuffle_vector(vector, vector, turned))
