@@ -196,19 +196,45 @@ def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) 
 def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]) -> dict[str, Policy]:
     """Return the policies by name, each once; one without a name has that of its class.
 
+    >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
+
+    Args:
+        policies: a policy, or texts that `load` takes, each of which may have a name in front, as in NAME=POLICY; a
+            mapping gives policies their names.
+
     Raises:
-        ValueError: no policy, or an unknown name.
+        ValueError: no policy, an unknown name, or one name for two policies.
     """
     from .policy import Policy
 
     if isinstance(policies, Policy):
         return {type(policies).__name__: policies}
     if not isinstance(policies, Mapping):
-        names = [policies] if isinstance(policies, str) else policies
-        policies = {name: load(name) for name in dict.fromkeys(names)}
+        named = by_label([policies] if isinstance(policies, str) else policies)
+        policies = {label: load(name) for label, name in named.items()}
     if not policies:
         raise ValueError("name at least one policy, or a model file (*.safetensors)")
     return dict(policies)
+
+
+def by_label(names: Iterable[str]) -> dict[str, str]:
+    """Return what is named by its label: NAME=WHAT has one, and what has none is its own.
+
+    A text that is a file is no label, for sweeps make folders such as "lr=0.1"; nor is one with a slash before the "=".
+
+    Raises:
+        ValueError: a label or what it names is empty, or one label has two meanings.
+    """
+    found: dict[str, str] = {}
+    for text in names:
+        label, equals, what = text.partition("=")
+        if not equals or "/" in label or Path(text).is_file():
+            label = what = text
+        if not label.strip() or not what:
+            raise ValueError(f"NAME=POLICY needs a name and a policy, got {text!r}")
+        if found.setdefault(label, what) != what:
+            raise ValueError(f"{label!r} is the name of both {found[label]} and {what}: give each another one")
+    return found
 
 
 def _make_own(name: str, options: Mapping[str, Any]) -> Policy:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from maze_nca_gym.agents.figure_style import BLUE, GREY, INK, STYLE
+from maze_nca_gym.agents.figures import BLUE, GREY, INK, STYLE
 from maze_nca_gym.files import replacing
 
 from .timing import Comparison, Result

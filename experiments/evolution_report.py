@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from maze_nca_gym.agents.figure_style import COLOURS, STYLE
+from maze_nca_gym.agents.figures import COLOURS, STYLE
 from maze_nca_gym.files import replacing
 
 Run = dict[str, Any]

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from maze_nca_gym.agents.figure_style import COLOURS, INK, STYLE
+from maze_nca_gym.agents.figures import COLOURS, INK, STYLE
 from maze_nca_gym.files import replacing
 
 

@@ -19,6 +19,7 @@ from PIL import Image
 
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.evaluation import FAMILIES, evaluate, metrics, run, test_levels
+from maze_nca_gym.agents.evaluation.figures import FIGURES
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
@@ -38,7 +39,7 @@ def results(folder="runs/evaluate"):
 def test_tables_of_one_policy_name_it_in_their_titles_and_fold_no_levels(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     save_model(learned(), "model-with-a-name-as-long-as-that.safetensors")
-    options = ["--sizes", "10", "--n", "2", "--details"]
+    options = ["--sizes", "10", "--n", "2", "--details", "--stability"]
     assert main(["evaluate", "model-with-a-name-as-long-as-that.safetensors", *options]) == 0
     out = capsys.readouterr().out
     titles = re.findall(r"^model-with-a-name-as-long-as-that.safetensors: ", out, re.MULTILINE)
@@ -48,12 +49,16 @@ def test_tables_of_one_policy_name_it_in_their_titles_and_fold_no_levels(capsys,
 def test_one_table_a_policy_unless_details_are_asked_for(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     policies = ["nca-shortest-path-healing-hinted", "shortest-path-bfs"]
-    assert main(["evaluate", *policies, "--sizes", "5,8", "--families", "perfect", "--n", "3"]) == 0
+    assert main(["evaluate", *policies, "--sizes", "5,8", "--families", "perfect", "--n", "3", "--stability"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert [line.split(":")[0] for line in lines if line.startswith(tuple(policies))] == policies
     assert [line.split()[1] for line in lines if line.startswith("│ perfect")] == 2 * ["perfect-5", "perfect-8"]
     assert len(results()["results"][0]["stability"]["edits"]) > 0
+
+
+def runs():
+    return [name for name in files() if name.startswith("runs/")]
 
 
 def learned(n_iterations=6, seed=0, **options):
@@ -62,18 +67,22 @@ def learned(n_iterations=6, seed=0, **options):
 
 class TestEndToEnd:
     def test_tables_figures_and_json(self, capsys):
-        assert main(["evaluate", "shortest-path-bfs", "depth-first", *SMALL, "--details"]) == 0
+        assert main(["evaluate", "shortest-path-bfs", "depth-first", *SMALL, "--details", "--stability"]) == 0
         assert files() == [
             f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png", "stability.png")
         ]
-        for name in run.FIGURES:
-            with Image.open(f"runs/evaluate/{name}") as image:
+        for name in FIGURES:
+            with Image.open(f"runs/evaluate/{name}.png") as image:
                 image.load()
                 assert min(image.size) > 400
                 assert len(image.getcolors(1 << 20)) > 10
         out, err = capsys.readouterr()
-        assert err == ""
         names = ["random-5", "random-7", "perfect-5", "perfect-7"]
+        assert err.splitlines() == [
+            f"{policy} on {name}: 100.00 % optimal of 6 levels"
+            for policy in ("shortest-path-bfs", "depth-first")
+            for name in names
+        ]
         tables = re.split(r"^(shortest-path-bfs|depth-first): ", out, flags=re.MULTILINE)
         assert tables[1::2].count("shortest-path-bfs") == 6
         assert all(re.findall(r"^│ (\w+-\d+) ", table, re.MULTILINE) == names for table in tables[2::2])
@@ -110,7 +119,7 @@ class TestEndToEnd:
             "sizes": [6],
             "n": 20,
             "steps": 9,
-            "stability": True,
+            "stability": False,
             "device": "cpu",
         }
 
@@ -126,24 +135,24 @@ class TestEndToEnd:
     def test_one_size_and_no_stability_make_one_figure_and_older_ones_go(self):
         Path("runs/evaluate").mkdir(parents=True)
         Path("runs/evaluate/sizes.png").write_text("old", encoding="utf-8")
-        assert main(["evaluate", "shortest-path-bfs", "--sizes", "5", "--n", "3", "--no-stability"]) == 0
+        assert main(["evaluate", "shortest-path-bfs", "--sizes", "5", "--n", "3"]) == 0
         assert files() == ["runs/evaluate/iterations.png", "runs/evaluate/results.json"]
         assert results()["results"][0]["stability"] is None
 
     def test_commas_or_spaces(self):
         for families, sizes in ((["random,rooms"], ["5,6"]), (["random", "rooms"], ["5", "6,5"])):
-            options = ["--families", *families, "--sizes", *sizes, "--n", "2", "--no-stability"]
+            options = ["--families", *families, "--sizes", *sizes, "--n", "2"]
             assert main(["evaluate", "depth-first", *options]) == 0
             names = [row["levels"]["name"] for row in results()["results"]]
             assert names == ["random-5", "random-6", "rooms-5", "rooms-6"]
 
     def test_the_diameter(self):
-        assert main(["evaluate", "diameter", "--families", "loops", "--sizes", "5", "--n", "6"]) == 0
+        assert main(["evaluate", "diameter", "--families", "loops", "--sizes", "5", "--n", "6", "--stability"]) == 0
         (row,) = results()["results"]
         assert row["levels"]["task"] == "diameter"
         assert [edit["edit"] for edit in row["stability"]["edits"]] == ["wall opened", "wall closed"]
 
-    def test_by_default_whole_sets_and_proportionate_steps(self, monkeypatch):
+    def test_by_default_some_levels_and_proportionate_steps(self, monkeypatch, capsys):
         asked = []
 
         def record(policy, levels, n_steps, **options):
@@ -152,17 +161,48 @@ class TestEndToEnd:
 
         monkeypatch.setattr(run, "evaluate_on", record)
         save_model(learned(n_iterations=64), "model")
-        assert (
-            main(["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16", "--no-stability"])
-            == 0
-        )
-        longest = shortest_path(test_levels("rooms", 16, "shortest-path").tiles).sum(axis=(1, 2)).max()
-        assert asked == [(8192, 64), (8192, math.ceil(64 * longest / 48))]
+        arguments = ["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16"]
+        for n, whole in ((128, []), (8192, ["--n", "8192"])):
+            asked.clear()
+            assert main([*arguments, *whole]) == 0
+            longest = shortest_path(test_levels("rooms", 16, "shortest-path", n).tiles).sum(axis=(1, 2)).max()
+            assert asked == [(n, 64), (n, math.ceil(64 * max(longest, 48) / 48))]
+            assert ("measured on the first 128 levels of each set" in capsys.readouterr().out) == (not whole)
+
+    def test_names_of_ones_own_and_other_formats(self, capsys):
+        save_model(learned(), "model")
+        policies = ["mine=model.safetensors", "lr=0.1/model.safetensors", "exact=shortest-path-bfs"]
+        Path("lr=0.1").mkdir()
+        save_model(learned(seed=1), "lr=0.1/model")
+        assert main(["evaluate", *policies, "--sizes", "5", "--families", "random", "--n", "3", "--format", "svg"]) == 0
+        names = ["mine", "lr=0.1/model.safetensors", "exact"]
+        assert [row["policy"] for row in results()["results"]] == results()["configuration"]["policies"] == names
+        assert runs() == ["runs/evaluate/iterations.svg", "runs/evaluate/results.json"]
+        assert "figure: runs/evaluate/iterations.svg" in capsys.readouterr().out
+        assert Path("runs/evaluate/iterations.svg").read_text(encoding="utf-8").startswith("<?xml")
+
+    def test_results_are_saved_as_they_come_and_kept_when_stopped(self, monkeypatch, capsys):
+        seen = []
+
+        def interrupted(policy, levels, *arguments, **options):
+            if levels.config["name"] == "perfect-5":
+                seen.append(results())
+                raise KeyboardInterrupt
+            return evaluate(policy, levels, *arguments, **options)
+
+        monkeypatch.setattr(run, "evaluate_on", interrupted)
+        assert main(["evaluate", "depth-first", *SMALL]) == 130
+        assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
+        assert [row["levels"]["name"] for row in results()["results"]] == ["random-5", "random-7"]
+        assert seen == [results()]
+        message = "maze-nca-gym: stopped; runs/evaluate/results.json has 2 of 4 results, and the figures show them\n"
+        assert capsys.readouterr().err.endswith(message)
+        assert runs() == [f"runs/evaluate/{name}" for name in ("iterations.png", "results.json", "sizes.png")]
 
 
 class TestFailure:
     def test_who_was_stopped_early_is_not_blamed(self, capsys):
-        assert main(["evaluate", "shortest-path-bfs", *SMALL, "--steps", "4", "--no-stability"]) == 0
+        assert main(["evaluate", "shortest-path-bfs", *SMALL, "--steps", "4"]) == 0
         tiles = test_levels("perfect", 7, "shortest-path", 6).tiles
         lengths = [int(canonical_shortest_path(level).sum()) for level in tiles]
         n_wrong, enough = sum(length > 2 for length in lengths), 2 * max(lengths)
@@ -175,12 +215,15 @@ class TestFailure:
         monkeypatch.setattr(
             metrics, "score_paths", lambda policy, tiles, path, wanted: np.eye(1, 6, 5).repeat(len(tiles), 0)
         )
-        assert main(["evaluate", "shortest-path-bfs", *SMALL, "--no-stability"]) == 1
+        assert main(["evaluate", "shortest-path-bfs", *SMALL]) == 1
         assert "shortest-path-bfs is exact, yet 6 of 6 levels of perfect-7 are not solved" in capsys.readouterr().err
 
     def test_weights_that_are_not_shared_have_no_stability(self, capsys):
         save_model(learned(n_iterations=3, shared_weights=False), "model")
-        assert main(["evaluate", "model.safetensors", "--sizes", "5", "--families", "random", "--n", "3"]) == 0
+        assert (
+            main(["evaluate", "model.safetensors", "--sizes", "5", "--families", "random", "--n", "3", "--stability"])
+            == 0
+        )
         assert "has weights for 3 iterations and cannot run on: no stability" in capsys.readouterr().err
         assert results()["results"][0]["stability"] is None
 
@@ -215,6 +258,8 @@ WRONG = {
     "evaluate depth-first --n 0": "--n must be at least 1, got 0",
     "evaluate depth-first --steps 0": "--steps must be at least 1, got 0",
     "evaluate depth-first --batch 0": "--batch must be at least 1, got 0",
+    "evaluate a=depth-first a=shortest-path-bfs": "'a' is the name of both depth-first and shortest-path-bfs",
+    "evaluate =depth-first": "NAME=POLICY needs a name and a policy, got '=depth-first'",
     "evaluate depth-first --device quantum": "unknown device 'quantum'",
     "evaluate depth-first --out a-file.safetensors": "--out must be a folder, but a-file.safetensors is a file",
     "evaluate mlp.safetensors --sizes 6": "mlp.safetensors on random-6: this network is built for mazes of size 5 x 5",

@@ -3,7 +3,7 @@
     maze-nca-gym train fast --out runs/train/fast
     python -m tools.publish_model model nca-shortest-path-small runs/train/fast --description "..."
     python -m tools.publish_model iterations nca-shortest-path-small
-    maze-nca-gym evaluate nca-shortest-path-small --families random --sizes 16,32 --out runs/evaluate
+    maze-nca-gym evaluate nca-shortest-path-small --families random --sizes 16,32 --n 8192 --stability
     python -m tools.publish_model scores nca-shortest-path-small runs/evaluate/results.json \
         --measured "..."
 

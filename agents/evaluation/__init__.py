@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from .metrics import Estimate, Evaluation, Metrics, Point, evaluate, mean, proportion
     from .stability import Stability, measure_stability
 
+DEFAULT_N = 128
+"""Levels of a test set that are measured unless more are asked for."""
+
 __all__ = [
+    "DEFAULT_N",
     "FAMILIES",
     "Estimate",
     "Evaluation",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import torch
 
+from maze_nca_gym import notebooks
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import most_levels, test_levels
 from maze_nca_gym.levels import LevelSet, Tiles, has_border
@@ -18,18 +19,20 @@ from maze_nca_gym.loading import load_levels
 from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning
+from ..figures import FORMATS, check_format
 from ..policy import Policy, common_task
 from ..registry import named_policies
 from ..rollouts import check_steps, default_steps, encode, rollout
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
-from .figures import Result, draw_iterations, draw_sizes, draw_stability
+from . import DEFAULT_N
+from .figures import FIGURES, Result, draw
+from .metrics import Estimate
 from .metrics import evaluate as evaluate_on
 from .stability import Stability, effort, measure_stability
 
 DISTURBED = 32
 """Share of a whole set's levels on which stability, which takes many times the iterations, is measured: one in this
 many."""
-FIGURES = ("iterations.png", "sizes.png", "stability.png")
 RESULTS = "results.json"
 
 
@@ -42,12 +45,14 @@ class Results(Sequence[Result]):
         levels: for each result, a description of its levels.
         configuration: the options, JSON-serialisable.
         seconds: the time that it took.
+        missing: (policy, name of the set) of what is not measured yet.
     """
 
     rows: tuple[Result, ...]
     levels: tuple[Mapping[str, Any], ...]
     configuration: Mapping[str, Any]
     seconds: float
+    missing: tuple[tuple[str, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,19 +66,42 @@ class Results(Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         return self.rows[index]
 
-    def save(self, folder: str | Path) -> dict[str, list[Path]]:
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, a row a result, in percent with 95 % intervals."""
+        columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
+        return notebooks.grid(columns, [_cells(row) for row in self.rows])
+
+    def save(self, folder: str | Path, format: str = "png") -> dict[str, list[Path]]:
         """Write `results.json` and those figures that have something to show; those of earlier results go.
+
+        Args:
+            folder: where to.
+            format: of the figures: png, pdf or svg.
 
         Returns:
             "results" and "figure" -> the files.
 
         Raises:
+            ValueError: an unknown format.
             OSError: a file could not be written.
+        """
+        check_format(format)
+        return {
+            "results": [self.save_numbers(folder)],
+            "figure": draw(self.rows, Path(folder), format) if self.rows else [],
+        }
+
+    def save_numbers(self, folder: str | Path) -> Path:
+        """Write `results.json` alone and return its path; figures of earlier results go.
+
+        Raises:
+            OSError: it could not be written.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for figure in FIGURES:
-            (folder / figure).unlink(missing_ok=True)
+        for name in FIGURES:
+            for suffix in FORMATS:
+                (folder / f"{name}.{suffix}").unlink(missing_ok=True)
         content = {
             "configuration": self.configuration,
             "versions": versions(),
@@ -81,17 +109,23 @@ class Results(Sequence[Result]):
                 {"policy": row.policy, "levels": dict(levels), **_content(row)}
                 for row, levels in zip(self.rows, self.levels, strict=True)
             ],
+            "missing": [{"policy": policy, "levels": name} for policy, name in self.missing],
             "timing": {"seconds": self.seconds},
         }
         write_json(folder / RESULTS, content)
-        several_sizes = len({row.size for row in self.rows}) > 1
-        disturbed = any(row.stability is not None for row in self.rows)
-        draws = {draw_iterations: True, draw_sizes: several_sizes, draw_stability: disturbed}
-        named = zip(draws.items(), FIGURES, strict=True)
-        return {
-            "results": [folder / RESULTS],
-            "figure": [draw(self.rows, folder / name) for (draw, wanted), name in named if wanted],
-        }
+        return folder / RESULTS
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    """Return the cells of a result's row in a notebook."""
+
+    def interval(found: Estimate) -> str:
+        return f"{100 * found.value:.2f} ({100 * found.low:.2f} to {100 * found.high:.2f})"
+
+    found = result.evaluation
+    numbers = (f"{found.n_levels:,}", f"{found.curve[-1].step:,}")
+    scores = (interval(found.final.complete), interval(found.final.optimal), f"{found.final.accuracy.value:.4f}")
+    return (result.policy, f"{result.family}-{result.size}", *numbers, *scores)
 
 
 def _content(result: Result) -> dict[str, Any]:
@@ -111,10 +145,12 @@ def evaluate(
     sizes: int | Iterable[int] = (16, 32),
     n: int | None = None,
     steps: int | None = None,
-    stability: bool = True,
+    stability: bool = False,
     batch: int | None = None,
     device: str | None = None,
     out: str | Path | None = None,
+    format: str = "png",
+    on_result: Callable[[Result], object] | None = None,
 ) -> Results:
     """Measure policies on named test sets, or on levels of one's own.
 
@@ -123,23 +159,30 @@ def evaluate(
     >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
 
     Args:
-        policies: names, model files or policies, all of one task; a mapping gives policies their names.
+        policies: names, model files or policies, all of one task; a mapping gives policies their names, and so does
+            NAME=POLICY.
         levels: a file, a name, a set or (N, H, W) tiles, in place of families and sizes.
         families: kinds of level.
         sizes: inner sizes of the levels.
-        n: levels of each set at the most; always the first ones.
+        n: levels of each set at the most, always the first ones; by default 128 of a test set, and all of one's own.
+            A whole test set has 8,192, fewer beyond size 32.
         steps: iterations on a level, by default what a policy is made for.
-        stability: whether to run for 10 times as long, corrupt states and edit mazes. The first 256 levels of each set
-            count, fewer of large ones.
+        stability: whether to run for 10 times as long, corrupt states and edit mazes, on the first 256 of these levels,
+            fewer of large ones. It takes some 15 times as long as the rest does on them.
         batch: levels that run at once, by default 256, fewer of large ones.
         device: cpu, cuda, cuda:1 ..., by default where the policies are.
-        out: a folder for `results.json` and the figures; None to write nothing.
+        out: a folder for `results.json`, which is written anew after each result, and the figures; None to write
+            nothing.
+        format: of the figures: png, pdf or svg.
+        on_result: is called with each result as soon as it is there.
 
     Raises:
         ValueError: a bad option, policy or combination.
         MemoryError: the device has too little memory.
         OSError: a file could not be written.
+        KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
+    check_format(format)
     for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):
         check_at_least(name, number, 1)
     if out is not None:
@@ -154,17 +197,11 @@ def evaluate(
         chosen: dict[str, Any] = {"families": kinds, "sizes": inner}
         if not kinds or not inner:
             raise ValueError("families and sizes must name at least one each")
-        counts = {size: min(n or most_levels(size), most_levels(size)) for size in inner}
+        counts = {size: min(n or DEFAULT_N, most_levels(size)) for size in inner}
         sets = [test_levels(kind, size, task, counts[size]) for kind in kinds for size in inner]
     else:
         sets = [_own_levels(levels, task, n)]
         chosen = {"levels": sets[0].config["name"]}
-    cells = _prepare(found, sets, steps)
-    begin = time.perf_counter()
-    rows = []
-    for i, cell in enumerate(cells, 1):
-        with naming_memory(f"--batch {batch}", device):
-            rows.append(_run(cell, f"{i}/{len(cells)}", stability, batch))
     configuration = {
         "policies": list(found),
         **chosen,
@@ -173,10 +210,32 @@ def evaluate(
         "stability": stability,
         "device": str(next(iter(found.values())).device) if device is None else device,
     }
-    seconds = time.perf_counter() - begin
-    results = Results(tuple(rows), tuple(cell.levels.config for cell in cells), configuration, seconds)
+    cells = _prepare(found, sets, steps)
+    begin = time.perf_counter()
+    results = Results((), (), configuration, 0.0)
+    try:
+        for i, cell in enumerate(cells, 1):
+            with naming_memory(f"--batch {batch}", device):
+                row = _run(cell, f"{i}/{len(cells)}", stability, batch)
+            results = replace(
+                results,
+                rows=(*results.rows, row),
+                levels=(*results.levels, cell.levels.config),
+                seconds=time.perf_counter() - begin,
+                missing=tuple((each.name, each.levels.config["name"]) for each in cells[i:]),
+            )
+            if out is not None:
+                results.save_numbers(out)
+            if on_result is not None:
+                on_result(row)
+    except KeyboardInterrupt:
+        if out is None or not results.rows:
+            raise
+        results.save(out, format)
+        had = f"{len(results)} of {len(cells)} results"
+        raise KeyboardInterrupt(f"stopped; {Path(out) / RESULTS} has {had}, and the figures show them") from None
     if out is not None:
-        results.save(out)
+        results.save(out, format)
     return results
 
 

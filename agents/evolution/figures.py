@@ -26,7 +26,7 @@ from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
 from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.tasks import Task
 
-from ..figure_style import COLOURS, INK, STYLE
+from ..figures import COLOURS, INK, STYLE
 
 PANELS = {
     "mean_fitness": ("mean regret", "{:.3g}"),

@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from maze_nca_gym.files import replacing
 
-from ..figure_style import COLOURS, GREY, INK, STYLE
+from ..figures import COLOURS, GREY, INK, STYLE
 from ..learned.arguments import check_count
 
 

@@ -22,7 +22,7 @@ from maze_nca_gym.files import replacing
 from maze_nca_gym.rendering import draw_level
 from maze_nca_gym.tasks import find_task
 
-from ..figure_style import COLOURS, GREY, STYLE
+from ..figures import COLOURS, GREY, STYLE
 from ..policy import Policy
 from ..rollouts import encode, path_of, trace
 from ..training.loop import MODEL

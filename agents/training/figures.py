@@ -28,8 +28,8 @@ from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.scoring import Scores, score
 from maze_nca_gym.tasks import find_task
 
-from ..figure_style import BLUE, GREEN, GREY, STYLE, VERMILION
-from ..figure_style import INK as TEXT
+from ..figures import BLUE, GREEN, GREY, STYLE, VERMILION
+from ..figures import INK as TEXT
 from ..policy import Policy
 from ..rollouts import default_steps, encode, path_of, trace
 from .config import TrainingConfig

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.evaluation import FAMILIES
+from maze_nca_gym.agents.evaluation import DEFAULT_N, FAMILIES
 from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import INTEGER, ImportOption
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
 _FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
 _SIZES = arg(metavar="SIZE …")
-_N = arg(help_behavior_hint="(default: all: 8,192 up to size 32, the same number of tiles beyond)")
+_N = arg(help_behavior_hint=f"(default: {DEFAULT_N})")
 _STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to size and longest solution)")
 _BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 
@@ -35,23 +36,26 @@ class Evaluate(ImportOption):
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables, JSON and
     figures.
 
-    A set such as perfect-31 has the same levels on every machine. All policies must be of one task. The exit code is 1
-    if an exact policy leaves a level unsolved.
+    A set such as perfect-31 has the same levels on every machine. All policies must be of one task. results.json is
+    written anew after each set, so that Ctrl-C keeps what is there. The exit code is 1 if an exact policy leaves a
+    level unsolved.
     """
 
     policies: Annotated[Positional[tuple[str, ...]], _POLICIES]
-    """Names from `policies list`, or model files (*.safetensors)."""
+    """Names from `policies list`, or model files (*.safetensors); NAME=FILE gives one another name in tables and
+    figures."""
     families: Annotated[tuple[str, ...], _FAMILIES] = ("random", "perfect")
     """Families of levels, separated by commas or spaces; sparse is random with a fifth to a half of walls."""
     sizes: Annotated[tuple[str, ...], _SIZES] = ("16", "32")
     """Inner sizes of the levels, separated by commas or spaces."""
     n: Annotated[int | None, INTEGER, _N] = None
-    """Largest number of levels of each set; always the first ones."""
+    """Largest number of levels of each set; always the first ones. 8192 takes whole sets, which have fewer levels
+    beyond size 32."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Number of iterations on a level."""
-    stability: bool = True
-    """Test of stability, which --no-stability omits: 10 times the iterations, corrupted states and edited mazes. It
-    takes the first 256 levels of each set (fewer of large ones)."""
+    stability: bool = False
+    """Test of stability too: 10 times the iterations, corrupted states and edited mazes, on the first 256 of the levels
+    (fewer of large ones). It takes some 15 times as long as the rest does on them."""
     batch: Annotated[int | None, INTEGER, _BATCH] = None
     """Number of levels that run at once."""
     device: str = "cpu"
@@ -60,6 +64,8 @@ class Evaluate(ImportOption):
     """Print the intervals of accuracies, agreement with exact search and stability too; results.json has them."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evaluate")
     """Folder for results.json and the figures; it replaces those of an earlier run."""
+    format: Literal["png", "pdf", "svg"] = "png"
+    """File type of the figures."""
 
     def family_names(self) -> list[str]:
         """Return the names of the families, each once.
@@ -96,9 +102,11 @@ class Evaluate(ImportOption):
         self.import_module()
         families, sizes = self.family_names(), self.inner_sizes()
         check_folder("--out", self.out)
-        from maze_nca_gym.agents import evaluate, load
+        from maze_nca_gym.agents import evaluate
+        from maze_nca_gym.agents.evaluation.figures import FIGURES
+        from maze_nca_gym.agents.registry import named_policies
 
-        policies = {name: load(name) for name in dict.fromkeys(self.policies)}
+        policies = named_policies(self.policies)
         results = evaluate(
             policies,
             families=families,
@@ -108,14 +116,28 @@ class Evaluate(ImportOption):
             stability=self.stability,
             batch=self.batch,
             device=self.device,
+            out=self.out,
+            format=self.format,
+            on_result=_report,
         )
         _print_results(results, self.details)
+        if self.n is None:
+            print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")
         for note in _notes(policies):
             print(note)
-        for label, paths in results.save(self.out).items():
-            for path in paths:
-                print(f"{label}: {path}")
+        print(f"results: {self.out / 'results.json'}")
+        figures = (self.out / f"{name}.{self.format}" for name in FIGURES)
+        for path in filter(Path.exists, figures):
+            print(f"figure: {path}")
         return max(map(_verdict, results))
+
+
+def _report(result: Result) -> None:
+    """Print a line on stderr: sets may take minutes, and tables wait for all of them."""
+    found = result.evaluation
+    optimal, levels = percent(found.final.optimal.value), f"{result.family}-{result.size}"
+    line = f"{result.policy} on {levels}: {optimal} optimal of {found.n_levels:,} levels"
+    print(line, file=sys.stderr, flush=True)
 
 
 def _words(given: tuple[str, ...]) -> list[str]:

@@ -107,9 +107,10 @@ class TestTrain:
 class TestEvaluate:
     def test_its_options_are_the_commands(self):
         of_commands = {"module", "details"}  # what to import and what to print
-        assert {field.name for field in fields(Evaluate)} - of_commands == set(signature(evaluate).parameters) - {
-            "levels"
-        }
+        of_calls = {"levels", "on_result"}
+        assert {field.name for field in fields(Evaluate)} - of_commands == set(
+            signature(evaluate).parameters
+        ) - of_calls
 
     def test_names_sets_and_files(self):
         policies = ["shortest-path-bfs", "depth-first"]
@@ -118,6 +119,7 @@ class TestEvaluate:
             (policy, "perfect", size) for policy in policies for size in (5, 6)
         ]
         assert found[0].metrics.optimal.value == 1
+        assert found._repr_html_().count("<tr>") == 5
         assert sorted(path.name for path in Path("there").iterdir()) == ["iterations.png", "results.json", "sizes.png"]
 
     @pytest.mark.parametrize("as_what", ["tiles", "set", "file", "name"])
@@ -141,6 +143,7 @@ class TestEvaluate:
             ({"policies": []}, "at least one policy"),
             ({"policies": "nobody"}, "unknown policy 'nobody'"),
             ({"families": "mazes"}, "mazes"),
+            ({"format": "pgn"}, "unknown format of figures 'pgn'; known: png, pdf, svg. Did you mean 'png'"),
             ({"families": []}, "at least one each"),
             ({"n": 0}, "--n must be at least 1, got 0"),
             ({"levels": LEVEL[None], "n": 2}, "--n must be at most 1"),

@@ -38,7 +38,7 @@ def run(*arguments):
 
 
 def evaluate(*policies):
-    assert main(["evaluate", *policies, "--families", "random", "--sizes", "6", "--n", "8", "--no-stability"]) == 0
+    assert main(["evaluate", *policies, "--families", "random", "--sizes", "6", "--n", "8"]) == 0
     return json.loads(Path("runs/evaluate/results.json").read_text())["results"]
 
 

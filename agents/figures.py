@@ -1,0 +1,212 @@
+"""How every figure is drawn: one style, panels, curves with intervals, axes, legends that fit, strips, and files.
+
+matplotlib is imported here, without its global state: figures are drawn on a canvas of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import ceil
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from numpy.typing import ArrayLike, NDArray
+
+from maze_nca_gym.files import replacing
+from maze_nca_gym.names import unknown_name
+
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
+COLOURS = (*_OKABE_ITO, "#882255", "#999933", "#332288", "#A0522D")
+"""Okabe and Ito's colours, which the colour-blind can distinguish, and behind them four of Tol's and a brown."""
+INK, GREY = "#212529", "#6c757d"
+STYLE: dict[Any, Any] = {
+    "font.size": 12,
+    "axes.titlesize": 13,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e9ecef",
+    "legend.frameon": False,
+    "svg.hashsalt": "maze-nca-gym",  # without it every file has other names of its parts
+}
+"""Settings for `matplotlib.rc_context`."""
+FORMATS = ("png", "pdf", "svg")
+"""Suffixes of files of figures."""
+_UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+"""Format -> metadata without which the same figure is the same file tomorrow."""
+
+
+def check_format(name: str) -> str:
+    """Return the name of a format of figures.
+
+    Raises:
+        ValueError: it is none of `FORMATS`.
+    """
+    if name not in FORMATS:
+        raise ValueError(unknown_name("format of figures", name, FORMATS))
+    return name
+
+
+@contextmanager
+def figure(
+    path: str | Path,
+    width: float,
+    height: float,
+    title: str = "",
+    *,
+    dpi: int = 120,
+    style: Mapping[str, Any] | None = None,
+) -> Iterator[Figure]:
+    """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
+
+    Args:
+        path: the file, whose suffix is one of `FORMATS`.
+        width, height: in inches.
+        title: a line above the panels.
+        dpi: pixels per inch, where the format has pixels.
+        style: settings that go before those of `STYLE`.
+
+    Raises:
+        ValueError: another suffix.
+        OSError: the file could not be written.
+    """
+    path = Path(path)
+    kind = check_format(path.suffix.removeprefix("."))
+    with mpl.rc_context({**STYLE, **(style or {})}):
+        drawn = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+        FigureCanvasAgg(drawn)
+        if title:
+            drawn.suptitle("\n".join(wrap(title, _letters(width, 14))), color=INK, fontsize=14)
+        yield drawn
+        with replacing(path) as file:
+            drawn.savefig(file, format=kind, metadata=_UNDATED.get(kind))
+
+
+def panels(drawn: Figure, n: int, columns: int, **options: Any) -> list[Axes]:
+    """Return n panels, row by row; the rest of the last row stays empty.
+
+    Args:
+        drawn: the figure.
+        n: at least 1.
+        columns: panels in a row, at the most.
+        options: of `Figure.subplots`, such as `sharey`.
+    """
+    columns = min(n, columns)
+    made = list(drawn.subplots(ceil(n / columns), columns, squeeze=False, **options).flat)
+    for axes in made[n:]:
+        axes.set_visible(False)
+    return made[:n]
+
+
+def curve(
+    axes: Axes,
+    x: ArrayLike,
+    y: ArrayLike,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    *,
+    color: str,
+    **options: Any,
+) -> None:
+    """Draw a line of (N,) points, with the band of its intervals where their (N,) ends are given."""
+    if low is not None and high is not None:
+        axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
+    axes.plot(x, y, color=color, **{"linewidth": 1.8, "markeredgecolor": "white", **options})
+
+
+def count_axis(axis: Axis) -> None:
+    """Write the numbers of an axis with commas between the thousands."""
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+
+
+def percent_axis(axis: Axis, decimals: int | None = 0) -> None:
+    """Write the fractions of an axis as percentages."""
+    axis.set_major_formatter(PercentFormatter(1, decimals=decimals, symbol=" %"))
+
+
+def size_axis(axes: Axes, sizes: Sequence[int]) -> None:
+    """Make the horizontal axis one of sizes, logarithmic, with a tick at each of them."""
+    axes.set(xlabel="size", xscale="log")
+    axes.xaxis.set_major_locator(FixedLocator(sizes))
+    axes.xaxis.set_minor_locator(NullLocator())
+    count_axis(axes.xaxis)
+
+
+def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
+    """Draw a legend above the panels, in as many columns as fit, and make the figure higher by as much.
+
+    Long labels go on in further lines: nothing of them is left out.
+
+    Args:
+        drawn: the figure.
+        handles: label -> what has it; by default all that has a label in any panel, each label once.
+    """
+    found = dict(handles) if handles is not None else _labelled(drawn)
+    if not found:
+        return
+    size = float(mpl.rcParams["font.size"])
+    labels = ["\n".join(wrap(label, _letters(drawn.get_figwidth() - 0.8, size))) or " " for label in found]
+    renderer = drawn.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's
+    room = drawn.bbox.width - 0.2 * drawn.dpi
+    for columns in range(len(found), 0, -1):
+        made = drawn.legend(found.values(), labels, loc="outside upper center", ncols=columns)
+        box = made.get_window_extent(renderer)
+        if box.width <= room or columns == 1:
+            break
+        made.remove()
+    drawn.set_figheight(drawn.get_figheight() + box.height / drawn.dpi)
+
+
+def _labelled(drawn: Figure) -> dict[str, Artist]:
+    found: dict[str, Artist] = {}
+    for axes in drawn.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        found |= {label: handle for handle, label in zip(handles, labels, strict=True) if label not in found}
+    return found
+
+
+def _letters(inches: float, size: float) -> int:
+    """Return how many letters of a font size are surely no wider than that."""
+    return max(8, int(inches * 72 / (0.62 * size)))
+
+
+def strip(
+    path: str | Path, pictures: Sequence[NDArray[Any]], captions: Sequence[str], title: str = "", height: float = 3.3
+) -> Path:
+    """Write pictures beside each other, a line of text above each, as one figure; return its path.
+
+    Args:
+        path: the file, whose suffix is one of `FORMATS`.
+        pictures: (H, W, 3) uint8 each.
+        captions: one for each.
+        title: a line above them.
+        height: of the figure, in inches.
+
+    Raises:
+        ValueError: another suffix.
+        OSError: the file could not be written.
+    """
+    with figure(path, 2.7 * len(pictures), height, title, dpi=110) as drawn:
+        for axes, picture, caption in zip(panels(drawn, len(pictures), len(pictures)), pictures, captions, strict=True):
+            axes.imshow(picture, interpolation="nearest")
+            axes.set_title(caption, fontsize=11)
+            axes.set_axis_off()
+    return Path(path)

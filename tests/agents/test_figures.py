@@ -1,0 +1,46 @@
+"""What all figures share: legends that fit, formats, and files that are written whole."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.lines import Line2D
+
+from maze_nca_gym.agents.figures import COLOURS, curve, figure, legend, panels
+
+LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
+
+
+@pytest.mark.parametrize("n", [1, 4, 10])
+@pytest.mark.parametrize("label", ["run {}", "another run of the sweep, its number {}", LONG])
+def test_a_legend_lies_within_the_figure_and_leaves_the_panels_their_room(tmp_path, n, label):
+    heights = []
+    for labels in ([], [label.format(i) for i in range(n)]):
+        with figure(tmp_path / "any.png", 5.4, 4) as drawn:
+            (axes,) = panels(drawn, 1, 1)
+            legend(drawn, {text: Line2D([], [], color=COLOURS[i]) for i, text in enumerate(labels)})
+        heights.append(axes.get_window_extent().height)
+    (box,) = (made.get_window_extent() for made in drawn.legends)
+    assert 0 <= box.x0 < box.x1 <= drawn.bbox.width
+    assert 0 <= box.y0 < box.y1 <= drawn.bbox.height
+    assert heights[1] > 0.93 * heights[0]
+    texts = [text.get_text().replace("\n", "").replace(" ", "") for text in drawn.legends[0].get_texts()]
+    assert texts == [label.format(i).replace(" ", "") for i in range(n)]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_a_figure_is_the_same_file_in_every_format(tmp_path, suffix, start):
+    contents = []
+    for _ in range(2):
+        with figure(tmp_path / f"any.{suffix}", 4, 3, "a title") as drawn:
+            curve(panels(drawn, 1, 1)[0], [1, 2], [0.5, 1], [0.4, 0.9], [0.6, 1], color=COLOURS[0])
+        contents.append((tmp_path / f"any.{suffix}").read_bytes())
+    assert contents[0].startswith(start)
+    assert contents[0] == contents[1]
+
+
+def test_other_formats_and_errors_leave_no_file(tmp_path):
+    with pytest.raises(ValueError, match="unknown format of figures 'jpg'; known: png, pdf, svg"):
+        figure(tmp_path / "any.jpg", 4, 3).__enter__()
+    with pytest.raises(KeyError), figure(tmp_path / "any.png", 4, 3):
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
