@@ -14,6 +14,9 @@ import gymnasium as gym
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.envs.level_source import shape_and_border
+from maze_nca_gym.families import find_family
+
+from .promises import Promises
 
 
 class Runs(Protocol):
@@ -24,6 +27,7 @@ class Runs(Protocol):
     channel_names: tuple[str, ...]
     front: str
     size: tuple[int, int] | None
+    promises: Promises
 
     @property
     def needs_border(self) -> bool:
@@ -40,8 +44,8 @@ class Runs(Protocol):
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
     """Make an environment in which a policy can run.
 
-    It has the policy's task, number of channels and names of channels, and pictures tinted by the policy's front. A
-    policy that is built for one size gets levels of that size. Episodes last at least as long as the policy may need,
+    It has the policy's task, number of channels and names of channels, pictures tinted by the policy's front, and
+    levels of the family and size that the policy is meant for. Episodes last at least as long as the policy may need,
     and never longer than it has weights for.
 
     Args:
@@ -56,10 +60,10 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
         A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
 
     Raises:
-        ValueError: a bad option.
+        ValueError: a bad option, or a policy that is meant for a family that is not known here.
     """
     make = gym.make if num_envs is None else partial(gym.make_vec, num_envs=num_envs)
-    options = {**_choices(policy, options), **options}
+    options = {**_choices(policy, options), **level_options(policy, options), **options}
     shape, has_border = shape_and_border(**options)
     options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
     env: Any = make(environment_id(policy.task), **options)
@@ -75,9 +79,28 @@ def border_warning(name: str) -> str:
 
 def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
-    fixed = {} if policy.size is None or options.get("levels") is not None else {"size": policy.size}
     front = {} if "channel_names" in options else {"front": policy.front}  # other names may lack it
-    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **front, **fixed}
+    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **front}
+
+
+def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the size, the generator and its options of the levels that a policy is meant for, as far as it says so.
+
+    Args:
+        policy: a policy.
+        options: what else is asked for. With `levels` nothing is generated; with `generator` it is not the family's.
+
+    Raises:
+        ValueError: the policy is meant for a family that is not known here.
+    """
+    if options.get("levels") is not None:
+        return {}
+    size = policy.size or policy.promises.size
+    chosen: dict[str, Any] = {} if size is None else {"size": size}
+    if policy.promises.family is not None and "generator" not in options:
+        family = find_family(policy.promises.family)
+        chosen |= {"generator": family.generator, **family.variants[0]}
+    return chosen
 
 
 def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:

@@ -321,8 +321,16 @@ class Policy(nn.Module):
             "exact": "yes" if self.exact else "no",
             **({"iterations": iterations} if iterations else {}),
             "needs a border": "yes" if self.needs_border else "no",
+            **({"levels": self._levels} if self._levels else {}),
             **({"drawing": DRAWINGS[self.draws].note} if self.draws in DRAWINGS else {}),
         }
+
+    @property
+    def _levels(self) -> str:
+        """The levels that the policy is meant for, in words; empty for any."""
+        family, size = self.promises.family, self.size or self.promises.size
+        shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
+        return f"{family or 'any family'} {shape}".strip() if family or shape else ""
 
     def _repr_html_(self) -> str:
         """Return the facts for notebooks."""

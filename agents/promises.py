@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, Tiles
 
+USUAL_FAMILY, USUAL_SIZE = "random", 16
+"""Family and inner size of the levels of a policy that is meant for any, on which its number of iterations is meant."""
+
 
 @dataclass(frozen=True)
 class StepBound:
@@ -60,6 +63,8 @@ class Promises:
         bound: the iterations within which it has finished; None if nothing is known.
         n_iterations: the iterations that it is meant to run for on levels of inner size 16; None for the usual number.
         needs_border: whether it fails on mazes without a wall around them.
+        family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
+        size: the inner size of the levels that it is meant for; None for any.
 
     Raises:
         ValueError: a value of the wrong type or out of range.
@@ -69,14 +74,19 @@ class Promises:
     bound: StepBound | None = None
     n_iterations: int | None = None
     needs_border: bool = False
+    family: str | None = None
+    size: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("exact", "needs_border"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
-        number = self.n_iterations
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 2**20):
-            raise ValueError(f"n_iterations must be from 1 to {2**20:,} or None, got {number!r}")
+        for name, most in (("n_iterations", 2**20), ("size", 2**15)):
+            number = getattr(self, name)
+            if number is not None and (type(number) is not int or not 1 <= number <= most):
+                raise ValueError(f"{name} must be from 1 to {most:,} or None, got {number!r}")
+        if self.family is not None and (not isinstance(self.family, str) or not self.family):
+            raise ValueError(f"family must be the name of a family of levels or None, got {self.family!r}")
         if self.exact and self.bound is None:
             raise ValueError("an exact policy must state a bound of its iterations")
 

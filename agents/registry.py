@@ -62,6 +62,7 @@ class PolicyInfo:
         exact: whether it promises to draw what it should on every level, so that anything else is an error.
         scores: measured figures by name.
         role: a name from `ROLES`.
+        family: the family of levels that it is meant for, of which `policies list` shows its score; None for any.
     """
 
     task: str
@@ -71,6 +72,7 @@ class PolicyInfo:
     exact: bool = False
     scores: Mapping[str, float] = field(default_factory=dict)
     role: str = MAIN
+    family: str | None = None
 
 
 _POLICIES = {
@@ -108,6 +110,7 @@ _POLICIES = {
             exact=card["exact"],
             scores=card.get("metrics", {}),  # none yet while a model is being published
             role=card.get("role", MAIN),
+            family=card["promises"].get("family"),
         )
         for name, card in cards().items()
         if "unshipped" not in card
@@ -142,7 +145,7 @@ def find_policy(name: str) -> PolicyInfo:
         policy = load(name)
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
         description = f"a model of class {type(policy).__name__}, {kind}"
-        return PolicyInfo(task=policy.task, description=description, constructor="", exact=policy.exact)
+        return PolicyInfo(policy.task, description, constructor="", exact=policy.exact, family=policy.promises.family)
     check_shipped(name)
     if os.path.isdir(name):
         model = Path(name) / MODEL_OF_RUN

@@ -109,14 +109,24 @@ def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> L
     return LevelSet(np.concatenate(chunks)[:n], config)
 
 
+def find_family(name: str) -> Family:
+    """Return a family by name.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    if name not in FAMILIES:
+        raise ValueError(unknown_name("family of levels", name, FAMILIES))
+    return FAMILIES[name]
+
+
 def _check_name(family: str, size: int) -> str:
     """Return the set's name.
 
     Raises:
         ValueError: unknown family, or no single size.
     """
-    if family not in FAMILIES:
-        raise ValueError(unknown_name("family of levels", family, FAMILIES))
+    find_family(family)
     if isinstance(size, bool) or not isinstance(size, int) or size < 2:
         raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
     return f"{family}-{size}"

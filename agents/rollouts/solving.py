@@ -18,12 +18,11 @@ from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import Policy
+from ..promises import USUAL_SIZE
 from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
 from .unrolling import rollout
 from .visits import one_thread
 
-SIZE = 16
-"""Inner size of the levels on which a model's own number of iterations is meant."""
 _ASK_EVERY = 32
 """Steps between two questions whether a policy has finished; each costs one or two iterations."""
 
@@ -84,7 +83,7 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     if bound is not None:
         return bound
     task = find_task(policy.task)
-    growth = max(1.0, (max(height, width) - 2) / SIZE, longest / task.usual_length)
+    growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / task.usual_length)
     return math.ceil((policy.usual_iterations or task.usual_iterations) * growth)
 
 

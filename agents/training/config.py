@@ -20,6 +20,7 @@ from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION
 from maze_nca_gym.tasks import TASKS, find_task
 
+from ..promises import USUAL_FAMILY, USUAL_SIZE, Promises
 from .options import (
     MODEL_OPTIONS,
     LevelsConfig,
@@ -184,11 +185,15 @@ class TrainingConfig(RunOptions):
         """
         from .model import make_model
 
-        if self.levels.level_set is None:
-            needs_border = self.levels.borderless == 0
+        levels, of_all = self.levels, self.levels.families
+        if levels.level_set is None:
+            needs_border = levels.borderless == 0
+            family = None if USUAL_FAMILY in of_all else of_all[0]
         else:
-            needs_border = bool(has_border(load_levels(self.levels.level_set).tiles).all())
-        return make_model(self.model, self.model_arguments, self.n_shown, self.seed, needs_border)
+            needs_border, family = bool(has_border(load_levels(levels.level_set).tiles).all()), None
+        size = min(max(USUAL_SIZE, min(levels.sizes)), max(levels.sizes))
+        promises = Promises(needs_border=needs_border, family=family, size=None if size == USUAL_SIZE else size)
+        return make_model(self.model, self.model_arguments, self.n_shown, self.seed, promises)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""

@@ -32,7 +32,7 @@ class Published(Protocol):
 
 
 def make_model(
-    config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, needs_border: bool = True
+    config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, promises: Promises
 ) -> Policy:
     """Make a model with its initial weights.
 
@@ -41,14 +41,14 @@ def make_model(
         arguments: of its constructor, but for the generator.
         n_shown: number of channels in the loss, the first ones.
         seed: of the weights.
-        needs_border: whether all levels that it learns from have a border.
+        promises: what is known of it before it has learned: the levels that it learns from.
 
     Raises:
         ValueError: the network to start from is unknown or does not fit.
     """
     generator = torch_rng_for(seed, "weights")
     model = cast(Any, model_class(config.model))(**arguments, generator=generator)
-    model.promises = Promises(needs_border=needs_border)
+    model.promises = promises
     if config.initialisation == "paper":
         cast(Published, model).draw_as_published(generator)
     if n_shown > PATH + 1:

@@ -7,11 +7,11 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import numpy as np
 import tyro
@@ -19,11 +19,16 @@ from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, OmitSubcommandPrefixe
 from tyro.constructors import PrimitiveConstructorSpec
 
 from maze_nca_gym import __version__
+from maze_nca_gym.agents.environments import level_options
+from maze_nca_gym.agents.promises import USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import import_own
 from maze_nca_gym.agents.runs import check_at_least, flag
 from maze_nca_gym.generation import GENERATORS, check_size, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.loading import load_levels
+
+if TYPE_CHECKING:
+    from maze_nca_gym.agents import Policy
 
 
 def read_options(kind: Any, arguments: Sequence[str], prog: str, description: str, **default: Any) -> Any:
@@ -126,6 +131,11 @@ _SIZE = arg(metavar="SIZE|ROWSxCOLS")
 _LEVELS = arg(metavar="FILE|NAME", help_behavior_hint="(default: fresh ones)")
 
 
+def _policys(metavar: str, otherwise: str) -> Any:
+    """Describe, for the help, an option that a policy decides where it is not given."""
+    return arg(metavar=metavar, help_behavior_hint=f"(default: what the policy is meant for, or else {otherwise})")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ImportOption:
     """A module of one's own, for commands that take policies."""
@@ -209,20 +219,31 @@ _OWN_OPTIONS = [field.name for field in fields(GeneratorOptions) if field.name n
 class LevelOptions(GeneratorOptions):
     """Levels to use: fresh ones, or those of --levels."""
 
+    generator: Annotated[str | None, _policys(_GENERATOR.metavar, USUAL_FAMILY)] = None  # type: ignore[assignment]
+    """Generator of the levels; `levels list --details` describes each."""
+    size: Annotated[str | None, _policys(_SIZE.metavar, str(USUAL_SIZE))] = None  # type: ignore[assignment]
+    """Inner size of the levels in tiles, without the border of one wall tile."""
     levels: Annotated[str | None, _LEVELS] = None
     """File written by `generate` or `evolve`, or a name from `levels list`."""
 
-    def check(self) -> None:
-        """Check the options before the work begins.
+    def fitting(self, policy: Policy) -> LevelOptions:
+        """Return these options where the policy has decided what was not given, checked.
 
         Raises:
             ValueError: a bad option, or one that contradicts --levels.
         """
-        self.inner_size()
-        self.generator_options()
-        changed = [f.name for f in fields(GeneratorOptions) if getattr(self, f.name) != f.default]
-        if self.levels is not None and changed:
-            raise ValueError(f"{flag(changed[0])} is for fresh levels: leave it out with --levels")
+        given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        if self.levels is not None:
+            for name in (name for name in given if name != "levels"):
+                raise ValueError(f"{flag(name)} is for fresh levels: leave it out with --levels")
+        chosen = {"generator": GeneratorOptions.generator, "size": USUAL_SIZE, **level_options(policy, given)}
+        if "size" not in given:
+            rows, cols = check_size(chosen["size"])
+            given["size"] = f"{rows}x{cols}"
+        fitting = replace(self, **{**chosen, **given})
+        fitting.inner_size()
+        fitting.generator_options()
+        return fitting
 
     def load_or_generate(self, n: int | None, default_n: int, seed: int, endpoints: bool) -> LevelSet:
         """Return the first `n` of --levels, or all; without --levels, `n` or `default_n` fresh levels.

@@ -43,15 +43,15 @@ class Play(ImportOption):
         check_at_least("--seed", self.seed, 0)
         if not 0 < self.fps < math.inf:
             raise ValueError(f"--fps must be a positive number, got {self.fps}")
-        self.source.check()
         from maze_nca_gym.agents import list_policies, load
         from maze_nca_gym.agents.rollouts.window import play
         from maze_nca_gym.rendering import NoScreenError
 
-        source = self.source
+        policy = load(self.policy)
+        source = self.source.fitting(policy)
         try:
             play(
-                load(self.policy),
+                policy,
                 name=self.policy,
                 fps=self.fps,
                 episodes=self.episodes,

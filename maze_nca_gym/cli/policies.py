@@ -10,6 +10,7 @@ from gymnasium.error import DependencyNotInstalled
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.agents.promises import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_list, print_table
@@ -17,7 +18,7 @@ from maze_nca_gym.cli.output import percent, print_facts, print_list, print_tabl
 
 @dataclass(frozen=True)
 class ListPolicies:
-    """List policies by task: name, state channels, complete levels of the test set random-16, description."""
+    """List policies by task: name, state channels, complete levels of a test set, description."""
 
     all: bool = False
     """Also list those to compare with, ablations and baselines, and what the parts of names mean."""
@@ -29,18 +30,19 @@ class ListPolicies:
         policies = list_policies(all=self.all)
         for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
             rows = [
-                (name, (_n_channels(name), _complete(info)), info.description)
+                (name, _figures(name, info), info.description)
                 for name, info in policies.items()
                 if (info.role, info.task) == (role, task)
             ]
             title = task if role == MAIN else f"{task}, {role}s"
-            print_list(title, ("channels", "16x16"), rows, whole=self.details)
+            print_list(title, ("channels", "levels", "complete"), rows, whole=self.details)
             print()
         if self.all:
             _print_legend("Parts of names", NAME_PARTS)
-        print("16x16: levels of the test set random-16 whose path is the canonical one after")
-        print("the policy's iterations, as `evaluate` measures it; exact: solves every maze,")
-        print("by a proof or an argument. `policies show NAME` has all figures.")
+        print("complete: levels of the test set whose path is the canonical one after the policy's")
+        print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
+        print("argument; drawing: exact too, but draws no single path, so that environments, which")
+        print("score one, never end solved. `policies show NAME` has all figures.")
         if not self.all:
             n_others = len(list_policies(all=True)) - len(policies)
             print(f"`policies list --all` has {n_others} more, to compare with.")
@@ -56,17 +58,18 @@ def _print_legend(title: str, meanings: Mapping[str, str]) -> None:
     print()
 
 
-def _n_channels(name: str) -> str:
+def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:
+    """Return a policy's channels, a test set of its own family, and its score there; where it is exact, words."""
     try:
-        return str(load(name).n_channels)
+        policy = load(name)
+        n_channels, draws = str(policy.n_channels), policy.draws
     except DependencyNotInstalled:
-        return "?"
-
-
-def _complete(info: PolicyInfo) -> str:
-    """Return the score on the test set random-16, or "exact" for a policy that promises to solve all levels."""
-    score = info.scores.get("complete, random-16")
-    return "exact" if info.exact else "" if score is None else percent(score, digits=1)
+        n_channels, draws = "?", ""
+    if info.exact:
+        return n_channels, "all", "drawing" if draws in DRAWINGS else "exact"
+    levels = f"{info.family or USUAL_FAMILY}-{USUAL_SIZE}"
+    score = info.scores.get(f"complete, {levels}")
+    return (n_channels, "", "") if score is None else (n_channels, levels, percent(score, digits=1))
 
 
 @dataclass(frozen=True)

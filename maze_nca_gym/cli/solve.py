@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +15,7 @@ from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
 from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
+    from maze_nca_gym.agents import Policy
     from maze_nca_gym.agents.rollouts.solved import Solved
 
 DEFAULT_N = 1000
@@ -65,7 +66,6 @@ class Solve(ImportOption):
         check_at_least("--batch", self.batch, 1)
         check_at_least("--steps", self.steps, 1)
         check_at_least("--picture-level", self.picture_level, 0)
-        self.source.check()
         check_folder("--out", self.out)
 
     def run(self) -> int:
@@ -78,9 +78,13 @@ class Solve(ImportOption):
         self.import_module()
         self.check()
         from maze_nca_gym.agents import load
-        from maze_nca_gym.agents.rollouts.solved import solve
 
         policy = load(self.policy)
+        return replace(self, source=self.source.fitting(policy))._solve(policy)
+
+    def _solve(self, policy: Policy) -> int:
+        from maze_nca_gym.agents.rollouts.solved import solve
+
         levels = self.source.load_or_generate(self.n, DEFAULT_N, self.seed, find_task(policy.task).has_endpoints)
         if self.picture_level is not None and self.picture_level >= len(levels):
             raise ValueError(f"--picture-level must be at most {len(levels) - 1}, got {self.picture_level}")

@@ -15,7 +15,8 @@ from gymnasium.vector import AutoresetMode
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.promises import Promises, StepBound
+from maze_nca_gym.agents.promises import DRAWINGS, Promises, StepBound
+from maze_nca_gym.agents.training.config import PRESETS, changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.generation import generate
@@ -191,3 +192,82 @@ def test_a_solver_finishes_in_its_own_environment():
         assert not truncated
     assert info["optimal"]
     assert torch.equal(torch.tensor(info["complete"]), torch.tensor(True))
+
+
+class TestLevelsThatThePolicyIsMeantFor:
+    """The family and the size that a model file states, unless an option says otherwise."""
+
+    MEANT = Promises(family="loops", size=9)
+
+    @pytest.mark.parametrize(
+        ("options", "chosen"),
+        [
+            ({}, {"generator": "loops", "loop_fraction": 0.1, "size": 9}),
+            ({"size": 5}, {"generator": "loops", "loop_fraction": 0.1, "size": 5}),
+            ({"loop_fraction": 0.3}, {"generator": "loops", "loop_fraction": 0.3, "size": 9}),
+            ({"generator": "perfect"}, {"generator": "perfect", "size": 9}),
+            ({"levels": TWO_ROWS}, {"levels": TWO_ROWS}),
+        ],
+    )
+    @pytest.mark.parametrize("num_envs", [None, 2])
+    def test_options_of_the_environment(self, num_envs, options, chosen):
+        spec = Still(promises=self.MEANT).make_env(num_envs, **options).spec
+        names = ("generator", "size", "levels", "loop_fraction", "wall_probability")
+        assert {name: value for name, value in spec.kwargs.items() if name in names} == chosen
+
+    def test_a_file_keeps_them_and_every_way_to_an_environment_reads_them(self, tmp_path):
+        model = NCA(4, 5)
+        model.promises = self.MEANT
+        path = str(save_model(model, tmp_path / "model"))
+        observation, _ = make_env(path).reset(seed=3)
+        assert observation["maze"].shape == (4, 11, 11)
+        assert observation["maze"].tobytes() == load(path).make_env().reset(seed=3)[0]["maze"].tobytes()
+        assert find_policy(path).family == "loops"
+        assert load(path).facts()["levels"] == "loops 9 x 9"
+
+    def test_a_family_that_is_not_known_here(self):
+        with pytest.raises(ValueError, match=r"unknown family of levels 'lops'.* Did you mean 'loops'"):
+            Still(promises=Promises(family="lops")).make_env()
+
+    def test_training_states_them(self):
+        for options, family, size in (
+            ({}, None, None),
+            ({"families": ("perfect",), "sizes": (8,)}, "perfect", 8),
+            ({"families": ("loops", "random"), "sizes": (24,)}, None, 24),
+            ({"families": ("perfect", "loops"), "sizes": (12, 24)}, "perfect", None),
+        ):
+            promises = changed(PRESETS["fast"], **options).make_model().promises
+            assert (promises.family, promises.size) == (family, size)
+
+
+def finals(policy, n, **options):
+    """The end of the first episode of each of n environments, by README's ten lines: (n,) of each kind of figure."""
+    env = policy.make_env(num_envs=n, **options)
+    observation, info = env.reset(seed=list(range(n)))
+    state, ended = None, np.zeros(n, bool)
+    optimal, accuracy = np.zeros(n, bool), np.zeros(n)
+    while not ended.all():
+        action, state = policy.predict(observation, state)
+        observation, _, terminated, truncated, info = env.step(action)
+        new = ~ended & (terminated | truncated)
+        optimal[new], accuracy[new] = info["optimal"][new], info["accuracy"][new]
+        ended |= new
+    return optimal, accuracy
+
+
+@pytest.mark.parametrize("name", list_policies(all=True))
+def test_readmes_ten_lines_end_solved_for_every_policy_as_often_as_the_list_says(name):
+    policy, info = load(name), find_policy(name)
+    if policy.draws in DRAWINGS:  # environments score a single path, which these do not draw
+        assert policy.facts()["drawing"].startswith("draws ")
+        assert policy.make_env(size=4).reset(seed=0)
+        return
+    size = {} if policy.size is not None else {"size": 5 if info.exact else 9}
+    optimal, accuracy = finals(policy, 2 if info.exact else 8, **size)
+    if info.exact:
+        assert optimal.all()
+        assert accuracy.min() > 0.99
+        return
+    share = info.scores[f"complete, {info.family or 'random'}-16"]
+    assert optimal.mean() >= round(8 * share - 1.5) / 8  # of eight levels; solved at any iteration counts
+    assert accuracy.mean() > share / 2
