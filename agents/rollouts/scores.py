@@ -91,15 +91,19 @@ def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.
     return score_paths(policy, tiles, path_of(state), wanted)
 
 
+def usual_batch(tiles: Tiles) -> int:
+    """Return how many levels of the size of these (N, H, W) run at once where nothing else is asked for."""
+    return max(1, min(BATCH, BATCH_TILES // max(1, tiles[0].size)))
+
+
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
     """Return slices of (N, H, W) levels in turn, `batch` at a time; by default as many as keep the state small.
 
     Raises:
         ValueError: `batch` is below 1.
     """
-    n, height, width = tiles.shape
-    if batch is None:
-        batch = max(1, min(BATCH, BATCH_TILES // max(1, height * width)))
+    n = len(tiles)
+    batch = usual_batch(tiles) if batch is None else batch
     if batch < 1:
         raise ValueError(f"batch must be at least 1, got {batch}")
     return [slice(begin, min(begin + batch, n)) for begin in range(0, n, batch)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,14 @@ from maze_nca_gym.transfer import read_back, upload
 
 from ..environments import border_warning
 from ..policy import Policy
-from ..runs import naming_memory, progress_bar
+from ..runs import naming_memory, progress_bar, say
+from .scores import usual_batch
 from .solving import SolveResult, check_steps, run_until_solved, step_limit
 from .unrolling import trace
 from .visits import one_thread
 
-LONG = 10**11
-"""Numbers to compute, iterations times channels times tiles, above which a job is announced."""
+MANY_TILES = 10**7
+"""Tiles above which it is said that levels are being solved exactly, which comes before the policy runs."""
 LARGEST_ANIMATION = 100
 """Frames of an animation at the most; of a longer episode, evenly spaced steps are shown."""
 _FPS = 10
@@ -89,16 +90,28 @@ class Solved:
         return notebooks.table(metrics) + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
 
 
+def describe_size(shape: Sequence[int]) -> str:
+    """Return words for levels of shape (N, H, W)."""
+    n_levels, height, width = shape
+    return f"{n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
+
+
 def solve(
-    policy: Policy, levels: LevelSet, name: str, *, batch: int = 256, steps: int | None = None, device: str = "cpu"
+    policy: Policy,
+    levels: LevelSet,
+    name: str,
+    *,
+    batch: int | None = None,
+    steps: int | None = None,
+    device: str = "cpu",
 ) -> Solved:
-    """Run a policy on levels, each until it is solved, behind a progress bar.
+    """Run a policy on levels, each until it is solved; say on stderr what is coming, and how far it is.
 
     Args:
         policy: the policy, which is moved to the device.
         levels: levels that are all solvable.
         name: the name of the policy, for messages.
-        batch: levels that run at once.
+        batch: levels that run at once; by default as many as keep the state small.
         steps: the largest number of iterations on a level, by default that after which waiting is of no use.
         device: cpu, cuda, cuda:1 ...
 
@@ -108,18 +121,18 @@ def solve(
     """
     policy, task = policy.to(find_device(device)), find_task(policy.task)
     levels = LevelSet(task.prepare(levels.tiles), levels.config)
+    if levels.tiles.size > MANY_TILES:
+        say(f"{name}: {describe_size(levels.tiles.shape)}; finding the exact solutions first")
     targets = task.solve_all(levels.tiles)
     enough = step_limit(policy, targets)
     n_steps = enough if steps is None else steps
     check_steps(policy, n_steps)
     if policy.needs_border and not has_border(levels.tiles).all():
         warnings.warn(border_warning(name), stacklevel=2)
-    n_levels, height, width = levels.tiles.shape
-    if n_steps * levels.tiles.size * policy.n_channels > LONG:
-        work = f"up to {n_steps:,} iterations on {n_levels:,} levels of {height} x {width} tiles"
-        warnings.warn(f"{work}: this takes long", stacklevel=2)
+    batch = usual_batch(levels.tiles) if batch is None else batch
+    say(f"{name}: {describe_size(levels.tiles.shape)}, at most {n_steps:,} iterations on each")
     begin = time.perf_counter()
-    with naming_memory(f"--batch {batch}", device), progress_bar(name, n_levels) as advance:
+    with naming_memory(f"--batch {batch}", device), progress_bar(name, len(levels)) as advance:
         result = run_until_solved(policy, levels.tiles, n_steps, batch=batch, report=advance)
     seconds = time.perf_counter() - begin
     return Solved(policy, levels, result, n_steps, enough, int(targets.sum(axis=(1, 2)).argmax()), seconds)

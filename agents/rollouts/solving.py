@@ -141,7 +141,7 @@ def run_until_solved(
         levels: a set, or (N, H, W) tiles, as the policy's task has them.
         n_steps: the largest number of iterations; by default the `step_limit`.
         batch: levels that run at once; by default as many as keep the state small.
-        report: receives the number of episodes that have ended since the last call.
+        report: receives the number of episodes that have ended since the last call, at every iteration.
 
     Raises:
         ValueError: levels of another task, an unsolvable level, one too large for the policy, more iterations than it
@@ -169,6 +169,7 @@ def _run_batch(
         solved, finished = _ended(policy, episodes, step, last=step == n_steps)
         ended = solved | finished
         if not ended.any():
+            report(0)
             continue
         rows = episodes.rows[ended]
         result.solved[rows], result.limited[rows], result.steps[rows] = solved[ended], False, step

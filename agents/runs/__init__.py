@@ -6,7 +6,9 @@ import json
 import os
 import platform
 import shlex
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -23,10 +25,21 @@ DESCRIPTION = "config.json"
 _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 
+LINE_EVERY = 30.0
+"""Seconds between two lines of progress where there is no terminal."""
+
+
 @contextmanager
 def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on stderr while the block runs, if that is a terminal; yield the function that advances it."""
+    """Show progress on stderr while the block runs: a bar on a terminal, elsewhere a line every half minute.
+
+    Yields:
+        The function that advances it by a number. Work that is long for one advance calls it with 0 now and then.
+    """
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(label, total).advance
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -34,9 +47,32 @@ def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         job = progress.add_task(label, total=total)
         yield lambda n: progress.advance(job, n)
+
+
+class _Lines:
+    """Progress in lines on stderr."""
+
+    def __init__(self, label: str, total: int) -> None:
+        self._label, self._total, self._done = label, total, 0
+        self._begin = self._last = time.monotonic()
+
+    def advance(self, n: int) -> None:
+        """Add to what is done; say so if the last line is half a minute old."""
+        self._done += n
+        now = time.monotonic()
+        if now - self._last < LINE_EVERY or self._done >= self._total:
+            return
+        self._last, passed = now, now - self._begin
+        left = f", about {passed * (self._total / self._done - 1):,.0f} s left" if self._done else ""
+        say(f"{self._label}: {self._done:,} of {self._total:,} after {passed:,.0f} s{left}")
+
+
+def say(line: str) -> None:
+    """Print a line about work that has begun, at once; on stderr, so that stdout has results alone."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def flag(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.promises import DRAWINGS
-from maze_nca_gym.agents.runs import check_at_least, check_folder, versions, write_json
+from maze_nca_gym.agents.runs import check_at_least, check_folder, say, versions, write_json
 from maze_nca_gym.cli.options import INTEGER, ImportOption, LevelOptions
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
 from maze_nca_gym.tasks import find_task
@@ -41,7 +41,7 @@ class Solve(ImportOption):
     """Number of levels; with --levels, the first ones."""
     seed: Annotated[int, INTEGER] = 0
     """Seed of fresh levels, at least 0; the same seed gives the same levels."""
-    batch: Annotated[int, INTEGER] = 256
+    batch: Annotated[int | None, INTEGER, arg(help_behavior_hint="(default: as many as keep the state small)")] = None
     """Number of levels that run at once."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
     """Largest number of iterations on a level."""
@@ -83,8 +83,13 @@ class Solve(ImportOption):
         return replace(self, source=self.source.fitting(policy))._solve(policy)
 
     def _solve(self, policy: Policy) -> int:
-        from maze_nca_gym.agents.rollouts.solved import solve
+        from maze_nca_gym.agents.rollouts.solved import MANY_TILES, solve
 
+        if self.source.levels is None:
+            rows, cols = self.source.inner_size()
+            n = DEFAULT_N if self.n is None else self.n
+            if n * rows * cols > MANY_TILES:
+                say(f"drawing {n:,} levels of {rows:,} x {cols:,}")
         levels = self.source.load_or_generate(self.n, DEFAULT_N, self.seed, find_task(policy.task).has_endpoints)
         if self.picture_level is not None and self.picture_level >= len(levels):
             raise ValueError(f"--picture-level must be at most {len(levels) - 1}, got {self.picture_level}")

@@ -1,0 +1,97 @@
+"""How far solving goes, what it scores, and what it says meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scripted_policies import exact_path
+
+from maze_nca_gym.agents import Policy, load, runs
+from maze_nca_gym.agents.rollouts.scores import score_paths
+from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.agents.rollouts.solving import run_until_solved
+from maze_nca_gym.levels import LevelSet, parse
+
+CORRIDOR = parse("#####\n#S.T#\n#####")
+SQUARE = parse("####\n#S.#\n#.T#\n####")
+
+
+class FindsItAfter(Policy):
+    """Draws nothing before an iteration, and from then on the path."""
+
+    def __init__(self, n_iterations: int) -> None:
+        super().__init__("shortest-path", 4, ("path", "busy"))
+        self.after = n_iterations
+
+    def update(self, maze, state, step):
+        path = exact_path(maze) * (step + 1 >= self.after)
+        return torch.stack([path, torch.full_like(path, step)], dim=1)
+
+
+class TestTheLimit:
+    """A level that is solved at the limit is solved; one iteration later it is not."""
+
+    @pytest.mark.parametrize("n_levels", [1, 3])
+    @pytest.mark.parametrize("after", [1, 2, 7, 32, 33])
+    def test_at_the_limit(self, after, n_levels):
+        result = run_until_solved(FindsItAfter(after), np.stack([CORRIDOR] * n_levels), after)
+        assert result.solved.all()
+        assert not result.limited.any()
+        assert (result.steps == after).all()
+
+    @pytest.mark.parametrize("n_levels", [1, 3])
+    @pytest.mark.parametrize("after", [2, 7, 32, 33])
+    def test_one_iteration_after_the_limit(self, after, n_levels):
+        result = run_until_solved(FindsItAfter(after), np.stack([CORRIDOR] * n_levels), after - 1)
+        assert not result.solved.any()
+        assert result.limited.all()
+        assert (result.steps == after - 1).all()
+
+
+class TestScoresOfADrawing:
+    """Numbers computed by hand: all four tiles of the square are wanted, of its 16."""
+
+    WANTED = (SQUARE != 1)[None]
+
+    @pytest.mark.parametrize(
+        ("drawn", "loss", "accuracy", "complete"),
+        [
+            (1.0, 0.0, 1.0, 1.0),  # all of it
+            (0.0, 4 / 16, 0.0, 0.0),  # nothing: the loss of nothing, so that the accuracy is 0
+            (0.75, 4 * 0.25**2 / 16, 1 - 0.25**2, 1.0),  # a loss of 1/64, a sixteenth of that of nothing
+            (0.5, 4 * 0.5**2 / 16, 0.75, 0.0),
+        ],
+    )
+    def test_of_tiles_that_are_wanted(self, drawn, loss, accuracy, complete):
+        path = np.where(self.WANTED, np.float32(drawn), np.float32(0))
+        row = score_paths(load("all-shortest-paths"), SQUARE[None], path, self.WANTED)[0]
+        assert row.tolist() == pytest.approx([loss, accuracy, complete, complete, 16 * loss, 4])
+
+    def test_of_a_wall_that_is_drawn_too(self):
+        path = self.WANTED.astype(np.float32)
+        path[0, 0, 0] = 1
+        row = score_paths(load("all-shortest-paths"), SQUARE[None], path, self.WANTED)[0]
+        assert row.tolist() == pytest.approx([1 / 16, 1 - (1 / 16) / (4 / 16), 0, 0, 1, 4])
+
+
+class TestWhatIsSaid:
+    LEVELS = LevelSet(np.stack([CORRIDOR] * 12))
+
+    def test_what_is_coming(self, capsys):
+        solve(FindsItAfter(3), self.LEVELS, "mine", steps=5)
+        assert capsys.readouterr().err == "mine: 12 levels of 3 x 5 tiles, at most 5 iterations on each\n"
+
+    def test_how_far_it_is_without_a_terminal(self, capsys, monkeypatch):
+        monkeypatch.setattr(runs, "LINE_EVERY", 0.0)
+        solve(FindsItAfter(2), self.LEVELS, "mine", steps=5, batch=4)
+        said = capsys.readouterr().err.splitlines()[1:]
+        assert [line.split(" after ")[0] for line in said] == [
+            "mine: 0 of 12",
+            "mine: 4 of 12",
+            "mine: 4 of 12",
+            "mine: 8 of 12",
+            "mine: 8 of 12",
+        ]
+        assert "left" not in said[0]
+        assert said[1].endswith(" s left")
