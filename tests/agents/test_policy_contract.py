@@ -15,6 +15,7 @@ from torch import Tensor
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, list_policies, load, rollout, trace
 from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.agents.weights import MODELS, load_model, save_model
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.generation import GENERATORS, generate
@@ -83,6 +84,8 @@ def test_rollouts(name: str) -> None:
     middle = n_steps // 2
     rest = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
     assert torch.equal(rest, states[-1]), "goes on from any state"
+    unrolled = unroll(policy, maze, n_steps - middle, [n_steps - middle], states[middle], middle)[0]
+    torch.testing.assert_close(unrolled, states[-1], rtol=1e-4, atol=1e-4)
     strided = states[middle].to(memory_format=torch.channels_last)
     torch.testing.assert_close(policy(maze, strided, middle), policy(maze, states[middle], middle))
     wider = policy(maze, torch.cat([states[middle], torch.ones_like(states[middle])], dim=1), middle)
