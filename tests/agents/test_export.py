@@ -111,8 +111,8 @@ class TestOnnx:
     @pytest.mark.parametrize(
         "name",
         [
-            *("shortest-path-bfs", "all-shortest-paths", "depth-first", "diameter"),
-            *("nca-shortest-path", "nca-shortest-path-small", "nca-diameter-hinted"),
+            *("depth-first", "nca-shortest-path", "nca-diameter-hinted"),
+            *(pytest.param(name, marks=pytest.mark.slow) for name in ("all-shortest-paths", "diameter")),
         ],
     )
     def test_onnxruntime_does_the_same_on_every_size(self, name, tmp_path):

@@ -47,6 +47,7 @@ KERNELS: list[dict[str, Any]] = [
     {"max_pool": True, "pool_adds": True, "n_iterations": 6, "kernel_size": 5},
     {"max_pool": True, "pool_adds": True, "symmetric": True, "cut_corners": True, "last_relu": True, "ceiling": 3.0},
 ]
+KERNEL_SIZES = [{"kernel_size": size, "cut_corners": cut} for size in (1, 3, 5, 7) for cut in (False, True)]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
 CHANNELS = [1, 5, 8, 17, 24]
 
@@ -70,11 +71,11 @@ def threads(n: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("arguments", KERNELS, ids=str)
-@pytest.mark.parametrize(("start", "given"), [(0, False), (0, True), (2, True), (5, False)])
-def test_states_and_gradients_are_autograds(arguments, start, given):
+def test_states_and_gradients_are_autograds(arguments):
     for n_channels, size in zip(CHANNELS, SIZES, strict=True):
-        nca = network(n_channels, **arguments)
-        check(nca, mazes(3, *size), noise(3, nca.n_channels, *size) if given else None, start)
+        for start, given_state in ((0, False), (2, True)):
+            nca = network(n_channels, **arguments)
+            check(nca, mazes(3, *size), noise(3, nca.n_channels, *size) if given_state else None, start)
 
 
 @contextmanager
@@ -90,6 +91,7 @@ def sparse_up_to(share: float) -> Iterator[None]:
 NEVER, ALWAYS = -1, 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [NEVER, layout.SPARSE, ALWAYS])
 @pytest.mark.parametrize("arguments", KERNELS, ids=str)
 @pytest.mark.parametrize(
@@ -107,8 +109,10 @@ def results(nca: NCA, maze: Tensor, state: Tensor | None, share: float) -> list[
         return [*states, *gradients(nca, states)]
 
 
-@pytest.mark.parametrize("arguments", [*KERNELS, {"kernel_size": 7}], ids=str)
-@pytest.mark.parametrize(("bias", "n_channels"), [(-0.1, 32), (0, 32), (0.4, 32), (0.4, 48)])
+@pytest.mark.parametrize(
+    "arguments", [*KERNELS[::6], *(pytest.param(some, marks=pytest.mark.slow) for some in KERNELS)], ids=str
+)
+@pytest.mark.parametrize(("bias", "n_channels"), [(-0.1, 32), (0, 32), (0.4, 48)])
 def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias, n_channels):
     nca, maze = network(n_channels, **arguments), mazes(5, 14, 15)  # more tiles than a chunk
     with torch.no_grad():
@@ -143,28 +147,6 @@ def test_sparse_states_notice_what_is_not_a_number(max_pool):
         assert states[1].isnan().any()
 
 
-@settings(max_examples=60)
-@given(data=st.data())
-def test_states_and_gradients_are_autograds_for_any_network(data):
-    draw = data.draw
-    nca = network(
-        draw(st.integers(1, 40), "channels"),
-        draw(st.integers(0, 99), "seed"),
-        draw(st.sampled_from([0.5, 1, 2]), "gain"),
-        kernel_size=draw(st.sampled_from([1, 3, 5, 7]), "kernel size"),
-        cut_corners=draw(st.booleans(), "cut corners"),
-        n_iterations=draw(st.none() | st.integers(1, 9), "layers"),
-        skip_connections=draw(st.booleans(), "skip connections"),
-        max_pool=draw(st.booleans(), "max_pool"),
-        ceiling=draw(st.sampled_from([None, 0.6, 3]), "ceiling"),
-    )
-    size = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), "mazes, height, width")
-    keep = tuple(sorted(draw(st.sets(st.integers(1, 7), min_size=1), "keep")))
-    maze = mazes(*size, seed=draw(st.integers(0, 99), "maze"))
-    state = noise(size[0], nca.n_channels, *size[1:]) if draw(st.booleans(), "state") else None
-    check(nca, maze, state, draw(st.integers(0, 4), "start"), keep)
-
-
 @pytest.mark.parametrize("max_pool", [False, True])
 def test_networks_for_diameters_have_two_kinds_of_tiles(max_pool):
     nca = NCA(2, 10, max_pool=max_pool)
@@ -183,6 +165,45 @@ def in_double_by_hooks(
     return expected
 
 
+def check_growth(nca: NCA, maze: Tensor, state: Tensor | None, start: int, growth: float) -> None:
+    expected_states, expected = in_double_by_hooks(nca, maze, state, start, growth)
+    states = unroll(nca, maze, KEEP[-1], KEEP, state, start, growth=growth)
+    assert_near(states, expected_states, 2e-5)
+    assert_near(gradients(nca, states), expected, 1e-4)
+
+
+@st.composite
+def networks(draw) -> NCA:
+    """Any network that machine code runs, its weights of any size."""
+    return network(
+        draw(st.integers(1, 64), "channels"),
+        draw(st.integers(0, 99), "seed"),
+        draw(st.sampled_from([0.5, 1, 2]), "gain"),
+        n_iterations=draw(st.none() | st.integers(1, 9), "layers"),
+        max_pool=draw(st.booleans(), "max_pool"),
+        ceiling=draw(st.sampled_from([None, 0.6, 3]), "ceiling"),
+        **draw(st.sampled_from([{"symmetric": True, "cut_corners": True}, *KERNEL_SIZES]), "kernel"),
+        **{flag: draw(st.booleans(), flag) for flag in ("skip_connections", "last_relu")},
+    )
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_states_and_gradients_are_autograds_for_any_network(data):
+    draw, nca = data.draw, data.draw(networks())
+    size = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), "mazes, height, width")
+    keep = tuple(sorted(draw(st.sets(st.integers(1, 7), min_size=1), "keep")))
+    maze = mazes(*size, seed=draw(st.integers(0, 99), "maze"))
+    state = noise(size[0], nca.n_channels, *size[1:]) if draw(st.booleans(), "state") else None
+    start, growth = draw(st.integers(0, 4), "start"), draw(st.sampled_from([math.inf, 0.0, 0.3, 1.0, 1.5]), "growth")
+    with sparse_up_to(draw(st.sampled_from([NEVER, layout.SPARSE, ALWAYS]), "share")):
+        if growth == math.inf:
+            check(nca, maze, state, start, keep)
+        else:
+            check_growth(nca, maze, state, start, growth)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("growth", [0.0, 0.3, 1.0, 1.5])
 @pytest.mark.parametrize("arguments", KERNELS, ids=str)
 @pytest.mark.parametrize(("n_channels", "size", "share"), [(7, (5, 6), NEVER), (32, (4, 5), ALWAYS)])
@@ -190,11 +211,8 @@ def in_double_by_hooks(
 def test_gradients_that_may_not_grow_are_those_of_pytorch(growth, arguments, n_channels, size, share, start, given):
     nca, maze = network(n_channels, gain=2.5, **arguments), mazes(3, *size)
     state = noise(3, nca.n_channels, *size) if given else None
-    expected_states, expected = in_double_by_hooks(nca, maze, state, start, growth)
     with sparse_up_to(share):
-        states = unroll(nca, maze, KEEP[-1], KEEP, state, start, growth=growth)
-        assert_near(states, expected_states, 2e-5)
-        assert_near(gradients(nca, states), expected, 1e-4)
+        check_growth(nca, maze, state, start, growth)
 
 
 @pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
@@ -266,8 +284,7 @@ def test_handwritten_networks_keep_every_bit(name):
     assert state.count_nonzero() > 100
 
 
-@pytest.mark.parametrize("n_mazes", [3, 70, 150])
-@pytest.mark.parametrize("n_channels", [5, 24, 32])
+@pytest.mark.parametrize(("n_mazes", "n_channels"), [(3, 24), (70, 5), (150, 32)])
 @pytest.mark.parametrize("max_pool", [False, True])
 def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels, max_pool):
     nca, maze = network(n_channels, max_pool=max_pool), mazes(n_mazes, 4, 5)

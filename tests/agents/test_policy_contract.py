@@ -135,7 +135,7 @@ def test_what_is_exact_solves_every_maze_within_its_bound_and_stays(name: str) -
     for generator in GENERATORS:
         for border in (True, False):
             options = {"endpoints": task.has_endpoints, "border": border}
-            tiles = generate(np.random.default_rng(3), 3, (4, 6), generator, **options)
+            tiles = generate(np.random.default_rng(3), 3, (3, 6), generator, **options)
             target = task.solve_all(tiles)
             n_steps = policy.max_steps(*tiles.shape[1:], int(target.sum(axis=(1, 2)).max()) - 1)
             maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))

@@ -30,11 +30,13 @@ from maze_nca_gym.agents.training.processes import asked_to_stop
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {
-    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=240),
-    "evolving": tiny(**{**ACCEL, **USUAL, "capacity": 40}, n_updates=90),
+    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=100),
+    "long": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=240),
+    "evolving": tiny(**{**ACCEL, **USUAL, "capacity": 40}, n_updates=60),
 }
 MOST = 8
-"""Updates that a child makes before it gets its signal; twenty such children do not reach the end."""
+"""Updates that a child makes before it gets its signal: eight such children do not reach the end, nor twenty that of
+the long run."""
 MOMENT = 0.02
 """Seconds; an update and its files take less."""
 INTERRUPTED, FAILED = 130, 1
