@@ -32,7 +32,7 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert not described["exact"]
     assert not described["certificate"]["holds"]
     assert described["configuration"] == {
-        "task": "shortest-path",
+        "automaton": "shortest-path",
         **HintConfig(
             families=("random",), sizes=(4,), n_levels=8, n_recombined=500, n_updates=120, batch_size=64
         ).to_json(),
@@ -44,30 +44,30 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
 
 def test_a_run_of_the_other_task(capsys):
     short = ["--n-updates", "8", "--sparsity", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
-    assert main(["train-hinted", "--task", "diameter", *short]) == 1
+    assert main(["train-hinted", "--automaton", "diameter", *short]) == 1
     assert "NCA, diameter, 28,875 weights" in capsys.readouterr().out
     described = json.loads((FOLDER / "config.json").read_text())
-    assert described["configuration"]["task"] == "diameter"
+    assert described["configuration"]["automaton"] == "diameter"
     assert described["configuration"]["largest"] == 20
-    assert described["command"].startswith("maze-nca-gym train-hinted --task diameter --sizes 4")
+    assert described["command"].startswith("maze-nca-gym train-hinted --automaton diameter --sizes 4")
     model = load(str(FOLDER / "model.safetensors"))
     assert (model.task, model.max_pool) == ("diameter", True)
 
 
 def test_a_run_that_heals(capsys):
     short = ["--n-updates", "8", "--sparsity", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
-    assert main(["train-hinted", "--heals", *short]) == 1
+    assert main(["train-hinted", "--automaton", "shortest-path-healing", *short]) == 1
     assert "NCA, shortest-path, 9,225 weights" in capsys.readouterr().out
     described = json.loads((FOLDER / "config.json").read_text())
-    assert described["configuration"]["heals"]
-    assert described["command"].startswith("maze-nca-gym train-hinted --heals --sizes 4")
+    assert described["configuration"]["automaton"] == "shortest-path-healing"
+    assert described["command"].startswith("maze-nca-gym train-hinted --automaton shortest-path-healing --sizes 4")
     assert described["data"].startswith("traces of an automaton of 21 booleans a tile on random")
     assert load(str(FOLDER / "model.safetensors")).max_pool
 
 
 def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "2", "--n-recombined", "100", "--sizes", "4"]
-    assert main(["train-hinted", "--heals", *short, "--n-levels", "2"]) == 1
+    assert main(["train-hinted", "--automaton", "shortest-path-healing", *short, "--n-levels", "2"]) == 1
     out = capsys.readouterr().out
     assert "round 2 of at most 2" in out
     assert "12 updates, " in out
@@ -87,14 +87,15 @@ def test_a_run_is_not_overwritten_by_accident(capsys):
 
 def test_a_command_line_says_all_that_differs():
     assert command_line(HintConfig()) == "maze-nca-gym train-hinted"
-    assert command_line(HintConfig.of("diameter")) == "maze-nca-gym train-hinted --task diameter"
+    assert command_line(HintConfig.of("diameter")) == "maze-nca-gym train-hinted --automaton diameter"
     assert command_line(HintConfig(sizes=(4, 5), seed=2)) == "maze-nca-gym train-hinted --sizes 4 5 --seed 2"
 
 
 WRONG = {
     "--families mazes": "unknown family of levels 'mazes'; known: random, perfect",
-    "--task longest": "unknown task 'longest'; known: shortest-path, diameter",
-    "--heals --task diameter": "only an automaton of the shortest path heals, none of the diameter",
+    "--automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, diameter, or",
+    "--automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no module 'no_such'",
+    "--automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",
     "--sizes 3": "sizes must be an integer from 4 on, got 3",
     "--n-updates 0": "n_updates must be an integer from 1 on, got 0",
     "--learning-rate much": "a number is expected, got 'much'",
@@ -121,7 +122,7 @@ def test_a_run_tells_of_its_rounds(capsys, monkeypatch):
     monkeypatch.setattr(learning, "counterexamples", lambda *_: np.zeros((1, 5), np.int64))
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "1"]
     levels = ["--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
-    assert main(["train-hinted", "--task", "diameter", *short, *levels]) == 1
+    assert main(["train-hinted", "--automaton", "diameter", *short, *levels]) == 1
     out = capsys.readouterr().out
     assert "watching the automaton, then 20 updates of 2,048 patches" in out
     assert "round 1 of at most 1: sums reach" in out

@@ -76,8 +76,7 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
     n_threads = threads or card["made_in"]["threads"]
     if "certificate" in card:
         options = {key: value for key, value in vars(HintConfig.from_json(configuration)).items() if value is not None}
-        task, heals = options.pop("task"), options.pop("heals")
-        return train_hinted(task, heals=heals, out=folder, threads=n_threads, overwrite=True, **options)[0]
+        return train_hinted(options.pop("automaton"), out=folder, threads=n_threads, overwrite=True, **options)[0]
     return train(TrainingConfig.from_json(configuration), out=folder, device="cpu", threads=n_threads)
 
 

@@ -8,7 +8,7 @@ can record them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
 from itertools import product
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.tasks import find_task
 
 from ..neighbours import DIRECTIONS, offsets
 from ..promises import StepBound
@@ -40,6 +41,8 @@ class View(Protocol):
         """Return whether that tile is of a kind."""
 
 
+MOST_SIGNALS = 60
+"""Signals that fit into the 64 bits of a tile, beside its kind."""
 Rule: TypeAlias = Callable[[View], Bits]
 AnySignal = TypeVar("AnySignal", bound=IntEnum)
 
@@ -82,26 +85,57 @@ class Automaton:
     """A rule for each signal, and what is known about their results.
 
     Attributes:
-        task: "shortest-path" or "diameter".
-        kinds: the kinds of tile, in the order of the maze's channels.
-        signals: an enumeration from 0; the first is the path, which is an output that no rule reads.
+        name: what `register_automaton` makes it known by.
+        task: a name in `maze_nca_gym.tasks.TASKS`.
+        signals: an enumeration from 0; the first is PATH, which is an output that no rule reads.
         rules: the rule of each signal.
         worlds: at each iteration, all tiles of a map belong to one of these.
-        bound: the iterations within which it finishes on a maze that stays as it is.
+        bound: the iterations within which it has solved every maze that stays as it is; None if it does not, or if that
+            is not known.
         pooled: the last signal, if it is on at every tile whenever its rule switches it on at any.
         everywhere: signals that are the same at every tile.
         heals: whether it restarts when the maze changes.
+        learning: options of `hinting.config.HintConfig` with which networks learn it, where others are needed than the
+            defaults.
+
+    Raises:
+        ValueError: signals, rules or worlds that do not fit together; the message names the signal.
     """
 
+    name: str
     task: str
-    kinds: tuple[Tile, ...]
     signals: type[IntEnum]
     rules: Mapping[IntEnum, Rule]
     worlds: tuple[World, ...]
-    bound: StepBound
+    bound: StepBound | None = None
     pooled: IntEnum | None = None
     everywhere: tuple[IntEnum, ...] = ()
     heals: bool = False
+    learning: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        find_task(self.task)
+        signals = tuple(self.signals)
+        if [int(signal) for signal in signals] != list(range(len(signals))) or signals[0].name != "PATH":
+            raise ValueError(f"the signals of {self.name} must count from 0, and the first must be PATH")
+        if len(signals) > MOST_SIGNALS:
+            raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
+        if self.pooled is not None and self.pooled != signals[-1]:
+            raise ValueError(f"the last signal of {self.name} must be the pooled one, {self.pooled.name}")
+        for signal in signals:
+            _check_rule(self, signal)
+        for world in self.worlds:
+            for kind in self.kinds:
+                held = sorted(int(signal) for component in world.get(kind, ()) for signal in component.signals)
+                if held != list(range(len(signals))):
+                    raise ValueError(
+                        f"every world of {self.name} must have each signal once on {kind.name.lower()} tiles"
+                    )
+
+    @property
+    def kinds(self) -> tuple[Tile, ...]:
+        """The kinds of tile, in the order of the maze's channels."""
+        return tuple(Tile)[: find_task(self.task).n_tiles]
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
@@ -178,6 +212,56 @@ class MapView:
         ((down, right),) = offsets(tap)
         height, width = self.signals.shape[-2:]
         return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
+
+
+class Watch:
+    """A view that records what a rule reads at each tap: the signals, and the kinds of tile."""
+
+    def __init__(self) -> None:
+        self.signals: dict[str, set[IntEnum]] = {}
+        self.kinds: dict[str, set[Tile]] = {}
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Note a signal, and return that it is off, (1,) bool."""
+        self.signals.setdefault(tap, set()).add(signal)
+        return np.zeros(1, np.bool_)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """Note a kind, and return that the tile is of another, (1,) bool."""
+        self.kinds.setdefault(tap, set()).add(kind)
+        return np.zeros(1, np.bool_)
+
+
+def watched(rule: Rule) -> Watch:
+    """Return what a rule reads; it reads the same wherever it is, since `&`, `|` and `~` skip nothing."""
+    watch = Watch()
+    rule(watch)
+    return watch
+
+
+def _check_rule(automaton: Automaton, signal: IntEnum) -> None:
+    """Check that a signal has a rule, which reads nothing but what it may.
+
+    Raises:
+        ValueError: it has none, or reads the path, a tile that is no neighbour, a kind of tile or a signal that the
+            automaton does not have, or returns no booleans.
+    """
+    who = f"the rule of {signal.name} in {automaton.name}"
+    if signal not in automaton.rules:
+        raise ValueError(f"{who} is missing")
+    watch = Watch()
+    result = automaton.rules[signal](watch)
+    if getattr(result, "dtype", None) != np.bool_:
+        raise ValueError(f"{who} must be made of what it sees with &, | and ~, got {result!r}")
+    for tap in {*watch.signals, *watch.kinds} - {"C", *DIRECTIONS}:
+        raise ValueError(f"{who} reads {tap!r}, but may read C, {', '.join(DIRECTIONS)} only")
+    for kind in set().union(*watch.kinds.values()) - set(automaton.kinds):
+        raise ValueError(f"{who} reads {kind!r}, which mazes of the task {automaton.task} do not have")
+    for read in set().union(*watch.signals.values()):
+        if not isinstance(read, automaton.signals):
+            raise ValueError(f"{who} reads {read!r}, which is none of its signals")
+        if read == 0:
+            raise ValueError(f"{who} reads {read.name}, which is an output that no rule may read")
 
 
 def _framed(values: Bits) -> Bits:

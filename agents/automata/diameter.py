@@ -271,13 +271,24 @@ def _walker(on: Some) -> Iterator[Some]:
 
 
 DIAMETER = Automaton(
+    name="diameter",
     task="diameter",
-    kinds=(Tile.EMPTY, Tile.WALL),
     signals=Signal,
     rules=RULES,
     worlds=tuple(_worlds()),
     bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
     pooled=S.MOVES,
     everywhere=EVERYWHERE,
+    learning={
+        "sizes": (4, 5, 6),
+        "n_levels": 4,
+        "n_recombined": 300_000,
+        "largest": 20.0,
+        "ridge": 1e-3,
+        "balanced": True,
+        "extremes": True,
+        "sparsity": 3e-5,
+        "n_updates": 3_000,
+    },
 )
 """The automaton of the diameter; in the end only TICK, OVER and RESET change, every other iteration."""

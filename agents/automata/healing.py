@@ -144,8 +144,8 @@ def _world(reset: frozenset[IntEnum]) -> World:
 
 
 HEALING = Automaton(
+    name="shortest-path-healing",
     task="shortest-path",
-    kinds=tuple(Tile),
     signals=Signal,
     rules={
         **{signal: _until_reset(rule) for signal, rule in WIPED.items()},
@@ -157,5 +157,16 @@ HEALING = Automaton(
     pooled=S.RESET,
     everywhere=(S.RESET,),
     heals=True,
+    learning={
+        "sizes": (4, 6, 9),
+        "n_levels": 16,
+        "n_recombined": 200_000,
+        "ridge": 1e-3,
+        "balanced": True,
+        "extremes": True,
+        "sparsity": 3e-5,
+        "n_dense": 0,
+        "n_updates": 3_000,
+    },
 )
 """Whatever it is given, it comes to rest, but for arrows in loops."""

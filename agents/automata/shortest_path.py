@@ -98,8 +98,8 @@ def _can_enter(near: frozenset[Signal], entered: Signal) -> bool:
 
 
 SHORTEST_PATH = Automaton(
+    name="shortest-path",
     task="shortest-path",
-    kinds=tuple(Tile),
     signals=Signal,
     rules={
         Signal.PATH: lambda see: see(Signal.FLOOD) & _on_path(see),

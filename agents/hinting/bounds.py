@@ -13,9 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.levels import Tile
-
-from ..automata.automaton import Automaton, Bits, Component, Rule, World
+from ..automata.automaton import Automaton, Component, Rule, World, watched
 from ..learned.nca import NCA
 from .patches import KIND_BITS, TAPS, Codes, PatchView, kinds_of, mask_of, signals_of
 
@@ -64,22 +62,6 @@ class Kinds(NamedTuple):
 
 _Cases: TypeAlias = dict[int, Bounds]
 """Bounds of all tiles that are alike, by their code with all other bits 0."""
-
-
-class _Watch:
-    """A view that records what was read."""
-
-    def __init__(self) -> None:
-        self.signals: dict[str, int] = dict.fromkeys(TAPS, 0)
-        self.kinds: set[str] = set()
-
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        self.signals[tap] |= mask_of([signal])
-        return np.zeros(1, np.bool_)
-
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        self.kinds.add(tap)
-        return np.zeros(1, np.bool_)
 
 
 class Network:
@@ -253,9 +235,8 @@ def _either(bounds: Bounds, sign: int) -> Doubles:
 
 
 def _reads(rule: Rule) -> list[Reads]:
-    watch = _Watch()
-    rule(watch)
-    return [Reads(watch.signals[tap], tap in watch.kinds) for tap in TAPS]
+    watch = watched(rule)
+    return [Reads(mask_of(watch.signals.get(tap, ())), tap in watch.kinds) for tap in TAPS]
 
 
 def _on(component: Component) -> Doubles:

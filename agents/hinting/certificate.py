@@ -38,10 +38,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.automaton import Automaton
-from ..automata.diameter import DIAMETER
-from ..automata.healing import HEALING
-from ..automata.shortest_path import SHORTEST_PATH
+from ..automata import AUTOMATA, Automaton
 from ..learned.nca import NCA
 from ..policy import Policy
 from .bounds import PATH_TOLERANCE, POOLED_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
@@ -50,8 +47,6 @@ from .patches import TAPS, Codes, distinct
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal, whether its largest sum (1) or its smallest (-1) is wrong, and by how much, (P,)."""
-AUTOMATA = {(automaton.task, automaton.heals): automaton for automaton in (SHORTEST_PATH, HEALING, DIAMETER)}
-"""Automata by (task, whether they restart when the maze changes)."""
 FACTORS = ((1, 0), (0, 1), (1, -1))
 """Combinations of a pair's two channels, one for each of its rows: the first, the second, their difference."""
 SLACK = TOLERANCE / 10
@@ -113,25 +108,34 @@ class Certificate:
 
 
 def automaton_of(policy: Policy) -> Automaton:
-    """Return the automaton whose channels a network has, or else the first automaton of its task."""
+    """Return the registered automaton whose channels a network has, or else the first one of its task.
+
+    Raises:
+        ValueError: there is none of its task.
+    """
     automata = [automaton for automaton in AUTOMATA.values() if automaton.task == policy.task]
+    if not automata:
+        raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
     return next((automaton for automaton in automata if automaton.channels == policy.channel_names), automata[0])
 
 
-def certify(model: NCA, largest: float | None = None, tolerance: float = TOLERANCE) -> Certificate:
+def certify(
+    model: NCA, largest: float | None = None, tolerance: float = TOLERANCE, *, automaton: Automaton | None = None
+) -> Certificate:
     """Bound the channels of a network that has the channels of an automaton.
 
     Args:
         model: a network with any weights.
-        largest: the upper bound of a pair's second channel; by default that of `HintConfig` for the model's task.
+        largest: the upper bound of a pair's second channel; by default that with which the automaton is learned.
         tolerance: the largest error of a pair's difference, which should be 1.
+        automaton: what the network should do; by default that of its channels (`automaton_of`).
 
     Raises:
         ValueError: a network of another shape.
     """
-    automaton = automaton_of(model)
+    automaton = automaton_of(model) if automaton is None else automaton
     _check(model, automaton)
-    largest = HintConfig.of(automaton.task, heals=automaton.heals).largest if largest is None else largest
+    largest = HintConfig.of(automaton).largest if largest is None else largest
     network = Network(automaton, model, largest, tolerance)
     path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
     single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
@@ -174,30 +178,32 @@ def _error(kinds: Kinds, row: int) -> float:
     return float(max((high - 1).max(), (1 - low).max()))
 
 
-def counterexamples(model: NCA, largest: float, most: int, margin: float = 0.0) -> Codes:
+def counterexamples(automaton: Automaton, model: NCA, largest: float, most: int, margin: float = 0.0) -> Codes:
     """Return (P, 5) int64 patches, the worst of their kind, on which a sum is not what the certificate demands.
 
     Args:
+        automaton: what the network should do.
         model: a network with any weights that `certify` accepts.
         largest: the upper bound of a pair's second channel.
         most: the largest number of kinds for each signal and kind of error; the worst ones are taken.
         margin: sums closer to 0 than half of this count as errors, and so do differences off by half of `TOLERANCE`.
     """
-    network = Network(automaton_of(model), model, largest, TOLERANCE)
+    network = Network(automaton, model, largest, TOLERANCE)
     found = [worst.codes for signal in network.automaton.signals for worst in _wrong(network, signal, most, margin / 2)]
     return distinct(network.automaton, [np.array(found, np.int64).reshape(-1, len(TAPS))])
 
 
-def demands(model: NCA, largest: float, most: int, margin: float) -> Iterator[Demand]:
+def demands(automaton: Automaton, model: NCA, largest: float, most: int, margin: float) -> Iterator[Demand]:
     """Yield what the network's pairs must meet and do not, each on its worst inputs.
 
     Args:
+        automaton: what the network should do.
         model: a network with any weights that `certify` accepts.
         largest: the upper bound of a pair's second channel.
         most: the largest number of kinds of patch for each signal and kind of error; the worst ones are taken.
         margin: the smallest distance of sums from 0; a pair's difference may be off by half of `TOLERANCE`.
     """
-    network = Network(automaton_of(model), model, largest, TOLERANCE)
+    network = Network(automaton, model, largest, TOLERANCE)
     for signal in network.automaton.paired:
         for worst in _wrong(network, signal, most, margin):
             if worst.excess > SLACK:

@@ -10,33 +10,9 @@ from typing import Any
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
 
-USUAL: dict[str, dict[str, Any]] = {
-    "shortest-path": {},
-    "diameter": {
-        "sizes": (4, 5, 6),
-        "n_levels": 4,
-        "n_recombined": 300_000,
-        "largest": 20.0,
-        "ridge": 1e-3,
-        "balanced": True,
-        "extremes": True,
-        "sparsity": 3e-5,
-        "n_updates": 3_000,
-    },
-}
-"""Defaults by task, where they differ from `HintConfig`."""
-USUAL_OF_HEALING: dict[str, Any] = {
-    "sizes": (4, 6, 9),
-    "n_levels": 16,
-    "n_recombined": 200_000,
-    "ridge": 1e-3,
-    "balanced": True,
-    "extremes": True,
-    "sparsity": 3e-5,
-    "n_dense": 0,
-    "n_updates": 3_000,
-}
-"""Defaults for the automaton that heals, where they differ from `HintConfig`."""
+from ..automata import AUTOMATA, Automaton
+from ..registry import import_own
+
 LEAST_SIZE = 4
 """Smallest inner size; some families have no smaller levels."""
 
@@ -45,10 +21,8 @@ LEAST_SIZE = 4
 class HintConfig:
     """All options that determine the weights of a run."""
 
-    task: str = "shortest-path"
-    """Task of the automaton."""
-    heals: bool = False
-    """Learn from the automaton that restarts when the maze changes (shortest path only)."""
+    automaton: str = "shortest-path"
+    """Name of the automaton, as of `find_automaton`."""
     families: tuple[str, ...] = tuple(FAMILIES)
     """Families of the levels on which the automaton is watched."""
     sizes: tuple[int, ...] = (4, 6, 9, 12)
@@ -93,8 +67,6 @@ class HintConfig:
     """Seed of all randomness: initial weights, levels and patches."""
 
     def __post_init__(self) -> None:
-        if self.heals and self.task != "shortest-path":
-            raise ValueError(f"only an automaton of the shortest path heals, none of the {self.task}")
         _check_families(self.families)
         _check_counts(self)
         for name, least in (("learning_rate", 0.0), ("largest", 0.0), ("ridge", 0.0), ("margin", -1e-9)):
@@ -106,16 +78,14 @@ class HintConfig:
             raise ValueError(f"largest must be more than twice the margin {self.margin}, got {self.largest}")
 
     @classmethod
-    def of(cls, task: str, **given: Any) -> HintConfig:
-        """Return the configuration of a task, with its defaults for all that is not given.
+    def of(cls, automaton: str | Automaton, **given: Any) -> HintConfig:
+        """Return the configuration for an automaton, with its defaults for all that is not given.
 
         Raises:
-            ValueError: an unknown task, or a value of the wrong type or out of range.
+            ValueError: an unknown automaton, or a value of the wrong type or out of range.
         """
-        if task not in USUAL:
-            raise ValueError(unknown_name("task", task, USUAL))
-        usual = USUAL_OF_HEALING if given.get("heals") else USUAL[task]
-        return cls(**{"task": task, **usual, **given})
+        name = automaton if isinstance(automaton, str) else automaton.name
+        return cls(**{"automaton": name, **find_automaton(automaton).learning, **given})
 
     @property
     def n_updates_in_all(self) -> int:
@@ -145,10 +115,29 @@ class HintConfig:
         return cls(**fixed)
 
 
-def changes(config: HintConfig) -> dict[str, Any]:
-    """Return the fields that differ from the defaults of the task."""
-    usual = HintConfig.of(config.task, heals=config.heals)
-    pairs = ((field.name, getattr(config, field.name)) for field in fields(HintConfig))
+def find_automaton(automaton: str | Automaton) -> Automaton:
+    """Return an automaton by its name in `AUTOMATA`, as "module:NAME", or as it is.
+
+    Raises:
+        ValueError: an unknown name, or no automaton.
+    """
+    if isinstance(automaton, Automaton):
+        return automaton
+    if ":" in automaton:
+        module, name = automaton.split(":", 1)
+        found = getattr(import_own(module, f"the automaton {automaton}"), name, None)
+        if not isinstance(found, Automaton):
+            raise ValueError(f"the module {module!r} has no Automaton {name!r}")
+        return found
+    if automaton not in AUTOMATA:
+        raise ValueError(unknown_name("automaton", automaton, AUTOMATA, ", or module:NAME"))
+    return AUTOMATA[automaton]
+
+
+def changes(config: HintConfig, automaton: Automaton | None = None) -> dict[str, Any]:
+    """Return the fields that differ from the defaults of an automaton, by default that of the configuration."""
+    usual = HintConfig.of(config.automaton if automaton is None else automaton)
+    pairs = ((field.name, getattr(config, field.name)) for field in fields(HintConfig) if field.name != "automaton")
     return {name: value for name, value in pairs if value != getattr(usual, name)}
 
 

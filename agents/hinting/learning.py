@@ -24,10 +24,10 @@ from torch import Tensor
 
 from maze_nca_gym.random_streams import rng_for, torch_rng_for
 
-from ..automata.automaton import Automaton
+from ..automata import Automaton
 from ..learned.nca import NCA
-from .certificate import AUTOMATA, certify, counterexamples, demands
-from .config import HintConfig
+from .certificate import certify, counterexamples, demands
+from .config import HintConfig, find_automaton
 from .cuts import Cuts
 from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
 
@@ -95,7 +95,7 @@ class Pool:
         return Examples(*(tensor[:: 1 + len(tensor) // n] for tensor in self._examples))
 
 
-def learn(config: HintConfig, log: Log) -> NCA:
+def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> NCA:
     """Learn a network that does in each iteration what the automaton does.
 
     Where the certificate fails, the automaton gives the right answers, and learning continues with them as well.
@@ -104,51 +104,58 @@ def learn(config: HintConfig, log: Log) -> NCA:
         config: the options of the run.
         log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals. Before
             each round of `Cuts`, `update`, `seconds`, `round` and the certificate.
+        automaton: what is learned; by default that of the configuration.
     """
-    automaton = AUTOMATA[config.task, config.heals]
+    automaton = find_automaton(config.automaton) if automaton is None else automaton
     model = NCA(
         n_tiles=len(automaton.kinds),
         n_channels=len(automaton.channels),
         cut_corners=True,
         n_iterations=None,
         max_pool=automaton.pooled is not None,
+        task=automaton.task,
         channel_names=automaton.channels,
         generator=torch_rng_for(config.seed, "weights"),
     )
-    examples, generator = Examples.of(automaton, patches_to_learn(config)), torch_rng_for(config.seed, "updates")
+    examples, generator = (
+        Examples.of(automaton, patches_to_learn(automaton, config)),
+        torch_rng_for(config.seed, "updates"),
+    )
     pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
     began = time.monotonic()
 
     def log_all(line: Mapping[str, float]) -> None:
         log({**line, "seconds": time.monotonic() - began})
 
-    fit(model, pools, config, generator, log_all)
+    fit(automaton, model, pools, config, generator, log_all)
     if config.sparsity:
-        _refine(model, pools, config, generator, log_all)
+        _refine(automaton, model, pools, config, generator, log_all)
     return model
 
 
-def _refine(model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log) -> None:
+def _refine(
+    automaton: Automaton, model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log
+) -> None:
     """Learn from patches on which the certificate fails: with all weights, then only with those that matter."""
-    automaton, wrong = AUTOMATA[config.task, config.heals], np.empty((0, len(TAPS)), np.int64)
+    wrong = np.empty((0, len(TAPS)), np.int64)
 
     def ask() -> Examples:
         nonlocal wrong
-        found = counterexamples(model, config.largest, config.n_worst, config.margin / 2)
+        found = counterexamples(automaton, model, config.largest, config.n_worst, config.margin / 2)
         wrong = distinct(automaton, [wrong, found])
         return Examples.of(automaton, wrong)
 
     for n_rounds in range(config.n_dense):
-        fit(model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
+        fit(automaton, model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
     kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
-    fit(model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
+    fit(automaton, model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
     cuts = Cuts(automaton, kept)
     for number in range(1, config.n_rounds + 1):
-        certificate = certify(model, config.largest)
+        certificate = certify(model, config.largest, automaton=automaton)
         log({"update": config.n_updates_in_all, "round": number, **asdict(certificate)})
         if certificate.holds:
             return
-        cuts.add(demands(model, config.largest, config.n_worst, config.margin / 2))
+        cuts.add(demands(automaton, model, config.largest, config.n_worst, config.margin / 2))
         cuts.meet(model)
 
 
@@ -178,14 +185,15 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
     return torch.cat([kept, kept.new_ones(len(kept), 1)], dim=1)
 
 
-def patches_to_learn(config: HintConfig) -> Codes:
+def patches_to_learn(automaton: Automaton, config: HintConfig) -> Codes:
     """Return the patches of a run, (P, 5) int64, each once: those seen, and those put together from their tiles."""
-    automaton, rng = AUTOMATA[config.task, config.heals], rng_for(config.seed, "levels")
-    seen = patches_seen(automaton, levels_to_watch(rng, config))
+    rng = rng_for(config.seed, "levels")
+    seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
     return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
 
 
 def fit(
+    automaton: Automaton,
     model: NCA,
     pools: Sequence[Pool],
     config: HintConfig,
@@ -196,6 +204,7 @@ def fit(
     """Change the weights of a network with the automaton's channels until it agrees with the examples.
 
     Args:
+        automaton: what the network learns.
         model: a network with any weights.
         pools: the examples; each batch has equally many of each pool.
         config: the options of the run.
@@ -203,7 +212,6 @@ def fit(
         log: receives `update`, `loss` and `learning_rate`.
         kept: (C, F) from `prune`: 1 for weights that may change; by default all may.
     """
-    automaton = AUTOMATA[config.task, config.heals]
     (weight,), (bias,) = model.weights, model.biases
     is_sparse = config.sparsity > 0 or kept is not None
     kept = torch.ones(1) if kept is None else kept

@@ -134,9 +134,9 @@ def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
         tiles = np.roll(tiles, 1, axis=0)
 
 
-def levels_to_watch(rng: np.random.Generator, config: HintConfig) -> Iterator[Tiles]:
+def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: HintConfig) -> Iterator[Tiles]:
     """Yield the levels of a run in batches of one shape, (N, H, W) uint8, with and without a border."""
-    endpoints = find_task(config.task).has_endpoints
+    endpoints = find_task(automaton.task).has_endpoints
     for size in config.sizes:
         batches = [
             generate(rng, config.n_levels // 2, size, family.generator, border=border, endpoints=endpoints, **options)

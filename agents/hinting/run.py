@@ -11,40 +11,39 @@ from typing import Any
 
 import torch
 
+from ..automata import Automaton
 from ..learned import NCA
 from ..promises import Promises
 from ..runs import DESCRIPTION, check_at_least, check_folder, flag, progress_bar, versions, write_json
 from ..training.loop import MODEL
 from ..training.reports import METRICS, MetricsFile
 from ..weights import save_model
-from .certificate import AUTOMATA, Certificate, certify
-from .config import HintConfig, changes
+from .certificate import Certificate, certify
+from .config import HintConfig, changes, find_automaton
 from .learning import learn
 
 
 def train_hinted(
-    task: str = "shortest-path",
+    automaton: str | Automaton = "shortest-path",
     *,
-    heals: bool = False,
     out: str | Path = "runs/train-hinted",
     threads: int = 1,
     overwrite: bool = False,
     **options: Any,
 ) -> tuple[NCA, Certificate]:
-    """Learn a task from hints: from all that an automaton holds at every tile at every step.
+    """Learn an automaton from hints: from all that it holds at every tile at every step.
 
     This is the command `maze-nca-gym train-hinted`, with its options.
 
     Args:
-        task: the task of the automaton.
-        heals: whether the automaton checks itself and restarts when the maze changes.
+        automaton: an automaton, its name in `automata.AUTOMATA`, or "module:NAME".
         out: the run's folder.
         threads: number of CPU threads; torch keeps it.
         overwrite: whether to delete the run in the folder, if there is one, and start a new one.
-        options: fields of `HintConfig`; those that are None have the task's defaults.
+        options: fields of `HintConfig`; those that are None have the automaton's defaults.
 
     Returns:
-        The network, which is `exact` if it is proven to do what the automaton does, and its certificate.
+        The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
 
     Raises:
         ValueError: a bad option, or a folder with a run.
@@ -53,14 +52,15 @@ def train_hinted(
     folder = Path(out)
     check_at_least("--threads", threads, 1)
     check_folder("--out", folder)
-    config = HintConfig.of(task, heals=heals, **{name: value for name, value in options.items() if value is not None})
+    config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
+    automaton = find_automaton(automaton)
     torch.set_num_threads(threads)
     _make_folder(folder, overwrite)
-    model = _learn(folder, config)
-    certificate = certify(model, config.largest)
-    model.promises = Promises(exact=certificate.holds, bound=AUTOMATA[config.task, config.heals].bound)
+    model = _learn(folder, automaton, config)
+    certificate = certify(model, config.largest, automaton=automaton)
+    model.promises = Promises(exact=certificate.holds and automaton.bound is not None, bound=automaton.bound)
     save_model(model, folder / MODEL)
-    write_json(folder / DESCRIPTION, _describe(config, certificate, threads))
+    write_json(folder / DESCRIPTION, _describe(automaton, config, certificate, threads))
     return model, certificate
 
 
@@ -78,7 +78,7 @@ def _make_folder(folder: Path, overwrite: bool) -> None:
         path.unlink(missing_ok=True)
 
 
-def _learn(folder: Path, config: HintConfig) -> NCA:
+def _learn(folder: Path, automaton: Automaton, config: HintConfig) -> NCA:
     """Return the network, and show how it learns."""
     n_updates = config.n_updates_in_all
     print(f"{folder}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
@@ -95,16 +95,15 @@ def _learn(folder: Path, config: HintConfig) -> NCA:
                     flush=True,
                 )
 
-        return learn(config, log)
+        return learn(config, log, automaton)
 
 
-def _describe(config: HintConfig, certificate: Certificate, threads: int) -> Mapping[str, object]:
+def _describe(automaton: Automaton, config: HintConfig, certificate: Certificate, threads: int) -> Mapping[str, object]:
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
-    n_booleans = len(AUTOMATA[config.task, config.heals].signals)
     return {
-        "command": command_line(config),
-        "exact": certificate.holds,
-        "data": f"traces of an automaton of {n_booleans} booleans a tile on {', '.join(config.families)} "
+        "command": command_line(config, automaton),
+        "exact": certificate.holds and automaton.bound is not None,
+        "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {', '.join(config.families)} "
         f"levels at {sizes}: each patch of five tiles once",
         "configuration": config.to_json(),
         "certificate": {**asdict(certificate), "holds": certificate.holds},
@@ -115,11 +114,10 @@ def _describe(config: HintConfig, certificate: Certificate, threads: int) -> Map
     }
 
 
-def command_line(config: HintConfig) -> str:
+def command_line(config: HintConfig, automaton: Automaton | None = None) -> str:
     """Return the command that learns with a configuration, in the words of a shell."""
     words = ["maze-nca-gym", "train-hinted"]
-    words += [] if config.task == HintConfig().task else ["--task", config.task]
-    words += ["--heals"] if config.heals else []
-    for name, value in changes(config).items():
+    words += [] if config.automaton == HintConfig().automaton else ["--automaton", config.automaton]
+    for name, value in changes(config, automaton).items():
         words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
     return shlex.join(words)

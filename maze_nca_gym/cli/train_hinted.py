@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import arg
 
+from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.evaluation import FAMILIES
-from maze_nca_gym.agents.hinting.config import USUAL, HintConfig
+from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.cli.options import INTEGER, NUMBER
 from maze_nca_gym.cli.output import FAILED, complain, print_facts
 
@@ -19,15 +20,10 @@ if TYPE_CHECKING:
 
 
 def _option(name: str, metavar: str) -> Any:
-    """Describe an option for the help, with its default for each task."""
-    defaults = {
-        "shortest-path": HintConfig.of("shortest-path"),
-        "--heals": HintConfig.of("shortest-path", heals=True),
-        "diameter": HintConfig.of("diameter"),
-    }
-    words = {task: _words(getattr(config, name)) for task, config in defaults.items()}
-    usual = words.pop("shortest-path")
-    others = [f"{word} for {task}" for task, word in words.items() if word != usual]
+    """Describe an option for the help, with its default for each automaton."""
+    words = {automaton: _words(getattr(HintConfig.of(automaton), name)) for automaton in AUTOMATA}
+    usual = words.pop(HintConfig().automaton)
+    others = [f"{word} for {automaton}" for automaton, word in words.items() if word != usual]
     return arg(metavar=metavar, help_behavior_hint=f"(default: {'; '.join([usual, *others])})")
 
 
@@ -85,16 +81,15 @@ class HintOptions:
 class TrainHinted:
     """Train a policy on hints: everything that an automaton holds at every tile at every step.
 
-    It takes half a minute on one core for the shortest path, a minute with --heals, and some minutes for the diameter.
-    So there is nothing to resume. At the end, a certificate proves that the weights do the same as the automaton on
-    every maze, in float32. The exit code is 1 if it cannot. The folder receives model.safetensors, which the other
-    commands accept as a policy, metrics.jsonl, and config.json with the certificate.
+    It takes half a minute on one core for shortest-path, a minute for shortest-path-healing, which checks itself and
+    restarts when the maze changes, and some minutes for diameter. So there is nothing to resume. At the end, a
+    certificate proves that the weights do the same as the automaton on every maze, in float32. The exit code is 1 if it
+    cannot. The folder receives model.safetensors, which the other commands accept as a policy, metrics.jsonl, and
+    config.json with the certificate.
     """
 
-    task: Annotated[str, arg(metavar="{" + ",".join(USUAL) + "}")] = "shortest-path"
-    """Task of the automaton."""
-    heals: bool = False
-    """Learn from the automaton that checks itself and restarts when the maze changes (shortest path only)."""
+    automaton: Annotated[str, arg(metavar="NAME")] = "shortest-path"
+    """Automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of one of your own."""
     out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/train-hinted")
     """Folder of the run."""
     threads: Annotated[int, INTEGER] = 1
@@ -125,7 +120,7 @@ class TrainHinted:
         last = read_last(self.out / METRICS)  # an update, or a round of repair
         print_facts(
             {
-                "policy": f"NCA, {self.task}, {model.n_weights:,} weights",
+                "policy": f"NCA, {model.task}, {model.n_weights:,} weights",
                 "learning": f"{last['update']:,} updates, {duration(last['seconds'])}",
                 "certificate": _in_words(certificate),
             }

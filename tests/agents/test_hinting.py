@@ -125,7 +125,7 @@ class TestPatches:
 
     def test_all_tiles_that_occur_are_known(self):
         config = HintConfig(n_levels=16, sizes=(4, 5, 9))
-        seen = patches_seen(SHORTEST_PATH, levels_to_watch(np.random.default_rng(6), config))
+        seen = patches_seen(SHORTEST_PATH, levels_to_watch(np.random.default_rng(6), SHORTEST_PATH, config))
         assert set(seen.ravel()) <= set(tile_states())
         assert len(np.unique(seen)) > 50
         assert len(tile_states()) == 76
@@ -161,7 +161,7 @@ class TestLearning:
             assert losses(SHORTEST_PATH, wrong, wanted, 0.25, 10) > 0, channel
 
     def test_inputs_are_pairs_of_any_size(self):
-        examples = Examples.of(SHORTEST_PATH, patches_to_learn(TINY))
+        examples = Examples.of(SHORTEST_PATH, patches_to_learn(SHORTEST_PATH, TINY))
         read = inputs(SHORTEST_PATH, examples, 10, 0.0, torch.Generator().manual_seed(0))
         patch = read[:, :-1].view(len(read), 4 + len(CHANNELS), len(TAPS))
         low, high = patch[:, 5::2], patch[:, 6::2]

@@ -110,7 +110,7 @@ class TestAutomaton:
 
     def test_all_tiles_that_occur_are_known(self):
         config = HintConfig.of("diameter", sizes=(4, 5), n_levels=2)
-        seen = patches_seen(DIAMETER, levels_to_watch(np.random.default_rng(2), config))
+        seen = patches_seen(DIAMETER, levels_to_watch(np.random.default_rng(2), DIAMETER, config))
         codes, everywhere = np.unique(seen), mask_of(EVERYWHERE)
         worlds = {
             (kind, mask_of(components[-1].states[0])): components[:-1]
@@ -180,7 +180,7 @@ class TestLearning:
         config = HintConfig.of("diameter", sizes=(4,), n_levels=2, n_recombined=200, n_updates=10, sparsity=0.0)
         model = learn(config, lambda line: None)
         assert not certify(model).holds
-        wrong = counterexamples(model, 20.0, 1)
+        wrong = counterexamples(DIAMETER, model, 20.0, 1)
         assert len(wrong) > 50
         examples = Examples.of(DIAMETER, wrong)
         read = inputs(DIAMETER, examples, 20, 0.0, torch.Generator().manual_seed(0))
@@ -190,7 +190,9 @@ class TestLearning:
     def test_changes_are_what_differs_for_the_task(self):
         assert changes(HintConfig.of("diameter")) == {}
         assert changes(replace(HintConfig.of("diameter"), seed=1)) == {"seed": 1}
-        with pytest.raises(ValueError, match="unknown task 'longest'; known: shortest-path, diameter"):
+        with pytest.raises(
+            ValueError, match="unknown automaton 'longest'; known: shortest-path, shortest-path-healing, diameter"
+        ):
             HintConfig.of("longest")
 
 

@@ -13,12 +13,13 @@ from path_oracles import canonical_path
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
 from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
 from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
-from maze_nca_gym.agents.hinting.certificate import AUTOMATA, Demand, automaton_of, certify, demands
+from maze_nca_gym.agents.hinting.certificate import Demand, automaton_of, certify, demands
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.cuts import Cuts
 from maze_nca_gym.agents.hinting.learning import learn, prune
@@ -128,8 +129,8 @@ class TestAutomaton:
             np.testing.assert_array_equal(settled(tiles, signals)[:, S.PATH], shortest_path(tiles))
 
     def test_all_tiles_that_occur_are_known(self):
-        config = HintConfig.of("shortest-path", heals=True, sizes=(4, 5), n_levels=8)
-        seen = patches_seen(HEALING, levels_to_watch(np.random.default_rng(6), config))
+        config = HintConfig.of("shortest-path-healing", sizes=(4, 5), n_levels=8)
+        seen = patches_seen(HEALING, levels_to_watch(np.random.default_rng(6), HEALING, config))
         codes = np.unique(seen)
         components = HEALING.worlds[0][Tile.EMPTY]
         for code in codes[codes > 0].tolist():
@@ -160,17 +161,17 @@ class TestCuts:
     def test_weights_that_hold_are_asked_for_little_and_spoilt_ones_are_mended(self):
         model = load(NAME)
         kept = prune(HEALING, model, 1e-9)
-        assert not list(demands(model, 10.0, 10, 0.1))
+        assert not list(demands(HEALING, model, 10.0, 10, 0.1))
         model.biases[0].data[2 * S.FLOOD - 1] -= 0.8
         model.weights[0].data[2 * S.NEAR_U, 7] += 0.3
         assert not certify(model).holds
-        asked = {demand.signal for demand in demands(model, 10.0, 10, 0.1)}
+        asked = {demand.signal for demand in demands(HEALING, model, 10.0, 10, 0.1)}
         assert {S.FLOOD, S.NEAR_U} <= asked
         cuts = Cuts(HEALING, kept)
         for _ in range(10):
             if certify(model).holds:
                 break
-            cuts.add(demands(model, 10.0, 10, 0.1))
+            cuts.add(demands(HEALING, model, 10.0, 10, 0.1))
             cuts.meet(model)
         assert certify(model).holds
 
@@ -251,20 +252,16 @@ class TestPolicy:
 
 class TestConfig:
     def test_it_has_its_own_usual_values(self):
-        config = HintConfig.of("shortest-path", heals=True)
+        config = HintConfig.of("shortest-path-healing")
         assert config.sparsity > 0
         assert changes(config) == {}
-        assert changes(HintConfig.of("shortest-path", heals=True, seed=3)) == {"seed": 3}
-        assert AUTOMATA["shortest-path", True] is HEALING
-
-    def test_there_is_none_for_the_diameter(self):
-        with pytest.raises(ValueError, match="only an automaton of the shortest path heals, none of the diameter"):
-            HintConfig.of("diameter", heals=True)
+        assert changes(HintConfig.of("shortest-path-healing", seed=3)) == {"seed": 3}
+        assert AUTOMATA["shortest-path-healing"] is HEALING
 
 
 def test_a_short_run_is_not_proven():
     config = HintConfig.of(
-        "shortest-path", heals=True, sizes=(4,), n_levels=2, n_recombined=500, n_updates=20, sparsity=0.0
+        "shortest-path-healing", sizes=(4,), n_levels=2, n_recombined=500, n_updates=20, sparsity=0.0
     )
     model = learn(config, lambda line: None)
     assert model.channel_names == HEALING.channels
@@ -274,4 +271,4 @@ def test_a_short_run_is_not_proven():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_every_seed_gets_a_certificate(seed):
-    assert certify(learn(HintConfig.of("shortest-path", heals=True, seed=seed), lambda line: None)).holds
+    assert certify(learn(HintConfig.of("shortest-path-healing", seed=seed), lambda line: None)).holds

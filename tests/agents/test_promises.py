@@ -12,8 +12,8 @@ from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import find_policy, load, rollout
+from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.evaluation import test_levels
-from maze_nca_gym.agents.hinting.certificate import AUTOMATA
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
@@ -79,7 +79,7 @@ class TestPromises:
     @pytest.mark.parametrize("name", [name for name, card in cards().items() if "configuration" in card])
     def test_the_present_code_reads_the_configuration_of_a_card(self, name):
         values = cards()[name]["configuration"]
-        if "heals" in values:
+        if "automaton" in values:
             assert HintConfig.from_json(values).to_json() == values
             return
         config = TrainingConfig.from_json(values)
@@ -92,12 +92,13 @@ class TestPromises:
 
 
 class TestExact:
-    @pytest.mark.parametrize(("task", "heals"), AUTOMATA)
+    @pytest.mark.parametrize("name", AUTOMATA)
     @pytest.mark.parametrize(
         "drawing", ["S", "S.T", "S..\n##.\nT..", "S....\n.....\n....T", "S#T", "S.#..\n#####\n..#.T"]
     )
-    def test_automata_rest_within_their_bounds(self, task, heals, drawing):
-        automaton, tiles = AUTOMATA[task, heals], parse(drawing)[None]
+    def test_automata_rest_within_their_bounds(self, name, drawing):
+        automaton, tiles = AUTOMATA[name], parse(drawing)[None]
+        task = automaton.task
         if task == "diameter":
             tiles = np.minimum(tiles, 1) * (tiles == 1)
         elif "T" not in drawing:

@@ -80,7 +80,7 @@ def test_a_card_says_which_level_set_a_model_learned_from(folder, monkeypatch):
 
 def test_runs_of_hints_are_taken_too(folder):
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "1", "--n-recombined", "100", "--sizes", "4"]
-    assert main(["train-hinted", "--heals", *short, "--n-levels", "2"]) == 1
+    assert main(["train-hinted", "--automaton", "shortest-path-healing", *short, "--n-levels", "2"]) == 1
     run("model", "hinted", "runs/train-hinted", "--description", "checks itself")
     card = publish.read_card("hinted")
     assert card["data"].startswith("traces of an automaton of 21 booleans a tile")

@@ -1,0 +1,133 @@
+"""A boolean automaton of a user's own is learned and certified as those of the package are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
+from maze_nca_gym.agents.automata.automaton import Component, around
+from maze_nca_gym.agents.hinting.certificate import certify
+from maze_nca_gym.agents.hinting.run import train_hinted
+from maze_nca_gym.agents.promises import StepBound
+from maze_nca_gym.cli import main
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.solvers import distances
+
+
+class Signal(IntEnum):
+    PATH = 0
+    WET = 1
+
+
+def world(*states: set[Signal]) -> dict[Tile, tuple[Component, ...]]:
+    """Free tiles hold one of some states, and walls nothing."""
+    free = (Component(tuple(Signal), (frozenset(), *map(frozenset, states))),)
+    return {**dict.fromkeys(Tile, free), Tile.WALL: (Component(tuple(Signal), (frozenset(),)),)}
+
+
+REACH = Automaton(
+    name="reach",
+    task="shortest-path",
+    signals=Signal,
+    rules={
+        Signal.PATH: lambda see: see(Signal.WET),
+        Signal.WET: lambda see: (
+            (see(Signal.WET) | see.tile(Tile.SOURCE) | around(see, Signal.WET)) & ~see.tile(Tile.WALL)
+        ),
+    },
+    worlds=(world({Signal.WET}, {Signal.PATH, Signal.WET}),),
+    learning={
+        "sizes": (4, 6),
+        "n_levels": 8,
+        "n_recombined": 500,
+        "n_updates": 800,
+        "batch_size": 512,
+        "sparsity": 3e-5,
+        "n_dense": 0,
+        "n_updates_again": 200,
+    },
+)
+"""What the source can reach."""
+
+
+def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
+    model, certificate = train_hinted(REACH, out=tmp_path)
+    assert certificate.holds
+    assert not model.exact, "it states no bound within which it solves a maze"
+    assert model.channel_names == ("path", "wet_low", "wet_high")
+    mazes = generate(np.random.default_rng(0), 6, 9, "rooms")
+    policy = load(str(tmp_path / "model.safetensors"))
+    with torch.no_grad():
+        path = rollout(policy, torch.from_numpy(one_hot(mazes)), 60)[:, 0]
+    np.testing.assert_array_equal(path > 0.5, distances(mazes) >= 0)
+    described = json.loads((tmp_path / "config.json").read_text())
+    assert (described["configuration"]["automaton"], described["exact"]) == ("reach", False)
+    assert described["command"] == "maze-nca-gym train-hinted --automaton reach"
+    spoilt = model
+    spoilt.biases[0].data[1] += 1
+    assert not certify(spoilt, automaton=REACH).holds
+
+
+def test_the_command_takes_it_by_module_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = f"{__name__}:REACH"
+    assert main(["train-hinted", "--automaton", name, "--n-updates", "8", "--n-rounds", "0"]) == 1
+    described = json.loads(Path("runs/train-hinted/config.json").read_text())
+    assert described["command"] == f"maze-nca-gym train-hinted --automaton {name} --n-updates 8 --n-rounds 0"
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    register_automaton(REACH)
+    yield
+    del AUTOMATA["reach"]
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> None:
+    model, certificate = train_hinted("reach", n_updates=8, n_rounds=0, out=tmp_path)
+    assert certify(model) == certificate
+    register_automaton(REACH)
+    with pytest.raises(ValueError, match="there is another automaton reach"):
+        register_automaton(replace(REACH, bound=StepBound(per_move=1)))
+    with pytest.raises(ValueError, match="an Automaton is expected, got 'reach'"):
+        register_automaton("reach")  # type: ignore[arg-type]
+
+
+def ruled(**rules: object) -> dict[str, object]:
+    return {"rules": {**REACH.rules, **{Signal[name]: rule for name, rule in rules.items()}}}
+
+
+class Backwards(IntEnum):
+    WET = 0
+    PATH = 1
+
+
+WRONG: list[tuple[dict[str, object], str]] = [
+    ({"task": "shortest"}, "unknown task 'shortest'"),
+    ({"signals": Backwards}, "the signals of reach must count from 0, and the first must be PATH"),
+    ({"pooled": Signal.PATH}, "the last signal of reach must be the pooled one, PATH"),
+    ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
+    (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
+    (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read C, U, L, D, R"),
+    (ruled(WET=lambda see: True), r"the rule of WET in reach must be made of what it sees with &, \| and ~, got True"),
+    (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <Signal.NEAR_L: 3>"),
+    ({"task": "diameter"}, "the rule of WET in reach reads <Tile.SOURCE: 2>, which mazes of the task diameter"),
+    ({"worlds": ({Tile.EMPTY: ()},)}, "every world of reach must have each signal once on empty tiles"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_what_does_not_fit_is_named(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(REACH, **wrong)
