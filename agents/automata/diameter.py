@@ -43,7 +43,8 @@ from maze_nca_gym.levels import Tile
 
 from ..neighbours import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
-from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, around, first_on, subsets
+from .automaton import Automaton, Bits, Component, Rule, View, World, around, subsets
+from .canonical_path import CanonicalPath
 
 
 class Signal(IntEnum):
@@ -92,6 +93,13 @@ class Signal(IntEnum):
 S = Signal
 NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
 ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
+CANONICAL = CanonicalPath(
+    Signal,
+    start=lambda see, tap: see(S.END, tap),
+    end=lambda see, tap: see(S.FAR, tap),
+    wiped_by=S.BETTER,
+)
+"""FAR comes together with BETTER, which wipes the path and the flood of the best wave before."""
 WAVE_A = (S.A_NEW, S.A_MID, S.A_WET, S.FAR_NEXT, S.FAR)
 WAVE_B = (S.B_NEW, S.B_MID, S.B_WET)
 RETURN = (S.FLOOD, *NEAR, *ENTER, S.END, S.MARK)
@@ -116,26 +124,6 @@ def _stays(signal: Signal, set_by: Signal, wiped_by: Signal, see: View) -> Bits:
     return see(set_by) | (see(signal) & ~see(wiped_by))
 
 
-def _flood(see: View) -> Bits:
-    spreads = see(S.FLOOD) | (around(see, S.FLOOD) & see.tile(Tile.EMPTY))
-    return see(S.FAR) | (spreads & ~see(S.BETTER))
-
-
-def _near(place: int, see: View) -> Bits:
-    arrives = see(S.FLOOD, DIRECTIONS[place]) & ~see(S.FLOOD) & see.tile(Tile.EMPTY)
-    return (see(NEAR[place]) | arrives) & ~see(S.BETTER)
-
-
-def _on_path(see: View, tap: str = "C") -> Bits:
-    return any_on(see, (S.END, *ENTER), tap)
-
-
-def _enter(place: int, see: View) -> Bits:
-    """Return where the path enters from the tile before, which must point here."""
-    before = OPPOSITE[DIRECTIONS[place]]
-    return _on_path(see, before) & first_on(see, NEAR, place, before) & ~see(S.BETTER)
-
-
 def _token(see: View) -> Bits:
     grows = see(S.GROW) & around(see, S.TOKEN) & see.tile(Tile.EMPTY)
     return see(S.LAUNCH) | (see(S.TOKEN) & ~see(S.RESET)) | grows
@@ -157,7 +145,7 @@ def _drop(see: View) -> Bits:
 
 
 RULES: dict[IntEnum, Rule] = {
-    S.PATH: lambda see: see(S.FLOOD) & _on_path(see),
+    S.PATH: lambda see: see(S.FLOOD) & CANONICAL.on_path(see),
     S.A_NEW: partial(_arrives, (S.TOKEN, S.CALLED), S.A_MID, S.A_WET),
     S.A_MID: lambda see: see(S.A_NEW),
     S.A_WET: partial(_stays, S.A_WET, S.A_NEW, S.RESET),
@@ -166,9 +154,7 @@ RULES: dict[IntEnum, Rule] = {
     S.B_WET: partial(_stays, S.B_WET, S.B_NEW, S.RESET),
     S.FAR_NEXT: lambda see: see(S.A_NEW) & ~see(S.MOVES),
     S.FAR: lambda see: see(S.FAR_NEXT),
-    S.FLOOD: _flood,
-    **{near: partial(_near, place) for place, near in enumerate(NEAR)},
-    **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
+    **CANONICAL.rules,
     S.END: partial(_stays, S.END, S.MARK, S.BETTER),
     S.MARK: lambda see: see(S.TOKEN) & see(S.BETTER),
     S.TOKEN: _token,

@@ -33,9 +33,9 @@ from functools import partial
 
 from maze_nca_gym.levels import Tile
 
-from ..neighbours import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
-from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, around, first_on, subsets
+from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, subsets
+from .canonical_path import CanonicalPath
 
 
 class Signal(IntEnum):
@@ -67,26 +67,13 @@ class Signal(IntEnum):
 S = Signal
 NEAR = (S.NEAR_U, S.NEAR_L, S.NEAR_D, S.NEAR_R)
 ENTER = (S.ENTER_U, S.ENTER_L, S.ENTER_D, S.ENTER_R)
+CANONICAL = CanonicalPath(
+    Signal,
+    start=lambda see, tap: see.tile(Tile.SOURCE, tap),
+    end=lambda see, tap: see.tile(Tile.TARGET, tap) & ~see(S.RESET, tap),
+    wiped_by=S.RESET,
+)
 FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
-
-
-def _flood(see: View) -> Bits:
-    return (see(S.FLOOD) | see.tile(Tile.TARGET) | around(see, S.FLOOD)) & ~see.tile(Tile.WALL)
-
-
-def _near(place: int, see: View) -> Bits:
-    arrives = see(S.FLOOD, DIRECTIONS[place]) & ~see(S.FLOOD)
-    return (see(NEAR[place]) | arrives) & ~see.tile(Tile.WALL)
-
-
-def _on_path(see: View, tap: str = "C") -> Bits:
-    return any_on(see, ENTER, tap) | see.tile(Tile.SOURCE, tap)
-
-
-def _enter(place: int, see: View) -> Bits:
-    """Return where the path enters from the tile before, which must point here."""
-    before = OPPOSITE[DIRECTIONS[place]]
-    return _on_path(see, before) & first_on(see, NEAR, place, before)
 
 
 def _many(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
@@ -109,11 +96,8 @@ def _until_reset(rule: Rule) -> Rule:
 
 WIPED: dict[IntEnum, Rule] = {
     S.PATH: lambda see: see(S.FLOOD) & see(S.ON),
-    S.FLOOD: _flood,
-    **{near: partial(_near, place) for place, near in enumerate(NEAR)},
     S.ROOT: lambda see: see.tile(Tile.TARGET),
-    **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
-    S.ON: _on_path,
+    S.ON: CANONICAL.on_path,
     S.OPENED: lambda see: see(S.WAS_WALL) & ~see.tile(Tile.WALL),
     S.MANY_V: partial(_many, S.NEAR_D, "D", S.NEAR_U),
     S.FEW_V: partial(_few, S.NEAR_D, "D", S.NEAR_U),
@@ -148,6 +132,7 @@ HEALING = Automaton(
     task="shortest-path",
     signals=Signal,
     rules={
+        **CANONICAL.rules,
         **{signal: _until_reset(rule) for signal, rule in WIPED.items()},
         S.WAS_WALL: lambda see: see.tile(Tile.WALL),
         S.RESET: lambda see: see(S.ALARM),

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import IntEnum
-from functools import partial
 
 from maze_nca_gym.levels import Tile
 
-from ..neighbours import DIRECTIONS, OPPOSITE
 from ..promises import StepBound
-from .automaton import Automaton, Bits, Component, View, any_on, around, first_on, subsets
+from .automaton import Automaton, Component, subsets
+from .canonical_path import CanonicalPath
 
 
 class Signal(IntEnum):
@@ -43,30 +42,14 @@ class Signal(IntEnum):
     ENTER_R = 8
 
 
+CANONICAL = CanonicalPath(
+    Signal,
+    start=lambda see, tap: see.tile(Tile.SOURCE, tap),
+    end=lambda see, tap: see.tile(Tile.TARGET, tap),
+)
 NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
 """Signals of nearer neighbours; if none is on, the neighbour to the right is the nearer one."""
 ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
-
-
-def _flood(see: View) -> Bits:
-    return (see(Signal.FLOOD) | see.tile(Tile.TARGET) | around(see, Signal.FLOOD)) & ~see.tile(Tile.WALL)
-
-
-def _near(place: int, see: View) -> Bits:
-    return see(NEAR[place]) | (see(Signal.FLOOD, DIRECTIONS[place]) & ~see(Signal.FLOOD) & ~see.tile(Tile.WALL))
-
-
-def _on_path(see: View, tap: str = "C") -> Bits:
-    return any_on(see, ENTER, tap) | see.tile(Tile.SOURCE, tap)
-
-
-def _enter(place: int, see: View) -> Bits:
-    """Return where the path enters from the tile before, which must point here."""
-    before = OPPOSITE[DIRECTIONS[place]]
-    if place < len(NEAR):
-        return _on_path(see, before) & first_on(see, NEAR, place, before)
-    right = see(Signal.FLOOD, before) & ~see.tile(Tile.TARGET, before) & ~any_on(see, NEAR, before)
-    return _on_path(see, before) & right
 
 
 def _states(kind: Tile) -> Iterator[frozenset[Signal]]:
@@ -102,10 +85,8 @@ SHORTEST_PATH = Automaton(
     task="shortest-path",
     signals=Signal,
     rules={
-        Signal.PATH: lambda see: see(Signal.FLOOD) & _on_path(see),
-        Signal.FLOOD: _flood,
-        **{near: partial(_near, place) for place, near in enumerate(NEAR)},
-        **{enter: partial(_enter, place) for place, enter in enumerate(ENTER)},
+        Signal.PATH: lambda see: see(Signal.FLOOD) & CANONICAL.on_path(see),
+        **CANONICAL.rules,
     },
     bound=StepBound(constant=2, per_move=2),
     worlds=(

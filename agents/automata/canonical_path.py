@@ -1,0 +1,90 @@
+"""The rule of the canonical path: a flood, which neighbours it came from, and a walk back along them.
+
+This is the one place that says it. The automata of this package take their rules from here. Other forms hold other
+numbers and are written by hand: ages or phases in place of NEAR (`handcoded.canonical`, `handcoded.bounded` and its
+machine code), sums that a ReLU makes of the same signals (`exact_weights`). `tests/agents/test_canonical_path.py` holds
+all of them to the path of this rule, iteration by iteration.
+
+- **FLOOD** starts at the end of the path, and spreads over free tiles.
+- **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one, and stays so. On a grid
+  distances of neighbours differ by exactly one, so it is either nearer or farther.
+- **ENTER**: the path begins at its start. From each tile on it, it enters the first neighbour that is nearer, in the
+  order up, left, down, right. It cannot do so before the flood is there, as nothing is near until then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+
+from maze_nca_gym.levels import Tile
+
+from ..neighbours import DIRECTIONS, OPPOSITE
+from .automaton import Bits, Rule, View, any_on, around, first_on
+
+
+@dataclass(frozen=True)
+class CanonicalPath:
+    """The rule on the signals of some automaton.
+
+    Attributes:
+        signals: has FLOOD, NEAR_U, NEAR_L, NEAR_D, perhaps NEAR_R, and ENTER_U, ENTER_L, ENTER_D, ENTER_R. Without
+            NEAR_R, the neighbour to the right is the nearer one where no other is.
+        start: (view, tap) -> where the path begins.
+        end: (view, tap) -> where it ends, and the flood starts.
+        wiped_by: a signal that switches all others off, but not the start of the flood.
+    """
+
+    signals: type[IntEnum]
+    start: Callable[[View, str], Bits]
+    end: Callable[[View, str], Bits]
+    wiped_by: IntEnum | None = None
+
+    @property
+    def near(self) -> tuple[IntEnum, ...]:
+        """The signals of nearer neighbours, in the order of `DIRECTIONS`."""
+        names = (f"NEAR_{towards}" for towards in DIRECTIONS)
+        return tuple(self.signals[name] for name in names if name in self.signals.__members__)
+
+    @property
+    def enter(self) -> tuple[IntEnum, ...]:
+        """The signals of moves by which the path comes in, in the order of `DIRECTIONS`."""
+        return tuple(self.signals[f"ENTER_{towards}"] for towards in DIRECTIONS)
+
+    @property
+    def rules(self) -> dict[IntEnum, Rule]:
+        """The rules of all these signals."""
+        return {
+            self.signals["FLOOD"]: self._flood,
+            **{near: partial(self._near, place) for place, near in enumerate(self.near)},
+            **{enter: partial(self._enter, place) for place, enter in enumerate(self.enter)},
+        }
+
+    def on_path(self, see: View, tap: str = "C") -> Bits:
+        """Return whether a tile is on the path, `Bits` of the view's shape."""
+        return any_on(see, self.enter, tap) | self.start(see, tap)
+
+    def _flood(self, see: View) -> Bits:
+        flood = self.signals["FLOOD"]
+        return self.end(see, "C") | self._kept(see, (see(flood) | around(see, flood)) & ~see.tile(Tile.WALL))
+
+    def _near(self, place: int, see: View) -> Bits:
+        flood = self.signals["FLOOD"]
+        arrives = see(flood, DIRECTIONS[place]) & ~see(flood)
+        return self._kept(see, (see(self.near[place]) | arrives) & ~see.tile(Tile.WALL))
+
+    def _enter(self, place: int, see: View) -> Bits:
+        """Return where the path enters from the tile before, which must be on it and point here."""
+        before = OPPOSITE[DIRECTIONS[place]]
+        return self._kept(see, self.on_path(see, before) & self._points(place, see, before))
+
+    def _points(self, place: int, see: View, tap: str) -> Bits:
+        if place < len(self.near):
+            return first_on(see, self.near, place, tap)
+        # the flood came from somewhere, unless it starts here
+        return see(self.signals["FLOOD"], tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
+
+    def _kept(self, see: View, bits: Bits) -> Bits:
+        return bits if self.wiped_by is None else bits & ~see(self.wiped_by)
