@@ -12,7 +12,7 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -69,6 +69,20 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         except BaseException:
             os.unlink(partial)
             raise
+
+
+def write_all(contents: Mapping[Path, bytes]) -> None:
+    """Write files that belong together: all of them are on the disk under other names before the first is replaced.
+
+    Raises:
+        OSError: one could not be written; all are as before.
+    """
+    with ExitStack() as stack:
+        for path, content in contents.items():
+            file = stack.enter_context(replacing(path))
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def remove_partial(path: Path) -> None:

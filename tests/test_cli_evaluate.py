@@ -79,7 +79,7 @@ class TestEndToEnd:
         out, err = capsys.readouterr()
         names = ["random-5", "random-7", "perfect-5", "perfect-7"]
         assert err.splitlines() == [
-            f"{policy} on {name}: 100.00 % optimal of 6 levels"
+            f"{policy} on {name}: 6 of 6 levels optimal"
             for policy in ("shortest-path-bfs", "depth-first")
             for name in names
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -23,7 +23,7 @@ from ..figures import FORMATS, check_format
 from ..policy import Policy, common_task
 from ..registry import named_policies
 from ..rollouts import check_steps, default_steps, encode, rollout
-from ..runs import check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
+from ..runs import check_at_least, check_folder, naming_memory, progress_bar, say, versions, write_json
 from . import DEFAULT_N
 from .figures import FIGURES, Result, draw
 from .metrics import Estimate
@@ -150,7 +150,6 @@ def evaluate(
     device: str | None = None,
     out: str | Path | None = None,
     format: str = "png",
-    on_result: Callable[[Result], object] | None = None,
 ) -> Results:
     """Measure policies on named test sets, or on levels of one's own.
 
@@ -174,7 +173,6 @@ def evaluate(
         out: a folder for `results.json`, which is written anew after each result, and the figures; None to write
             nothing.
         format: of the figures: png, pdf or svg.
-        on_result: is called with each result as soon as it is there.
 
     Raises:
         ValueError: a bad option, policy or combination.
@@ -226,8 +224,8 @@ def evaluate(
             )
             if out is not None:
                 results.save_numbers(out)
-            if on_result is not None:
-                on_result(row)
+            n_levels, name = row.evaluation.n_levels, cell.levels.config["name"]
+            say(f"{cell.name} on {name}: {n_levels - row.n_wrong:,} of {n_levels:,} levels optimal")
     except KeyboardInterrupt:
         if out is None or not results.rows:
             raise

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,8 @@ from maze_nca_gym.files import reading
 
 SUFFIXES = (".csv", ".npy")
 """Names that end so are files of predictions."""
+TOKEN_BYTES = 16
+"""Bytes of a token in a .csv file at the most: a digit, a comma, and room for spaces."""
 
 
 def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.uint8]:
@@ -39,6 +43,11 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
 
 
 def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
+    most = n * n_tokens * TOKEN_BYTES
+    if path.stat().st_size > most:
+        raise ValueError(
+            f"it has {path.stat().st_size:,} bytes, and {n:,} mazes of {n_tokens:,} tokens at most {most:,}"
+        )
     lines = path.read_text(encoding="utf-8").splitlines()
     tokens = np.empty((n, n_tokens), np.uint8)
     if len(lines) != n:
@@ -59,14 +68,32 @@ _TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
 
 def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
     with path.open("rb") as file:
-        array = np.lib.format.read_array(file, allow_pickle=False)
-    if array.dtype.kind not in "iu" or array.ndim not in (2, 3) or not len(array):
-        raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {array.shape}")
-    tokens = array.reshape(len(array), -1)
-    if tokens.shape != (n, n_tokens):
-        raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got {len(tokens):,} of {tokens.shape[1]:,}")
+        shape, dtype = _read_header(file)
+        if dtype.kind not in "iu" or len(shape) not in (2, 3):
+            raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {dtype} of shape {shape}")
+        if (shape[0], prod(shape[1:])) != (n, n_tokens):
+            raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got shape {shape}")
+        file.seek(0)
+        tokens = np.lib.format.read_array(file, allow_pickle=False).reshape(n, n_tokens)
     wrong = (tokens < WALL) | (tokens > PATH)
     if wrong.any():
         row, place = np.argwhere(wrong)[0]
         raise ValueError(f"maze {row}: a token is a number from {WALL} to {PATH}, got {tokens[row, place]}")
     return tokens.astype(np.uint8)
+
+
+def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the dtype of an array, of which nothing is read.
+
+    Raises:
+        ValueError: it is no array.
+    """
+    try:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    except OSError:
+        raise
+    except Exception as error:  # NumPy reads the header as Python's text, and fails in all the ways of Python's reader
+        raise ValueError("it is no array (.npy), or its header is damaged") from error
+    return shape, dtype

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
+from textwrap import shorten
 from typing import Any
 
 from ..evaluation.metrics import Estimate
@@ -48,11 +50,63 @@ class Row:
         """Read what `to_json` returned.
 
         Raises:
-            TypeError: names that a row does not have.
-            KeyError: no scores.
+            ValueError: something else; the message says where.
         """
-        scores = {score: Estimate(**ends) for score, ends in content["scores"].items()}
-        return cls(**{**content, "scores": scores})
+        row = {name: _checked(content, name, is_right, what) for name, (is_right, what) in _FIELDS.items()}
+        if unknown := content.keys() - row.keys():
+            raise ValueError(f"a row has no {min(unknown)!r}")
+        row["scores"] = {score: _estimate(ends, score) for score, ends in row["scores"].items()}
+        return cls(**row)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "set": (_is_text, "a name"),
+    "name": (_is_text, "a name"),
+    "n": (_is_count, "a number of instances"),
+    "scores": (lambda value: isinstance(value, dict) and all(map(_is_text, value)), "scores by name"),
+    "weights": (lambda value: value is None or _is_count(value), "a number of weights, or null"),
+    "trained_on": (_is_text, "a text"),
+    "n_steps": (lambda value: value is None or _is_count(value), "a number of iterations, or null"),
+    "seconds": (lambda value: value is None or _is_time(value), "a number of seconds, or null"),
+}
+"""Field of a row -> whether a value of JSON fits it, and what does."""
+
+
+def _short(value: object) -> str:
+    return shorten(repr(value), 60)
+
+
+def _checked(content: Any, name: str, is_right: Callable[[Any], bool], what: str) -> Any:
+    if not isinstance(content, dict):
+        raise ValueError(f"a row must have names and values, got {_short(content)}")
+    if name not in content:
+        raise ValueError(f"a row has no {name!r}")
+    if not is_right(content[name]):
+        raise ValueError(f"{name!r} of a row must be {what}, got {_short(content[name])}")
+    return content[name]
+
+
+def _estimate(ends: Any, score: str) -> Estimate:
+    expected = ("value", "low", "high")
+    if (
+        not isinstance(ends, dict)
+        or set(ends) != set(expected)
+        or not all(_is_time(e) and e <= 1 for e in ends.values())
+    ):
+        raise ValueError(f"the score {score!r} must have {', '.join(expected)} from 0 to 1, got {_short(ends)}")
+    return Estimate(**ends)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BenchmarkSet, find_benchmark_set
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.files import reading, replacing
+from maze_nca_gym.files import reading, write_all
 from maze_nca_gym.levels import Tiles, has_border
 from maze_nca_gym.tasks import SHORTEST_PATH
 
@@ -24,9 +24,9 @@ from ..environments import border_warning
 from ..evaluation.metrics import proportion
 from ..policy import Policy
 from ..pretrained import cards
-from ..registry import MODEL_FILE, list_policies, load
+from ..registry import MODEL_FILE, by_label, list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
-from ..runs import DESCRIPTION, check_at_least, check_folder, naming_memory, progress_bar, versions, write_json
+from ..runs import DESCRIPTION, check_at_least, check_folder, naming_memory, progress_bar, versions
 from .answers import OPTIMAL, judge, judge_tokens
 from .predictions import SUFFIXES, read_predictions
 from .report import markdown
@@ -37,7 +37,6 @@ SETS = ("maze-unique-30", "maze-hard-30")
 """Sets on which published solvers are measured most."""
 BOARD, PAGE = "leaderboard.json", "leaderboard.md"
 UNSTATED = "not stated"
-Entrants = Mapping[str, Policy | Path]
 
 
 @dataclass(frozen=True)
@@ -62,17 +61,17 @@ class Board:
 
         Raises:
             ValueError: `leaderboard.json` is there and is no leaderboard.
-            OSError: a file could not be written.
+            OSError: a file could not be written; both are as before.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         old = Board.load(folder).rows if (folder / BOARD).exists() else ()
         merged = {(row.set, row.name): row for row in (*old, *self.rows)}
         board = Board(tuple(merged.values()))
-        write_json(folder / BOARD, {"versions": versions(), "rows": [row.to_json() for row in board.rows]})
-        with replacing(folder / PAGE) as file:
-            file.write(board.markdown().encode())
-        return [folder / BOARD, folder / PAGE]
+        content = {"versions": versions(), "rows": [row.to_json() for row in board.rows]}
+        texts = {folder / BOARD: json.dumps(content, indent=2) + "\n", folder / PAGE: board.markdown()}
+        write_all({path: text.encode() for path, text in texts.items()})
+        return list(texts)
 
     @classmethod
     def load(cls, folder: str | Path) -> Board:
@@ -106,7 +105,7 @@ def bench(
     Args:
         sets: names from `benchmark_sets`.
         policies: names, model files, "module:class", files of predictions (.csv or .npy), or policies; a mapping gives
-            them their names.
+            them their names, and so does NAME=FILE.
         n: instances of each set at the most, always the first ones.
         steps: iterations on a maze, by default what a policy is made for, in proportion to the longest solution.
         batch: levels that run at once, by default 256, fewer of large ones.
@@ -129,38 +128,59 @@ def bench(
         raise ValueError("name at least one benchmark set")
     entrants = _entrants(policies)
     if device is not None:
-        entrants = {k: v.to(find_device(device)) if isinstance(v, Policy) else v for k, v in entrants.items()}
+        entrants = [
+            e._replace(what=e.what.to(find_device(device))) if isinstance(e.what, Policy) else e for e in entrants
+        ]
+    predicted = {
+        (benchmark.name, entrant.name): read_predictions(entrant.what, benchmark)
+        for benchmark, entrant in product(chosen, entrants)
+        if isinstance(entrant.what, Path)
+    }  # all of them first: a wrong file is not found after an hour of measuring
     rows = []
     with naming_memory(f"--batch {batch}", device), progress_bar("benchmark", len(chosen) * len(entrants)) as advance:
-        for benchmark, (name, entrant) in product(chosen, entrants.items()):
-            if isinstance(entrant, Policy):
-                rows.append(_measure(benchmark, name, entrant, n, steps, batch))
+        for benchmark, entrant in product(chosen, entrants):
+            if isinstance(entrant.what, Policy):
+                rows.append(_measure(benchmark, entrant, entrant.what, n, steps, batch))
             else:
-                rows.append(_measure_predictions(benchmark, name, entrant, n))
+                rows.append(_measure_predictions(benchmark, entrant, predicted[benchmark.name, entrant.name], n))
             if out is not None:
                 Board(tuple(rows[-1:])).save(out)  # at once: the next row may take an hour
             advance(1)
     return Board(tuple(rows))
 
 
-def _entrants(given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path]) -> Entrants:
-    """Return policies and files of predictions by name.
+class _Entrant(NamedTuple):
+    """What is measured.
+
+    Attributes:
+        name: in the table.
+        source: what `load` took, or the file; None for a policy that was given as such.
+        what: the policy, or the file of predictions.
+    """
+
+    name: str
+    source: str | None
+    what: Policy | Path
+
+
+def _entrants(given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path]) -> list[_Entrant]:
+    """Return policies and files of predictions.
 
     Raises:
         ValueError: none, an unknown policy, no such file, or a policy of another task.
     """
     if isinstance(given, Mapping):
-        entrants = dict(given)
+        entrants = [_Entrant(name, None, what) for name, what in given.items()]
     elif isinstance(given, Policy):
-        entrants = {type(given).__name__: given}
+        entrants = [_Entrant(type(given).__name__, None, given)]
     else:
-        names = [given] if isinstance(given, str | Path) else given
-        entrants = {str(name): _entrant(str(name)) for name in names}
+        named = by_label(map(str, [given] if isinstance(given, str | Path) else given))
+        entrants = [_Entrant(label, source, _entrant(source)) for label, source in named.items()]
     if not entrants:
         raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
-    for name, entrant in entrants.items():
-        if isinstance(entrant, Policy) and entrant.task != SHORTEST_PATH.name:
-            raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {entrant.task!r}")
+    for name, _, what in entrants:
+        if isinstance(what, Policy) and what.task != SHORTEST_PATH.name:
+            raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
     return entrants
 
 
@@ -173,9 +193,10 @@ def _entrant(name: str) -> Policy | Path:
 
 
 def _measure(
-    benchmark: BenchmarkSet, name: str, policy: Policy, n: int | None, steps: int | None, batch: int | None
+    benchmark: BenchmarkSet, entrant: _Entrant, policy: Policy, n: int | None, steps: int | None, batch: int | None
 ) -> Row:
     """Return the scores of a policy on a set."""
+    name = entrant.name
     tiles = benchmark.levels(_count(benchmark, n)).tiles
     n_steps = default_steps(policy, SHORTEST_PATH.solve_all(tiles)) if steps is None else steps
     _try(f"{name} on {benchmark.name}", policy, tiles, n_steps)
@@ -189,7 +210,7 @@ def _measure(
     else:
         right = _measure_streams(benchmark, policy, tiles, n_steps, batch)
         seconds = time.perf_counter() - begin
-    return _row(benchmark, name, right, policy.n_weights, trained_on(name), n_steps, seconds)
+    return _row(benchmark, name, right, policy.n_weights, trained_on(entrant.source), n_steps, seconds)
 
 
 def _measure_streams(
@@ -205,12 +226,11 @@ def _measure_streams(
     return {way: np.logical_and.reduce(solved.reshape(streams.shape[:2]), axis=1) for way, solved in right.items()}
 
 
-def _measure_predictions(benchmark: BenchmarkSet, name: str, path: Path, n: int | None) -> Row:
-    """Return the scores of a file of predictions on a set."""
-    tokens = read_predictions(path, benchmark)
+def _measure_predictions(benchmark: BenchmarkSet, entrant: _Entrant, tokens: NDArray[np.uint8], n: int | None) -> Row:
+    """Return the scores of (N, H * W) predictions on a set."""
     tiles = benchmark.levels(_count(benchmark, n)).tiles
     right = judge_tokens(tiles, tokens[: len(tiles)], benchmark.label(tiles))
-    return _row(benchmark, name, right, None, UNSTATED, None, None)
+    return _row(benchmark, entrant.name, right, None, UNSTATED, None, None)
 
 
 def _row(
@@ -240,8 +260,10 @@ def _try(label: str, policy: Policy, tiles: Tiles, n_steps: int) -> None:
         raise ValueError(f"{label}: {error}") from error
 
 
-def trained_on(name: str) -> str:
+def trained_on(name: str | None) -> str:
     """Return what a policy of that name learned from, as its card says, or the run in whose folder a model file is."""
+    if name is None:
+        return UNSTATED
     if name in cards():
         return str(cards()[name]["data"])
     if name in list_policies():

@@ -35,7 +35,7 @@ class Bench(ImportOption):
     """Names of sets; `levels list --details` describes them."""
     policies: Annotated[tuple[str, ...], _POLICIES]
     """Names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy of tokens,
-    a row a maze."""
+    a row a maze. NAME=FILE gives one another name."""
     n: Annotated[int | None, INTEGER, arg(help_behavior_hint="(default: all)")] = None
     """Largest number of mazes, or streams, of each set; always the first ones."""
     steps: Annotated[int | None, INTEGER, _STEPS] = None
@@ -59,14 +59,21 @@ class Bench(ImportOption):
             find_benchmark_set(name)
         check_folder("--out", self.out)
         from maze_nca_gym.agents import bench
+        from maze_nca_gym.agents.leaderboard.run import BOARD, PAGE
 
         board = bench(
-            self.sets, policies=self.policies, n=self.n, steps=self.steps, batch=self.batch, device=self.device
+            self.sets,
+            policies=self.policies,
+            n=self.n,
+            steps=self.steps,
+            batch=self.batch,
+            device=self.device,
+            out=self.out,
         )
         for name in dict.fromkeys(self.sets):
             _print_set(name, [row for row in board.rows if row.set == name])
-        for path in board.save(self.out):
-            print(path)
+        for name in (BOARD, PAGE):
+            print(self.out / name)
         return 0
 
 

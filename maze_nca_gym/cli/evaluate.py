@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,7 +117,6 @@ class Evaluate(ImportOption):
             device=self.device,
             out=self.out,
             format=self.format,
-            on_result=_report,
         )
         _print_results(results, self.details)
         if self.n is None:
@@ -130,14 +128,6 @@ class Evaluate(ImportOption):
         for path in filter(Path.exists, figures):
             print(f"figure: {path}")
         return max(map(_verdict, results))
-
-
-def _report(result: Result) -> None:
-    """Print a line on stderr: sets may take minutes, and tables wait for all of them."""
-    found = result.evaluation
-    optimal, levels = percent(found.final.optimal.value), f"{result.family}-{result.size}"
-    line = f"{result.policy} on {levels}: {optimal} optimal of {found.n_levels:,} levels"
-    print(line, file=sys.stderr, flush=True)
 
 
 def _words(given: tuple[str, ...]) -> list[str]:

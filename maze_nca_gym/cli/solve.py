@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents.promises import DRAWINGS
+from maze_nca_gym.agents.registry import by_label
 from maze_nca_gym.agents.runs import check_at_least, check_folder, say, versions, write_json
 from maze_nca_gym.cli.options import INTEGER, ImportOption, LevelOptions
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
@@ -36,7 +37,7 @@ class Solve(ImportOption):
     """
 
     policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
-    """Name from `policies list`, or a model file (*.safetensors)."""
+    """Name from `policies list`, or a model file (*.safetensors); NAME=FILE gives it another name in what is shown."""
     n: Annotated[int | None, INTEGER, _N] = None
     """Number of levels; with --levels, the first ones."""
     seed: Annotated[int, INTEGER] = 0
@@ -54,6 +55,12 @@ class Solve(ImportOption):
     picture_level: Annotated[int | None, INTEGER, _INDEX] = None
     """Index of the level in the picture, from 0."""
     source: LevelOptions = field(default_factory=LevelOptions)
+
+    @property
+    def name(self) -> str:
+        """The policy's name in what is shown."""
+        (name,) = by_label([self.policy])
+        return name
 
     def check(self) -> None:
         """Check the options before the work begins.
@@ -79,7 +86,7 @@ class Solve(ImportOption):
         self.check()
         from maze_nca_gym.agents import load
 
-        policy = load(self.policy)
+        policy = load(by_label([self.policy])[self.name])
         return replace(self, source=self.source.fitting(policy))._solve(policy)
 
     def _solve(self, policy: Policy) -> int:
@@ -93,7 +100,7 @@ class Solve(ImportOption):
         levels = self.source.load_or_generate(self.n, DEFAULT_N, self.seed, find_task(policy.task).has_endpoints)
         if self.picture_level is not None and self.picture_level >= len(levels):
             raise ValueError(f"--picture-level must be at most {len(levels) - 1}, got {self.picture_level}")
-        solved = solve(policy, levels, self.policy, batch=self.batch, steps=self.steps, device=self.device)
+        solved = solve(policy, levels, self.name, batch=self.batch, steps=self.steps, device=self.device)
         self._print(solved)
         self._save(solved)
         return self._verdict(solved)
@@ -108,7 +115,7 @@ class Solve(ImportOption):
         speed = len(solved.levels) / solved.seconds
         print_facts(
             {
-                "policy": self.policy,
+                "policy": self.name,
                 **note,
                 "levels": self.source.describe(solved.levels),
                 "number of levels": f"{metrics['n_levels']:,}",
@@ -128,7 +135,7 @@ class Solve(ImportOption):
         source = {} if self.source.levels is None else {"levels": self.source.levels}
         content = {
             "configuration": {
-                "policy": self.policy,
+                "policy": self.name,
                 "levels": {**source, **solved.levels.config},
                 "batch": self.batch,
                 "device": self.device,
@@ -141,7 +148,7 @@ class Solve(ImportOption):
         write_json(self.out / "results.json", content)
         print(f"results: {self.out / 'results.json'}")
         if self.picture != "none":
-            title = f"{self.policy}, {self.source.describe(solved.levels)}"
+            title = f"{self.name}, {self.source.describe(solved.levels)}"
             print(f"picture: {solved.draw(self.out / f'episode.{self.picture}', title, self.picture_level)}")
 
     def _verdict(self, solved: Solved) -> int:
@@ -152,10 +159,10 @@ class Solve(ImportOption):
         if metrics["stopped_at_limit"]:
             complain(
                 f"{metrics['stopped_at_limit']:,} of {n_levels:,} levels stopped at the limit of {solved.n_steps:,} "
-                f"iterations (--steps); {self.policy} solves all of them within {solved.enough:,}"
+                f"iterations (--steps); {self.name} solves all of them within {solved.enough:,}"
             )
         wrong = metrics["finished_unsolved"]
         if not wrong:
             return 0
-        complain(f"{self.policy} is exact, yet finished without a solution on {wrong:,} of {n_levels:,} levels")
+        complain(f"{self.name} is exact, yet finished without a solution on {wrong:,} of {n_levels:,} levels")
         return FAILED

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,17 +152,41 @@ class TestPredictions:
     @pytest.mark.parametrize(
         ("array", "message"),
         [
-            (np.ones((12, 80), np.uint8), "it must have 12 mazes of 81 tokens, got 12 of 80"),
-            (np.ones((11, 9, 9), np.uint8), "it must have 12 mazes of 81 tokens, got 11 of 81"),
+            (np.ones((12, 80), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(12, 80\)"),
+            (np.ones((11, 9, 9), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(11, 9, 9\)"),
             (np.ones((12, 81)), r"it must hold integers \(N, 81\), got float64 of shape \(12, 81\)"),
             (np.zeros((12, 81), np.int8), "maze 0: a token is a number from 1 to 5, got 0"),
-            (np.array([{}], dtype=object), "Object arrays cannot be loaded"),
+            (np.array([{}], dtype=object), r"it must hold integers \(N, 81\), got object of shape \(1,\)"),
         ],
     )
     def test_wrong_arrays_are_explained(self, tmp_path, array, message):
         np.save(tmp_path / "bad.npy", array, allow_pickle=True)
         with pytest.raises(ValueError, match=f"bad.npy has no predictions for small-9: {message}"):
             read_predictions(tmp_path / "bad.npy", SMALL)
+
+    @pytest.mark.parametrize("header", [b"{'descr': '<i8', 'shape'", b"\xff" * 20, b"[" * 90, b"  \n x", b"", b"{(}"])
+    def test_damaged_headers_are_explained(self, tmp_path, header):
+        file = tmp_path / "bad.npy"
+        file.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+        with pytest.raises(ValueError, match=r"bad\.npy has no predictions for small-9: it is no array"):
+            read_predictions(file, SMALL)
+
+    def test_a_large_file_is_refused_by_its_header_or_size(self, tmp_path, monkeypatch):
+        array = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.uint8, (5_000_000, 1000))
+        del array
+        (tmp_path / "large.csv").touch()
+        os.truncate(tmp_path / "large.csv", 5 * 10**9)
+        monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("all of it is read"))
+        with pytest.raises(ValueError, match=r"must have 12 mazes of 81 tokens, got shape \(5000000, 1000\)"):
+            read_predictions(tmp_path / "large.npy", SMALL)
+        with pytest.raises(ValueError, match="has 5,000,000,000 bytes, and 12 mazes of 81 tokens at most 15,552"):
+            read_predictions(tmp_path / "large.csv", SMALL)
+
+    def test_all_files_are_read_before_anything_is_measured(self, tmp_path, small, monkeypatch):
+        monkeypatch.setattr(run, "_measure", None)
+        (tmp_path / "bad.csv").write_text("1,2", encoding="utf-8")
+        with pytest.raises(ValueError, match=r"bad\.csv has no predictions for small-9"):
+            bench("small-9", policies=["shortest-path-bfs", str(tmp_path / "bad.csv")])
 
     def test_streams_need_a_policy(self, tmp_path):
         with pytest.raises(ValueError, match="edits-12 needs a policy that goes on from its state"):
@@ -269,6 +296,46 @@ class TestBoard:
         assert rows[0] == board.rows[0]
         assert isinstance(rows[0].scores[EXACT], Estimate)
         assert "versions" in json.loads((tmp_path / "leaderboard.json").read_text())
+
+    def test_a_damaged_board_is_refused_before_the_work_by_the_command_too(self, tmp_path, small, monkeypatch, capsys):
+        bench("small-9", policies="shortest-path-bfs", n=2, out=tmp_path)
+        file = tmp_path / "leaderboard.json"
+        good = json.loads(file.read_text(encoding="utf-8"))
+        (row,) = good["rows"]
+        monkeypatch.setattr(run, "_measure", None)
+        fine = {(name, "null") for name in ("weights", "n_steps", "seconds")} | {("scores", "{}")}
+        damaged = [
+            {**row, name: value}
+            for name in row
+            for value in (None, [], {}, "\ud800", -1, math.nan)
+            if (name, json.dumps(value)) not in fine
+        ]
+        damaged += [{**row, "scores": {"valid": ends}} for ends in (None, 1, {**row["scores"]["valid"], "low": "0"})]
+        for rows in (None, {"a": 1}, [None], [[]], *([each] for each in damaged)):
+            file.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+            before = file.read_bytes()
+            assert main(["bench", "small-9", "--policies", "shortest-path-bfs", "--out", str(tmp_path)]) == 2, rows
+            assert "leaderboard.json is no leaderboard: " in capsys.readouterr().err
+            assert file.read_bytes() == before
+
+    def test_both_files_or_none(self, tmp_path, small, monkeypatch):
+        board = bench("small-9", policies="shortest-path-bfs", n=2, out=tmp_path)
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        sync = os.fsync
+        calls = iter([sync, lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device"))])
+        monkeypatch.setattr(os, "fsync", lambda handle: next(calls)(handle))
+        with pytest.raises(OSError, match="No space left"):
+            replace(board, rows=(replace(board.rows[0], n=99),)).save(tmp_path)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+    def test_names_of_ones_own(self, tmp_path, small):
+        file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
+        (tmp_path / "config.json").write_text('{"data": "six mazes"}', encoding="utf-8")
+        rows = bench("small-9", policies=[f"mine={file}", "shortest-path-bfs=nca-shortest-path-small"], n=1).rows
+        assert [(row.name, row.trained_on) for row in rows] == [
+            ("mine", "six mazes"),
+            ("shortest-path-bfs", run.cards()["nca-shortest-path-small"]["data"]),
+        ]
 
     def test_rows_are_saved_as_they_come(self, tmp_path, small, monkeypatch):
         measure = run._measure
