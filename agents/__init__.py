@@ -15,6 +15,7 @@ from .registry import PolicyInfo, find_policy, list_policies, load, make_env
 
 if TYPE_CHECKING:
     from .animation import animate
+    from .automata import Automaton, register_automaton
     from .evaluation.run import evaluate
     from .evolution.run import evolve
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .training.run import train
 
 __all__ = [
+    "Automaton",
     "DepthFirstNCA",
     "DiameterNCA",
     "Policy",
@@ -37,12 +39,15 @@ __all__ = [
     "list_policies",
     "load",
     "make_env",
+    "register_automaton",
     "rollout",
     "trace",
     "train",
 ]
 
 _LAZY = {
+    "Automaton": ".automata",
+    "register_automaton": ".automata",
     "Policy": ".policy",
     "rollout": ".rollouts",
     "trace": ".rollouts",

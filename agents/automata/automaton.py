@@ -181,6 +181,23 @@ class Automaton:
             earlier, view = view.signals, view.after(after)
 
 
+AUTOMATA: dict[str, Automaton] = {}
+"""Automata by name."""
+
+
+def register_automaton(automaton: Automaton) -> Automaton:
+    """Make an automaton known by its name, and return it.
+
+    Raises:
+        ValueError: no automaton, or another one has its name.
+    """
+    if not isinstance(automaton, Automaton):
+        raise ValueError(f"an Automaton is expected, got {automaton!r}")
+    if AUTOMATA.setdefault(automaton.name, automaton) is not automaton:
+        raise ValueError(f"there is another automaton {automaton.name}: choose another name")
+    return automaton
+
+
 class MapView:
     """The surroundings of every tile of some maps.
 

@@ -32,6 +32,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("agents.handcoded.weight_table", "agents.exact_weights.shortest_path_weights"),
         "agents.exact_weights.diameter_weights",
     ),
+    "Boolean automata": ("agents.automata.automaton", "agents.automata.canonical_path"),
     "Architectures": ("agents.learned.nca", "agents.learned.gcn", "agents.learned.gat", "agents.learned.mlp"),
     "Training": ("agents.training.run", "agents.training.config", "agents.hinting.run", "agents.hinting.certificate"),
     "Evaluation": (

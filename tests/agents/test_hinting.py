@@ -62,14 +62,6 @@ def policy():
 
 
 class TestAutomaton:
-    @pytest.mark.parametrize("family", SAMPLES)
-    def test_its_path_is_the_handcoded_ones_after_every_iteration(self, family):
-        tiles = sample(np.random.default_rng(0), family, 6, 8, 11)
-        watched = list(trace(tiles))
-        states = trace_policy(load("shortest-path-bfs"), torch.from_numpy(one_hot(tiles)), len(watched) - 1)
-        for signals, state in zip(watched, states, strict=True):
-            np.testing.assert_array_equal(signals[:, Signal.PATH], state[:, 0].detach())
-
     def test_it_ends_at_the_canonical_path(self):
         tiles = sample(np.random.default_rng(1), "loops", 10, 9, 14)
         *_, last = trace(tiles)

@@ -9,13 +9,11 @@ import pytest
 import torch
 from maze_samples import FAMILIES as SAMPLES
 from maze_samples import sample
-from path_oracles import canonical_path
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents import trace as trace_policy
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
-from maze_nca_gym.agents.automata.shortest_path import SHORTEST_PATH
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
 from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
@@ -57,16 +55,6 @@ def edited(name, tiles):
 
 
 class TestAutomaton:
-    @pytest.mark.parametrize("family", SAMPLES)
-    def test_its_path_is_that_of_the_other_an_iteration_later(self, family):
-        """But for the source, which is not later."""
-        tiles = mazes(0, family)
-        is_source = tiles == Tile.SOURCE
-        other, own = (list(automaton.trace(tiles)) for automaton in (SHORTEST_PATH, HEALING))
-        for before, same, after in zip(other, other[1:], own[1:], strict=False):
-            np.testing.assert_array_equal(after[:, S.PATH], np.where(is_source, same[:, 0], before[:, 0]))
-        np.testing.assert_array_equal(own[-1][:, S.PATH], [canonical_path(level)[0] for level in tiles])
-
     @pytest.mark.parametrize("family", SAMPLES)
     def test_nothing_is_found_where_nothing_changes(self, family):
         for signals in HEALING.trace(mazes(1, family)):

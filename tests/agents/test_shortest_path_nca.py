@@ -233,14 +233,6 @@ def test_the_bounded_form_is_exact_in_bfloat16_where_counting_is_refused():
         rollout(ShortestPathNCA(), maze, 1)
 
 
-def test_the_bounded_form_moves_in_step_with_the_counting_one():
-    maze = mazes(*sample(np.random.default_rng(6), "loops", 5, 12, 12))
-    counting, bounded = (ShortestPathNCA("canonical", form) for form in FORMS["canonical"])
-    with torch.no_grad():
-        for one, other in zip(trace(counting, maze, 80), trace(bounded, maze, 80), strict=True):
-            assert torch.equal(one[:, 0], other[:, 0])
-
-
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 9), (9, 1), (2, 5), (34, 40)])
 def test_machine_code_gives_the_bits_of_the_convolution_on_maps_of_any_shape(height, width):
     """The largest map is computed in several blocks; neither walls nor zeros are around the maps."""

@@ -1,0 +1,101 @@
+"""Every form of the canonical path does what the rule does (`automata.canonical_path`), iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from enum import IntEnum
+
+import numpy as np
+import pytest
+import torch
+from golden_traces import FOLDER
+from golden_traces import MAZES as GOLDEN
+from maze_samples import FAMILIES, Tiles, sample
+from numpy.typing import NDArray
+
+from maze_nca_gym.agents import load, trace
+from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.automata.shortest_path import ENTER, NEAR, Signal
+from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
+from maze_nca_gym.tasks import find_task
+
+Held = Mapping[IntEnum, tuple[str, ...]]
+"""Signal -> the channels whose sum it is; those after a minus sign are subtracted."""
+
+PAIRS: Held = {signal: (f"{signal.name.lower()}_low", f"-{signal.name.lower()}_high") for signal in list(Signal)[1:]}
+EXACT: Held = {Signal.FLOOD: ("wet", "-excess"), **{signal: (signal.name.lower(),) for signal in (*NEAR, *ENTER)}}
+COUNTING: Held = {Signal.FLOOD: ("flood",)}
+BOUNDED: Held = {Signal.FLOOD: ("phase_0", "phase_1", "phase_2")}
+FORMS: dict[str, tuple[str, dict[str, str], bool, Held]] = {
+    "a table of weights that counts ages, in machine code": ("shortest-path-bfs", {}, False, COUNTING),
+    "the same as a dense convolution": ("shortest-path-bfs", {}, True, COUNTING),
+    "distances modulo 3": ("shortest-path-bfs", {"form": "bounded"}, False, BOUNDED),
+    "exact weights of the learned architecture": ("nca-shortest-path-compiled", {}, False, EXACT),
+    "weights learned from the rule": ("nca-shortest-path-hinted", {}, False, PAIRS),
+}
+"""Form -> policy, its options, whether gradients are kept, and where the rule's signals are in its state."""
+
+
+def followed(tiles: Tiles, n_steps: int) -> Iterator[NDArray[np.bool_]]:
+    """(N, S, H, W) signals of the rule from the beginning to after `n_steps` iterations."""
+    signals = np.zeros((len(tiles), len(Signal), *tiles.shape[1:]), np.bool_)
+    for _ in range(n_steps + 1):
+        yield signals
+        signals = SHORTEST_PATH.step(tiles, signals)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
+    name, options, gradients, held = FORMS[form]
+    policy = load(name, **options)
+    for family in FAMILIES:
+        tiles = sample(np.random.default_rng(4), family, 4, 9, 10)
+        maze = torch.from_numpy(one_hot(tiles))
+        with nullcontext() if gradients else torch.no_grad():
+            states = trace(policy, maze, 100)
+        for step, (state, signals) in enumerate(zip(states, followed(tiles, 100), strict=True)):
+            channels = dict(zip(policy.channel_names, state.detach().unbind(dim=1), strict=True))
+            where = f"{family}, after {step} iterations"
+            np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, Signal.PATH], err_msg=where)
+            for signal, names in held.items():
+                parts = [-channels[part[1:]] if part.startswith("-") else channels[part] for part in names]
+                found = torch.stack(parts).sum(dim=0)
+                assert ((found - torch.from_numpy(signals[:, signal]).float()).abs() < 0.1).all(), (where, signal)
+
+
+@pytest.mark.parametrize("name", ["counting", "bounded"])
+@pytest.mark.parametrize("maze", GOLDEN)
+def test_recorded_traces_have_the_rules_path(name: str, maze: str) -> None:
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as traces:
+        recorded = traces[maze]
+    for state, signals in zip(recorded, followed(parse(GOLDEN[maze])[None], len(recorded) - 1), strict=True):
+        np.testing.assert_array_equal(state[0], signals[0, Signal.PATH])
+
+
+def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_later() -> None:
+    """But for the source, which is not later."""
+    shared = [signal for signal in Signal if signal != Signal.PATH]
+    for family in FAMILIES:
+        tiles = sample(np.random.default_rng(5), family, 4, 7, 8)
+        own, before = list(HEALING.trace(tiles)), None
+        for signals, rule in zip(own, followed(tiles, len(own) - 1), strict=True):
+            for signal in shared:
+                np.testing.assert_array_equal(signals[:, HEALING.signals[signal.name]], rule[:, signal])
+            late = rule if before is None else before
+            path = np.where(tiles == Tile.SOURCE, rule[:, Signal.PATH], late[:, Signal.PATH])
+            np.testing.assert_array_equal(signals[:, HEALING.signals["PATH"]], path)
+            before = rule
+
+
+def test_every_form_of_the_diameter_ends_with_the_canonical_path() -> None:
+    tiles = clear_endpoints(sample(np.random.default_rng(6), "loops", 4, 5, 5))
+    canonical = find_task("diameter").solve_all(tiles)
+    *_, last = DIAMETER.trace(tiles)
+    np.testing.assert_array_equal(last[:, DIAMETER.signals["PATH"]], canonical)
+    for name in ("diameter", "nca-diameter-compiled", "nca-diameter-hinted"):
+        policy = load(name)
+        n_steps = policy.max_steps(5, 5, int(canonical.sum(axis=(1, 2)).max()) - 1)
+        with torch.no_grad():
+            *_, state = trace(policy, torch.from_numpy(one_hot(tiles, 2)), n_steps)
+        np.testing.assert_array_equal(state[:, 0] > 0.5, canonical)
