@@ -1,7 +1,7 @@
 """Frames as an animated GIF: one palette for all, and of each frame only the pixels that changed.
 
-Pillow's own `save_all` chooses a palette for each frame. Episodes take it 5 to 20 times as long, and their files are 2
-to 9 times as large. So only the compression of a frame's pixels is left to Pillow.
+Pillow's own `save_all` takes eight times as long for an episode, and its files are 1.6 to 1.9 times as large; given one
+palette, it is as fast, and its files are 4 times as large. So only the compression of a frame's pixels is left to it.
 """
 
 from __future__ import annotations
