@@ -21,8 +21,8 @@ from maze_nca_gym.files import replacing
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering import contact_sheet, save_gif
 from maze_nca_gym.rendering.layout import Panel
-from maze_nca_gym.rendering.maze_panel import draw_maze
 from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
+from maze_nca_gym.rendering.panels import draw_maze
 from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.tasks import Task
 

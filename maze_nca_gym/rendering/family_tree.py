@@ -17,8 +17,8 @@ from maze_nca_gym.population import LevelPopulation, Record
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.files import save_gif, save_png
 from maze_nca_gym.rendering.layout import Panel
-from maze_nca_gym.rendering.maze_panel import draw_maze
 from maze_nca_gym.rendering.palette import RGB, Frame
+from maze_nca_gym.rendering.panels import draw_maze
 from maze_nca_gym.rendering.text import put_text, text_height, text_width
 from maze_nca_gym.tasks import find_task
 

@@ -4,61 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.levels import Tile, Tiles, as_tiles
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.captions import bounds, caption_of, names_of, put_bounds, put_name
 from maze_nca_gym.rendering.layout import HEADER, KEY_LINE, MARGIN, Layout, Panel, frame_layout
-from maze_nca_gym.rendering.maze_panel import draw_maze, fill
 from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.rendering.panels import (
+    OVERHANG,
+    blank,
+    bounds,
+    caption_of,
+    draw_bounds,
+    draw_maze,
+    draw_maze_key,
+    draw_name,
+    fill,
+    names_of,
+    outline,
+    tint_of,
+)
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
 
 _TITLE, _STATUS, _TEXT, _SMALL = 22, 18, 14, 12
-_WORD_GAP, _ENTRY_GAP = 7, 20
-OVERHANG = 5
-"""Pixels by which the markers may exceed a small tile: a source must be found in a maze of 4,000 tiles."""
-_SWATCH = 20
-_PALEST = 0.25
-"""Tint of the smallest magnitude that is not near zero."""
+_GAP = 20
 _BAR_LABEL = "each channel"
 _BAR_WIDTH, _BAR_HEIGHT = 160, 12
 _TICKS = ("lowest", "0", "highest")
-
-
-class _Swatch(NamedTuple):
-    """An entry of the maze's key.
-
-    Attributes:
-        label: what it says.
-        tile: the kind of its tiles.
-        path: predictions, one a tile.
-        exact: whether it is on the exact path.
-        tints: how strongly the tiles are tinted, one a tile.
-    """
-
-    label: str
-    tile: Tile = Tile.EMPTY
-    path: tuple[float, ...] = (0.0,)
-    exact: bool = False
-    tints: tuple[float, ...] = (0.0,)
-
-    def drawn(self, cols: int) -> tuple[Tiles, NDArray[np.float32], NDArray[np.bool_], int, NDArray[np.float32]]:
-        """Return the arguments of `draw_maze` for a row of so many tiles."""
-        path, tints = (np.resize(np.array(part, np.float32), (1, cols)) for part in (self.path, self.tints))
-        return np.full((1, cols), self.tile, np.uint8), path, np.full((1, cols), self.exact), 0, tints
-
-
-_SWATCHES = (
-    _Swatch("source", Tile.SOURCE),
-    _Swatch("target", Tile.TARGET),
-    _Swatch("predicted path, 0 to 1", path=(0.0, 0.5, 1.0)),
-    _Swatch("exact path", exact=True),
-    _Swatch("wall", Tile.WALL),
-)
 
 
 def draw_frame(
@@ -115,7 +89,8 @@ def draw_frame(
     _draw_header(frame, title, step, accuracy)
     if layout.channels:
         _draw_channels(frame, layout, values, tiles == Tile.WALL)
-    return np.ascontiguousarray(frame[: layout.height, : layout.width])
+    height, width = layout.canvas if size is None else size
+    return np.ascontiguousarray(frame[:height, :width])
 
 
 def draw_level(tiles: ArrayLike, path: ArrayLike | None = None, cell: int = 16) -> Frame:
@@ -161,8 +136,7 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
     columns = min(columns, len(frames))
     height, width = (max(frame.shape[axis] for frame in frames) for axis in (0, 1))
     rows = -(-len(frames) // columns)
-    sheet = np.empty((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), dtype=np.uint8)
-    sheet[...] = palette.PAPER
+    sheet = blank(rows * (height + gap) + gap, columns * (width + gap) + gap)
     for index, frame in enumerate(frames):
         row, col = divmod(index, columns)
         top = gap + row * (height + gap) + (height - frame.shape[0]) // 2
@@ -180,37 +154,14 @@ def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[n
     return len(values)
 
 
-def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (H, W) how strongly magnitudes tint, from 0 for zeros and no numbers to 1 for the largest.
-
-    What is not zero begins at a pale tint, so that large numbers that differ by little stay apart.
-    """
-    magnitude = np.minimum(np.abs(np.nan_to_num(values)), palette.peaks(values)[0, 0])
-    inked = magnitude[magnitude > 0]
-    if not len(inked):
-        return np.zeros_like(magnitude)
-    least, most = inked.min(), inked.max()
-    if least == most:
-        return (magnitude > 0).astype(np.float32)
-    pale = min(_PALEST, least / most)
-    return np.where(magnitude > 0, pale + (1 - pale) * (magnitude - least) / (most - least), 0).astype(np.float32)
-
-
 @lru_cache(maxsize=8)
 def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool, tinted: str | None) -> Frame:
     """Return what all frames of an episode share; it is copied, never drawn on."""
-    frame = np.empty((*layout.canvas, 3), dtype=np.uint8)
-    frame[...] = palette.PAPER
-    _draw_captions(frame, layout, names)
+    frame = blank(*layout.canvas)
+    for channel, panel in layout.channels:
+        draw_name(frame, panel, names[channel], layout.caption)
     _draw_keys(frame, layout, has_endpoints, tinted)
     return frame
-
-
-def _draw_captions(frame: Frame, layout: Layout, names: tuple[str, ...]) -> None:
-    """Draw every heat map's name, and a thin line around the map."""
-    for panel, name in zip(layout.channels, names, strict=bool(layout.channels)):
-        put_name(frame, panel.top, panel.left, name, max(panel.width, layout.caption.width))
-        _frame_panel(frame, panel)
 
 
 def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool, tinted: str | None) -> None:
@@ -218,54 +169,23 @@ def _draw_keys(frame: Frame, layout: Layout, has_endpoints: bool, tinted: str | 
     right = frame.shape[1]
     if layout.channels:
         top = layout.footer + KEY_LINE * (layout.key_lines - 1)
-        whole = text_width(_BAR_LABEL, _TEXT) + _ENTRY_GAP + _BAR_WIDTH + text_width(_TICKS[-1], _SMALL) // 2
+        whole = text_width(_BAR_LABEL, _TEXT) + _GAP + _BAR_WIDTH + text_width(_TICKS[-1], _SMALL) // 2
         left = MARGIN if layout.key_lines > 1 else right - MARGIN - whole
         right = right if layout.key_lines > 1 else left
         _draw_colour_bar(frame, top, left)
     draw_maze_key(frame[:, :right], layout.footer, has_endpoints, tinted)
 
 
-def _frame_panel(frame: Frame, panel: Panel) -> None:
-    """Draw a thin line around a panel."""
-    rows, cols = panel.area
-    frame[rows.start - 1 : rows.stop + 1, [cols.start - 1, cols.stop]] = palette.RULE
-    frame[[rows.start - 1, rows.stop], cols.start - 1 : cols.stop + 1] = palette.RULE
-
-
-def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | None) -> None:
-    """Draw sample tiles and a label for everything that the maze shows, as far as there is room.
-
-    Args:
-        frame: (h, w, 3) uint8, drawn on in place.
-        top: pixel row where the key begins.
-        has_endpoints: whether there are source and target.
-        tinted: name of the channel that tints the maze; None for none.
-    """
-    swatches = list(_SWATCHES[0 if has_endpoints else 2 :])
-    if tinted is not None:
-        swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.5, 1.0)))
-    left = MARGIN
-    for swatch in swatches:
-        panel = Panel(top, left, 1, max(len(swatch.path), len(swatch.tints)), _SWATCH)
-        left += panel.width + _WORD_GAP + text_width(swatch.label, _TEXT) + _ENTRY_GAP
-        if left > frame.shape[1]:
-            left = panel.left
-            continue
-        draw_maze(frame[panel.area], panel, *swatch.drawn(panel.cols))
-        _frame_panel(frame, panel)
-        put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, swatch.label, _TEXT)
-
-
 def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:
     """Draw the shades of every heat map's scale; a narrow frame makes the bar shorter."""
     put_text(frame, top - 3, left, _BAR_LABEL, _TEXT)
-    left += text_width(_BAR_LABEL, _TEXT) + _ENTRY_GAP
+    left += text_width(_BAR_LABEL, _TEXT) + _GAP
     panel = Panel(top, left, _BAR_HEIGHT, min(_BAR_WIDTH, frame.shape[1] - MARGIN - left), 1)
     if panel.cols < 2:
         return
     values = np.linspace(-1, 1, panel.width, dtype=np.float32)
     frame[panel.area] = palette.heat_colours(values[None], np.zeros((1, panel.width), dtype=bool))
-    _frame_panel(frame, panel)
+    outline(frame, panel.box, palette.RULE)
     for part, label in enumerate(_TICKS):
         col = left + part * (panel.width - 1) // (len(_TICKS) - 1)
         frame[top + _BAR_HEIGHT : top + _BAR_HEIGHT + 4, col] = palette.FAINT_INK
@@ -287,8 +207,8 @@ def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
 
 def _draw_channels(frame: Frame, layout: Layout, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
     """Draw every channel's heat map and the bounds of its scale."""
-    every = slice(None, None, layout.channels[0].stride)
-    colours = palette.heat_colours(values, walls)[:, every, every]
-    for panel, colour, text in zip(layout.channels, colours, bounds(values), strict=True):
-        fill(frame[panel.area], colour, panel.cell)
-        put_bounds(frame, panel.top, panel.left, text)
+    every = slice(None, None, layout.channels[0][1].stride)
+    colours = palette.heat_colours(values, walls)[:, every, every]  # of all at once, which is faster
+    for (channel, panel), text in zip(layout.channels, bounds(values), strict=True):
+        fill(frame[panel.area], colours[channel], panel.cell)
+        draw_bounds(frame, panel, text)

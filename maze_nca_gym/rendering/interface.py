@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from maze_nca_gym.rendering.captions import bounds, caption_of, names_of
 from maze_nca_gym.rendering.controls import Action, Request, actions_by_key, controls_of, help_lines, keys_label
 from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
 from maze_nca_gym.rendering.files import save_png
 from maze_nca_gym.rendering.history import Snapshot
+from maze_nca_gym.rendering.layout import Layout, menu_layout, window_layout
 from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.rendering.panels import bounds, caption_of, names_of
 from maze_nca_gym.rendering.recorder import Recorder, Saver, free_path, picture_of
 from maze_nca_gym.rendering.screen import Display, Face, button_width, draw_window, menu_width
-from maze_nca_gym.rendering.window_layout import WindowLayout, menu_layout, window_layout
 
 _SLOWEST, _FASTEST = 0.5, 1000.0
 _TOOLS = {Action.WALLS: Tool.WALLS, Action.DAMAGE: Tool.DAMAGE}
@@ -96,7 +96,7 @@ class Interface:
         assert self._snapshot is not None, "a step must be shown before anything is pressed"
         return self._snapshot
 
-    def _layout(self) -> WindowLayout:
+    def _layout(self) -> Layout:
         n_channels = len(self._viewed.channels)
         rows, cols = self._viewed.tiles.shape
         return window_layout(

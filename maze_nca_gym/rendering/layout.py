@@ -1,33 +1,63 @@
-"""Positions of the parts of a frame: the maze, the heat maps of the channels, the header and the footer.
+"""Positions of the parts of a frame and of the window: the maze, the heat maps of the channels, and what is around.
 
-A layout depends only on shapes and options, never on values. So all frames of an episode have one shape, and a pixel
-under the mouse has one tile.
+Places depend on shapes, sizes and options, never on values. So all frames of an episode have one shape, and a pixel
+under the mouse has one tile. Both kinds of picture place the maze and the heat maps by `_arrange`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
+from typing import Any, NamedTuple, TypeAlias
 
-MARGIN = 24
-HEADER = 56
+MARGIN, HEADER = 24, 56
 KEY_LINE = 46
-_MAZE_GAP = 32
-_PANEL_GAP = 10
-_LOOSEST_GAP = 56
-_LARGEST_CELL = 64
-_KEY_WIDTH = 1140
-"""Smallest width at which the maze's key and the colour bar share one line."""
-_MAZE_KEY_WIDTH = 640
+_KEY_WIDTH, _MAZE_KEY_WIDTH = 1140, 640
+"""Smallest widths of a frame at which the maze's key and the colour bar share a line, and of one without heat maps."""
 _SMALLEST_CANVAS = (240, 320)
 _DEFAULT_CANVASES = ((720, 1280), (1100, 1400))
-_COARSE = 64
-"""Strides up to twice that are tried one by one."""
 _READABLE = 88
 """Pixels that the longer side of a heat map should have before the default frame stops growing."""
+
+EDGE, WINDOW_HEADER, STATUS = 14, 40, 26
+BUTTON, BUTTON_GAP = 28, 6
+SCROLLBAR = 8
+_THUMBNAIL, _LARGEST_THUMBNAIL = 104, 280
+"""Pixels along the longer side of a heat map in the window: with fewer, the heat maps scroll instead."""
+_LEAST_COLUMNS, _LARGEST_SHARE = 2, 0.5
+"""Columns of heat maps that scroll, and the part of the window's width that they may take from the maze."""
+_ROW, _MENU_PADDING = 24, 12
+
+_MAZE_GAP, _PANEL_GAP, _LOOSEST_GAP = 32, 10, 56
+_LARGEST_CELL = 64
+_COARSE = 64
+"""Strides up to twice that are tried one by one."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle of pixels.
+
+    Attributes:
+        top: pixel row of its upper edge.
+        left: pixel column of its left edge.
+        height: pixels from top to bottom.
+        width: pixels from left to right.
+    """
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+    def holds(self, row: int, col: int) -> bool:
+        """Return whether a pixel lies within."""
+        return 0 <= row - self.top < self.height and 0 <= col - self.left < self.width
+
+    def grown(self, by: int) -> Box:
+        """Return the box with so many pixels more on every side."""
+        return Box(self.top - by, self.left - by, self.height + 2 * by, self.width + 2 * by)
 
 
 @dataclass(frozen=True)
@@ -41,6 +71,22 @@ class Caption:
 
     height: int = 31
     width: int = 0
+
+
+class Scale(NamedTuple):
+    """Pixels along a shown tile's side, and every how many-th tile is shown."""
+
+    cell: int
+    stride: int
+
+    def extent(self, tiles: int) -> int:
+        """Return pixels that a row of tiles takes."""
+        return -(-tiles // self.stride) * self.cell
+
+    @property
+    def pixels_per_tile(self) -> float:
+        """Pixels along a tile's side, less than 1 where tiles are left out."""
+        return self.cell / self.stride
 
 
 @dataclass(frozen=True)
@@ -66,12 +112,17 @@ class Panel:
     @property
     def height(self) -> int:
         """Pixels from top to bottom."""
-        return -(-self.rows // self.stride) * self.cell
+        return Scale(self.cell, self.stride).extent(self.rows)
 
     @property
     def width(self) -> int:
         """Pixels from left to right."""
-        return -(-self.cols // self.stride) * self.cell
+        return Scale(self.cell, self.stride).extent(self.cols)
+
+    @property
+    def box(self) -> Box:
+        """The panel's rectangle."""
+        return Box(self.top, self.left, self.height, self.width)
 
     @property
     def area(self) -> tuple[slice, slice]:
@@ -80,9 +131,9 @@ class Panel:
 
     def tile_at(self, pixel_row: int, pixel_col: int) -> tuple[int, int] | None:
         """Return (row, col) of the tile shown at a pixel of the frame, None outside of the panel."""
-        down, right = pixel_row - self.top, pixel_col - self.left
-        if not (0 <= down < self.height and 0 <= right < self.width):
+        if not self.box.holds(pixel_row, pixel_col):
             return None
+        down, right = pixel_row - self.top, pixel_col - self.left
         return down // self.cell * self.stride, right // self.cell * self.stride
 
 
@@ -91,113 +142,209 @@ class Layout:
     """Places on a frame.
 
     Attributes:
-        height: pixels of the frame.
-        width: pixels of the frame.
-        canvas: (height, width) that the places refer to. It is larger than the frame only where a very small window
-            cuts it off on the right and at the bottom.
-        maze: the maze.
-        channels: one panel a channel; none where they are switched off or there is no room for them.
-        footer: pixel row where the keys begin.
-        caption: the room above each of the channels' panels.
+        canvas: (height, width) in pixels that the places refer to. It is larger than what is shown only where a very
+            small window or frame cuts it off on the right and at the bottom.
+        maze: the maze, or the channel that is enlarged in its place.
+        channels: number and panel of every heat map in view; none where they are switched off or find no room.
+        caption: the room above each of these panels.
+        footer: pixel row where the keys begin or, in the window, the status line.
+        scrollbar: the whole way of the scrollbar; None where all channels are in view.
+        thumb: the part of it that stands for the channels in view.
+        last_row: the first row of heat maps after scrolling to the end; 0 where all are in view.
+        buttons: the window's buttons, from left to right, in rows.
     """
 
-    height: int
-    width: int
     canvas: tuple[int, int]
     maze: Panel
-    channels: tuple[Panel, ...]
-    footer: int
+    channels: tuple[tuple[int, Panel], ...]
     caption: Caption
+    footer: int
+    scrollbar: Box | None = None
+    thumb: Box | None = None
+    last_row: int = 0
+    buttons: tuple[Box, ...] = ()
 
     @property
     def key_lines(self) -> int:
         """Lines that the keys below the maze take: one, or two where maze and heat maps need one each."""
         return _key_lines(self.canvas[1], bool(self.channels))
 
+    def button_at(self, row: int, col: int) -> int | None:
+        """Return the index of the button at a pixel, None where there is none."""
+        return next((index for index, box in enumerate(self.buttons) if box.holds(row, col)), None)
 
-@dataclass(frozen=True)
-class Scale:
-    """Pixels along a shown tile's side, and every how many-th tile is shown."""
-
-    cell: int
-    stride: int
-
-    def extent(self, tiles: int) -> int:
-        """Return pixels that a row of tiles takes."""
-        return -(-tiles // self.stride) * self.cell
-
-    @property
-    def pixels_per_tile(self) -> float:
-        """Pixels along a tile's side, less than 1 where tiles are left out."""
-        return self.cell / self.stride
+    def channel_at(self, row: int, col: int) -> int | None:
+        """Return the number of the channel whose heat map is at a pixel, its caption included."""
+        for channel, panel in self.channels:
+            top = panel.top - self.caption.height
+            if Box(top, panel.left, panel.top + panel.height - top, panel.width).holds(row, col):
+                return channel
+        return None
 
 
 @dataclass(frozen=True)
 class _Mosaic:
-    """The maze in the upper left corner and the heat maps in a grid to its right, below it, or around it.
+    """The maze in the upper left corner, and the heat maps in a grid: on its right, or around and below it.
 
     Attributes:
         rows: the maze's height in tiles.
         cols: the maze's width in tiles.
         n_panels: the number of heat maps.
+        caption: the room above each of them.
         maze: the maze's scale.
         panel: the heat maps' scale.
-        caption: the room above each of them.
         columns: the number of columns of the grid; 0 where the maze stands alone.
-        offset: pixels from the maze's left edge to the grid's; 0 where the grid flows around the maze.
-        span_rows: rows at the grid's top whose first places the maze covers; 0 where it stands beside.
-        span_cols: places in each of these rows that it covers.
+        seen: rows of the grid in view, those beside the maze included.
+        covered: (rows, columns) of places at the grid's corner that the maze covers; (0, 0) where it stands beside.
     """
 
     rows: int
     cols: int
     n_panels: int
+    caption: Caption
     maze: Scale
     panel: Scale
-    caption: Caption
     columns: int = 0
-    offset: int = 0
-    span_rows: int = 0
-    span_cols: int = 0
-
-    @property
-    def panel_width(self) -> int:
-        """Pixels of a heat map or of the widest name, whichever is more."""
-        return max(self.panel.extent(self.cols), self.caption.width)
+    seen: int = 0
+    covered: tuple[int, int] = (0, 0)
 
     @property
     def pitch(self) -> tuple[int, int]:
         """Pixels (down, right) from one heat map to the next; beside a taller maze they stand looser."""
-        height, width = self.caption.height + self.panel.extent(self.rows), self.panel_width
+        height = self.caption.height + self.panel.extent(self.rows)
         down = height + _PANEL_GAP
-        if self.offset and self.n_panels > self.columns:
-            gaps = -(-self.n_panels // self.columns) - 1
-            down = max(down, min((self.maze.extent(self.rows) - height) // gaps, height + _LOOSEST_GAP))
-        return down, width + _PANEL_GAP
+        if self.seen > 1 and not self.covered[0]:
+            down = max(down, min((self.maze.extent(self.rows) - height) // (self.seen - 1), height + _LOOSEST_GAP))
+        return down, max(self.panel.extent(self.cols), self.caption.width) + _PANEL_GAP
 
     @property
-    def height(self) -> int:
-        """Pixels from top to bottom."""
-        grid = 0
-        if self.columns:
-            grid = self.place(self.n_panels - 1)[0] + self.caption.height + self.panel.extent(self.rows)
-        return max(self.maze.extent(self.rows), grid)
+    def offset(self) -> int:
+        """Pixels from the maze's left edge to the grid's."""
+        return 0 if self.covered[0] else self.maze.extent(self.cols) + _MAZE_GAP
 
     @property
-    def width(self) -> int:
-        """Pixels from left to right."""
-        return max(self.maze.extent(self.cols), self.offset + self.columns * self.pitch[1] - _PANEL_GAP)
-
-    def place(self, index: int) -> tuple[int, int]:
-        """Return pixels (down, right) from the maze's corner to that of a heat map's caption."""
-        beside = self.columns - self.span_cols
-        if index < self.span_rows * beside:
-            row, col = index // beside, self.span_cols + index % beside
-        else:
-            row, col = divmod(index - self.span_rows * beside, self.columns)
-            row += self.span_rows
+    def size(self) -> tuple[int, int]:
+        """Pixels (height, width) of all."""
+        height, width = self.maze.extent(self.rows), self.maze.extent(self.cols)
+        if not self.columns:
+            return height, width
         down, right = self.pitch
-        return row * down, self.offset + col * right
+        grid = (self.seen - 1) * down + self.caption.height + self.panel.extent(self.rows)
+        bar = SCROLLBAR + _PANEL_GAP if self.last_row else 0
+        return max(height, grid), max(width, self.offset + self.columns * right - _PANEL_GAP + bar)
+
+    @property
+    def last_row(self) -> int:
+        """Rows of the grid that are not in view."""
+        return 0 if self.covered[0] else -(-self.n_panels // self.columns) - self.seen
+
+    def spot(self, index: int) -> tuple[int, int]:
+        """Return (row, column) in the grid of the heat map of that index; places that the maze covers are left out."""
+        n_rows, n_covered = self.covered
+        beside = self.columns - n_covered
+        if index < n_rows * beside:
+            return index // beside, n_covered + index % beside
+        row, column = divmod(index - n_rows * beside, self.columns)
+        return n_rows + row, column
+
+    def place(self, body: Box, row_in_view: int = 0) -> dict[str, Any]:
+        """Return the parts of a `Layout` whose mosaic is in the middle of a box."""
+        height, width = self.size
+        top, left = body.top + (body.height - height) // 2, body.left + (body.width - width) // 2
+        maze = Panel(top, left, self.rows, self.cols, *self.maze)
+        if not self.columns:
+            return {"maze": maze, "channels": (), "caption": self.caption}
+        (down, right), left = self.pitch, left + self.offset
+        first = max(0, min(row_in_view, self.last_row))
+        panels = []
+        for channel in range(self.n_panels):
+            row, column = self.spot(channel)
+            if first <= row < first + self.seen:
+                at = top + (row - first) * down + self.caption.height, left + column * right
+                panels.append((channel, Panel(*at, self.rows, self.cols, *self.panel)))
+        parts = {"maze": maze, "channels": tuple(panels), "caption": self.caption, "last_row": self.last_row}
+        if not self.last_row:
+            return parts
+        bar = Box(top, left + self.columns * right, self.seen * down - _PANEL_GAP, SCROLLBAR)
+        long = bar.height * self.seen // (self.last_row + self.seen)
+        thumb = Box(bar.top + (bar.height - long) * first // self.last_row, bar.left, long, SCROLLBAR)
+        return {**parts, "scrollbar": bar, "thumb": thumb}
+
+
+_Rating: TypeAlias = tuple[float, ...]
+_Quality = Callable[[Scale, Scale], _Rating]
+"""The scales of the maze and of the heat maps -> how good they are, which is compared; an empty one rules them out."""
+
+
+def fit(height: int, width: int, rows: int, cols: int) -> Scale:
+    """Return the largest scale at which rows x cols tiles fit into height x width pixels."""
+    cell = min(height // rows, width // cols, _LARGEST_CELL)
+    return Scale(cell, 1) if cell else Scale(1, max(-(-rows // height), -(-cols // width)))
+
+
+def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, quality: _Quality) -> _Mosaic:
+    """Return the best mosaic that fits into a box, the smallest of these; the maze alone where there is no room."""
+    largest = fit(body.height, body.width, rows, cols)
+    alone = _Mosaic(rows, cols, n_panels, caption, largest, largest)
+    scales = list(_scales(largest, max(rows, cols)))
+    best = alone
+    most: tuple[_Rating, int] = ((), 0)
+    for panel in scales if n_panels else ():
+        small = replace(alone, panel=panel)
+        for mosaic in (_beside(small, body), _around(small, scales, body)):
+            rating = quality(mosaic.maze, panel) if mosaic else ()
+            if mosaic and rating and (rating, -mosaic.size[0] * mosaic.size[1]) > most:
+                best, most = mosaic, (rating, -mosaic.size[0] * mosaic.size[1])
+    return best
+
+
+def _scales(largest: Scale, n_tiles: int) -> Iterator[Scale]:
+    """Yield the scales from the largest to one at which few of `n_tiles` in a row are shown."""
+    for cell in range(largest.cell, 0, -1):
+        yield Scale(cell, largest.stride)
+    more = 1
+    while more < n_tiles // 8:
+        yield Scale(1, largest.stride + more)
+        more += max(1, more // _COARSE)
+
+
+def _beside(small: _Mosaic, body: Box) -> _Mosaic | None:
+    """Return the mosaic with heat maps of a scale on the right of the largest maze, if there is room."""
+    down, right = small.pitch
+    in_column = (body.height + _PANEL_GAP) // down
+    if not in_column:
+        return None
+    columns = -(-small.n_panels // in_column)
+    room = body.width - columns * right + _PANEL_GAP - _MAZE_GAP
+    if room < 1:
+        return None
+    maze = fit(body.height, room, small.rows, small.cols)
+    return replace(small, maze=maze, columns=columns, seen=-(-small.n_panels // columns))
+
+
+def _around(small: _Mosaic, scales: Sequence[Scale], body: Box) -> _Mosaic | None:
+    """Return the mosaic with heat maps of a scale around and below the largest maze, if there is room."""
+    down, right = small.pitch
+    columns, n_rows = (body.width + _PANEL_GAP) // right, (body.height + _PANEL_GAP) // down
+    if columns * n_rows < small.n_panels:
+        return None
+    for maze in scales:
+        height, width = maze.extent(small.rows) + _PANEL_GAP, maze.extent(small.cols) + _MAZE_GAP
+        covered = min(n_rows, -(-height // down)), min(columns, -(-width // right))
+        if columns * n_rows - covered[0] * covered[1] >= small.n_panels and covered[0] * down >= height:
+            mosaic = replace(small, maze=maze, columns=columns, covered=covered)
+            return replace(mosaic, seen=mosaic.spot(small.n_panels - 1)[0] + 1)
+    return None
+
+
+def _key_lines(width: int, has_channels: bool) -> int:
+    return 2 if has_channels and width < _KEY_WIDTH else 1
+
+
+def _frame_quality(maze: Scale, panel: Scale) -> _Rating:
+    """Return how good two scales are: neither may be tiny, and the maze is the main thing."""
+    large, small = maze.pixels_per_tile, panel.pixels_per_tile
+    return (large * small**1.1,) if small <= min(large, max(1, large / 2)) else ()
 
 
 @lru_cache(maxsize=64)
@@ -224,93 +371,117 @@ def frame_layout(
         ValueError: a size without pixels.
     """
     n_panels = n_channels if show_channels else 0
+    if size is not None and min(size) < 1:
+        raise ValueError(f"size must be (height, width) of at least 1 x 1 pixels, got {size}")
+    canvases = _DEFAULT_CANVASES
     if size is not None:
-        if min(size) < 1:
-            raise ValueError(f"size must be (height, width) of at least 1 x 1 pixels, got {size}")
-        canvas = (max(size[0], _SMALLEST_CANVAS[0]), max(size[1], _SMALLEST_CANVAS[1]))
-        return _place(_arrange(rows, cols, n_panels, canvas, caption), canvas, size)
-    for canvas in _DEFAULT_CANVASES:
-        mosaic = _arrange(rows, cols, n_panels, canvas, caption)
+        canvases = ((max(size[0], _SMALLEST_CANVAS[0]), max(size[1], _SMALLEST_CANVAS[1])),)
+    for canvas in canvases:
+        mosaic = _arrange(_frame_body(canvas, n_panels), rows, cols, n_panels, caption, _frame_quality)
         if mosaic.panel.extent(max(rows, cols)) >= _READABLE:
             break
-    canvas = _trim(mosaic)
-    return _place(mosaic, canvas, canvas)
+    if size is None:  # the smallest, both even, that holds the mosaic, header and keys
+        height, width = (pixels + 2 * MARGIN for pixels in mosaic.size)
+        height += HEADER - MARGIN + KEY_LINE
+        width = max(_KEY_WIDTH if mosaic.columns else _MAZE_KEY_WIDTH, width)
+        canvas = (height + height % 2, width + width % 2)
+    footer = canvas[0] - KEY_LINE * _key_lines(canvas[1], bool(mosaic.columns))
+    return Layout(canvas=canvas, footer=footer, **mosaic.place(_frame_body(canvas, n_panels)))
 
 
-def _key_lines(width: int, has_channels: bool) -> int:
-    return 2 if has_channels and width < _KEY_WIDTH else 1
-
-
-def _body(canvas: tuple[int, int], has_channels: bool) -> tuple[int, int]:
-    """Return (height, width) in pixels that is left for maze and heat maps."""
+def _frame_body(canvas: tuple[int, int], n_panels: int) -> Box:
+    """Return what a frame's header and keys leave for maze and heat maps."""
     height, width = canvas
-    return height - HEADER - MARGIN - KEY_LINE * _key_lines(width, has_channels), width - 2 * MARGIN
+    keys = KEY_LINE * _key_lines(width, bool(n_panels))
+    return Box(HEADER, MARGIN, height - HEADER - MARGIN - keys, width - 2 * MARGIN)
 
 
-def fit(height: int, width: int, rows: int, cols: int) -> Scale:
-    """Return the largest scale at which rows x cols tiles fit into height x width pixels."""
-    cell = min(height // rows, width // cols, _LARGEST_CELL)
-    return Scale(cell, 1) if cell else Scale(1, max(-(-rows // height), -(-cols // width)))
+@lru_cache(maxsize=64)
+def window_layout(
+    size: tuple[int, int],
+    rows: int,
+    cols: int,
+    n_channels: int,
+    show_channels: bool,
+    row_in_view: int,
+    caption: Caption,
+    button_widths: tuple[int, ...],
+) -> Layout:
+    """Return the places in a window: the maze as large as can be, and beside or below it heat maps, which may scroll.
+
+    Args:
+        size: (height, width) of the window in pixels; a window too small for all is cut off.
+        rows: the maze's height in tiles.
+        cols: the maze's width in tiles.
+        n_channels: channels of the state.
+        show_channels: whether there are heat maps; they are also left out where there is no room.
+        row_in_view: the first row of heat maps in view.
+        caption: the room above each heat map.
+        button_widths: pixels of each button.
+    """
+    height, width = max(size[0], 120), max(size[1], 160)
+    bar_height, buttons = _flow(button_widths, width)
+    bar = height - STATUS - bar_height
+    body = Box(WINDOW_HEADER, EDGE, max(1, bar - WINDOW_HEADER - BUTTON_GAP), max(1, width - 2 * EDGE))
+    n_panels, side = (n_channels if show_channels else 0), max(rows, cols)
+    least = fit(_THUMBNAIL, _THUMBNAIL, rows, cols)
+
+    def quality(maze: Scale, panel: Scale) -> _Rating:
+        """Return how good two scales are: the maze first."""
+        large, small = maze.pixels_per_tile, panel.pixels_per_tile
+        fits = least.pixels_per_tile <= small <= large and panel.extent(side) <= _LARGEST_THUMBNAIL
+        return (large, small) if fits else ()
+
+    mosaic = _arrange(body, rows, cols, n_panels, caption, quality)
+    scrolling = _scrolling(replace(mosaic, panel=least), body) if n_panels else None
+    if scrolling and (not mosaic.columns or scrolling.maze.pixels_per_tile > mosaic.maze.pixels_per_tile):
+        mosaic = scrolling
+    boxes = tuple(Box(bar + box.top, box.left, box.height, box.width) for box in buttons)
+    return Layout(canvas=(height, width), footer=height - STATUS, buttons=boxes, **mosaic.place(body, row_in_view))
 
 
-def _arrange(rows: int, cols: int, n_panels: int, canvas: tuple[int, int], caption: Caption) -> _Mosaic:
-    """Return the mosaic with the best scales, the smallest of these; the maze alone where heat maps find no room."""
-    body = _body(canvas, bool(n_panels))
-    largest = fit(*body, rows, cols)
-    scales = [Scale(cell, largest.stride) for cell in range(largest.cell, 0, -1)]
-    scales += [Scale(1, largest.stride + more) for more in _thinned(max(rows, cols) // 8)]
-    pairs = [pair for pair in product(scales, repeat=2) if n_panels and _quality(*pair)]
-    for maze, panel in sorted(pairs, key=lambda pair: -_quality(*pair)):
-        scaled = _Mosaic(rows, cols, n_panels, maze, panel, caption)
-        mosaics = [mosaic for mosaic in _mosaics(scaled, body[1]) if mosaic.height <= body[0]]
-        if mosaics:
-            return min(mosaics, key=lambda mosaic: mosaic.height * mosaic.width)
-    return _Mosaic(rows, cols, n_panels, largest, largest, caption)
+def _scrolling(small: _Mosaic, body: Box) -> _Mosaic | None:
+    """Return a mosaic of which some rows of heat maps are in view, if they find room beside the maze."""
+    small = replace(small, columns=0, seen=0, covered=(0, 0))
+    down, right = small.pitch
+    bar = _MAZE_GAP + SCROLLBAR
+    least = min(small.n_panels, _LEAST_COLUMNS) * right + bar
+    if least > _LARGEST_SHARE * body.width or body.height < down:
+        return None
+    maze = fit(body.height, body.width - least, small.rows, small.cols)
+    columns = min(small.n_panels, (body.width - maze.extent(small.cols) - bar) // right)
+    seen = min(-(-small.n_panels // columns), (body.height + _PANEL_GAP) // down)
+    return replace(small, maze=maze, columns=columns, seen=seen)
 
 
-def _thinned(end: int) -> Iterator[int]:
-    """Yield the numbers from 1 to before `end`, the large ones in steps of 2 %: pairs of them are compared."""
-    number = 1
-    while number < end:
-        yield number
-        number += max(1, number // _COARSE)
+def _flow(widths: Sequence[int], width: int) -> tuple[int, list[Box]]:
+    """Return pixels that rows of buttons take, and the buttons, in a window of a width."""
+    boxes, top, left = [], BUTTON_GAP, EDGE
+    for wide in widths:
+        if left + wide > width - EDGE and left > EDGE:
+            top, left = top + BUTTON + BUTTON_GAP, EDGE
+        boxes.append(Box(top, left, BUTTON, wide))
+        left += wide + BUTTON_GAP
+    return top + BUTTON + BUTTON_GAP, boxes
 
 
-def _quality(maze: Scale, panel: Scale) -> float:
-    """Return how good two scales are: neither may be tiny, and the maze is the main thing; 0 rules them out."""
-    large, small = maze.pixels_per_tile, panel.pixels_per_tile
-    return large * math.pow(small, 1.1) if small <= min(large, max(1, large / 2)) else 0.0
+def menu_layout(size: tuple[int, int], n_entries: int, width: int) -> tuple[Box, tuple[Box, ...]]:
+    """Return the box of a list of names in the middle of a window, and those of its entries, in columns.
 
-
-def _mosaics(scaled: _Mosaic, body_width: int) -> Iterator[_Mosaic]:
-    """Yield the mosaics of these scales that fit into a width: heat maps beside the maze, around it or below it."""
-    offset = scaled.maze.extent(scaled.cols) + _MAZE_GAP
-    down, right = scaled.pitch
-    for columns in range(1, (body_width + _PANEL_GAP - offset) // right + 1):
-        yield replace(scaled, columns=columns, offset=offset)
-    span_rows = -(-(scaled.maze.extent(scaled.rows) + _PANEL_GAP) // down)
-    for columns in range(1, (body_width + _PANEL_GAP) // right + 1):
-        span_cols = min(-(-offset // right), columns)
-        yield replace(scaled, columns=columns, span_rows=span_rows, span_cols=span_cols)
-
-
-def _trim(mosaic: _Mosaic) -> tuple[int, int]:
-    """Return (height, width), both even, of the smallest frame that holds the mosaic, header and keys."""
-    height = HEADER + mosaic.height + MARGIN + KEY_LINE
-    width = max(_KEY_WIDTH if mosaic.columns else _MAZE_KEY_WIDTH, mosaic.width + 2 * MARGIN)
-    return height + height % 2, width + width % 2
-
-
-def _place(mosaic: _Mosaic, canvas: tuple[int, int], size: tuple[int, int]) -> Layout:
-    """Lay a mosaic out in the middle of the canvas."""
-    rows, cols = mosaic.rows, mosaic.cols
-    body = _body(canvas, bool(mosaic.n_panels))
-    top, left = HEADER + (body[0] - mosaic.height) // 2, MARGIN + (body[1] - mosaic.width) // 2
-    maze = Panel(top, left, rows, cols, mosaic.maze.cell, mosaic.maze.stride)
-    panels = []
-    for index in range(mosaic.n_panels if mosaic.columns else 0):
-        down, right = mosaic.place(index)
-        at = top + down + mosaic.caption.height, left + right
-        panels.append(Panel(*at, rows, cols, mosaic.panel.cell, mosaic.panel.stride))
-    footer = canvas[0] - KEY_LINE * _key_lines(canvas[1], bool(panels))
-    return Layout(*size, canvas, maze, tuple(panels), footer, mosaic.caption)
+    Args:
+        size: (height, width) of the window in pixels.
+        n_entries: the number of names.
+        width: pixels of the widest name.
+    """
+    in_column = max(1, (size[0] - 2 * EDGE - 2 * _MENU_PADDING - _ROW) // _ROW)
+    columns = -(-n_entries // in_column)
+    in_column = -(-n_entries // max(1, columns))
+    wide = width + 2 * _MENU_PADDING
+    height, whole = _ROW * (in_column + 1) + 2 * _MENU_PADDING, wide * columns + 2 * _MENU_PADDING
+    top, left = max(0, (size[0] - height) // 2), max(0, (size[1] - whole) // 2)
+    entries = []
+    for index in range(n_entries):
+        right, down = divmod(index, in_column)
+        at = top + _MENU_PADDING + _ROW * (down + 1), left + _MENU_PADDING + right * wide
+        entries.append(Box(*at, _ROW, wide))
+    return Box(top, left, height, whole), tuple(entries)

@@ -10,14 +10,25 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.captions import bounds, names_of, put_bounds, put_name
-from maze_nca_gym.rendering.frame import OVERHANG, draw_maze_key, tint_of
 from maze_nca_gym.rendering.history import Snapshot
-from maze_nca_gym.rendering.layout import Panel
-from maze_nca_gym.rendering.maze_panel import draw_ends, draw_maze, fill
-from maze_nca_gym.rendering.palette import RGB, Frame
+from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, Panel, menu_layout
+from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.rendering.panels import (
+    OVERHANG,
+    blank,
+    bounds,
+    draw_bounds,
+    draw_ends,
+    draw_heat,
+    draw_maze,
+    draw_maze_key,
+    draw_name,
+    fill_box,
+    names_of,
+    outline,
+    tint_of,
+)
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
-from maze_nca_gym.rendering.window_layout import EDGE, HEADER, STATUS, Box, WindowLayout, menu_layout
 
 TEXT = 14
 _TITLE = 18
@@ -77,7 +88,7 @@ def menu_width(entries: Sequence[str]) -> int:
     return max((text_width(entry, TEXT) for entry in entries), default=0)
 
 
-def draw_window(snapshot: Snapshot, layout: WindowLayout, display: Display) -> Frame:
+def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     """Draw the window.
 
     Args:
@@ -86,27 +97,31 @@ def draw_window(snapshot: Snapshot, layout: WindowLayout, display: Display) -> F
         display: the rest.
 
     Returns:
-        (h, w, 3) uint8 of the layout's height and width.
+        (h, w, 3) uint8 of the layout's canvas.
     """
-    frame = np.empty((layout.height, layout.width, 3), dtype=np.uint8)
-    frame[...] = palette.PAPER
+    frame = blank(*layout.canvas)
     names = names_of(snapshot.channel_names, len(snapshot.channels))
     walls = snapshot.tiles == Tile.WALL
     if display.enlarged is None:
         _draw_maze(frame, layout.maze, snapshot, display.front)
     else:
         _draw_enlarged(frame, layout.maze, snapshot, display.enlarged, walls)
-    for channel, panel in layout.thumbnails:
-        _draw_thumbnail(frame, layout, panel, names[channel], snapshot.channels[channel], walls, display, channel)
+    for channel, panel in layout.channels:
+        marked = channel in (display.enlarged, display.front)
+        draw_heat(frame, panel, snapshot.channels[channel], walls)
+        draw_name(frame, panel, names[channel], layout.caption, marked)
+        draw_bounds(frame, panel, bounds(snapshot.channels[channel][None])[0])
+        if channel == display.enlarged:
+            outline(frame, panel.box.grown(1), palette.STRONG)
     if layout.scrollbar is not None and layout.thumb is not None:
-        _fill_box(frame, layout.scrollbar, palette.GRID)
-        _fill_box(frame, layout.thumb, palette.FAINT_INK)
+        fill_box(frame, layout.scrollbar, palette.GRID)
+        fill_box(frame, layout.thumb, palette.FAINT_INK)
     if display.cursor is not None:
         _draw_cursor(frame, layout.maze, display.cursor)
     _draw_header(frame, snapshot, display, names)
     for box, face in zip(layout.buttons, display.faces, strict=True):
         _draw_button(frame, box, face)
-    _draw_status(frame[layout.status :], display)
+    _draw_status(frame[layout.footer :], display)
     if display.help:
         _draw_help(frame, display.help, snapshot, None if display.front is None else names[display.front])
     if display.menu:
@@ -130,55 +145,9 @@ def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot, front: int | None
 def _draw_enlarged(frame: Frame, panel: Panel, snapshot: Snapshot, channel: int, walls: NDArray[np.bool_]) -> None:
     """Draw a channel in the maze's place, with source and target."""
     if _visible(frame, panel):
-        _draw_heat(frame[panel.area], panel, snapshot.channels[channel], walls)
+        draw_heat(frame, panel, snapshot.channels[channel], walls)
         draw_ends(frame[panel.area], panel, snapshot.tiles, OVERHANG)
-        _outline(frame, _box_of(panel), palette.RULE)
-
-
-def _draw_heat(area: Frame, panel: Panel, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
-    every = slice(None, None, panel.stride)
-    fill(area, palette.heat_colours(values, walls)[every, every], panel.cell)
-
-
-def _draw_thumbnail(
-    frame: Frame,
-    layout: WindowLayout,
-    panel: Panel,
-    name: str,
-    values: NDArray[np.float32],
-    walls: NDArray[np.bool_],
-    display: Display,
-    channel: int,
-) -> None:
-    """Draw a channel's thumbnail, name and bounds; the enlarged and the tinting one are marked."""
-    _draw_heat(frame[panel.area], panel, values, walls)
-    marked = channel in (display.enlarged, display.front)
-    _outline(frame, _box_of(panel), palette.STRONG if marked else palette.RULE)
-    if channel == display.enlarged:
-        outer = Box(panel.top - 1, panel.left - 1, panel.height + 2, panel.width + 2)
-        _outline(frame, outer, palette.STRONG)
-    width = max(panel.width, layout.caption.width)
-    put_name(frame, panel.top, panel.left, name, width, palette.STRONG if marked else palette.INK)
-    put_bounds(frame, panel.top, panel.left, bounds(values[None])[0])
-
-
-def _box_of(panel: Panel) -> Box:
-    return Box(panel.top, panel.left, panel.height, panel.width)
-
-
-def _outline(frame: Frame, box: Box, colour: RGB) -> None:
-    """Draw a thin line around a box, as far as it lies within the frame."""
-    top, left, bottom, right = box.top - 1, box.left - 1, box.top + box.height, box.left + box.width
-    for row in (top, bottom):
-        if 0 <= row < frame.shape[0]:
-            frame[row, max(0, left) : right + 1] = colour
-    for col in (left, right):
-        if 0 <= col < frame.shape[1]:
-            frame[max(0, top) : bottom + 1, col] = colour
-
-
-def _fill_box(frame: Frame, box: Box, colour: RGB) -> None:
-    frame[max(0, box.top) : box.top + box.height, max(0, box.left) : box.left + box.width] = colour
+        outline(frame, panel.box, palette.RULE)
 
 
 def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> None:
@@ -190,13 +159,12 @@ def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> No
     ]
     box = Box(panel.top + first[0], panel.left + first[1], last[0] - first[0], last[1] - first[1])
     for inset in range(2):
-        inner = Box(box.top + inset, box.left + inset, box.height - 2 * inset, box.width - 2 * inset)
-        _outline(frame, inner, palette.EXACT_PATH)
+        outline(frame, box.grown(-inset), palette.EXACT_PATH)
 
 
 def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tuple[str, ...]) -> None:
     """Draw the title on the left, and on the right how the path is and what is shown."""
-    top, right = (HEADER - text_height(TEXT)) // 2, frame.shape[1] - EDGE
+    top, right = (WINDOW_HEADER - text_height(TEXT)) // 2, frame.shape[1] - EDGE
     verdict = snapshot.verdict
     if verdict:
         put_text(frame, top, right, verdict, TEXT, palette.TARGET if snapshot.solved else palette.EXACT_PATH, "right")
@@ -212,11 +180,11 @@ def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tupl
     if display.enlarged is not None:
         title = f"{names[display.enlarged]}, {bounds(snapshot.channels[display.enlarged][None])[0]}"
     size = _TITLE if text_width(title, _TITLE) <= right - EDGE else TEXT
-    put_text(frame, (HEADER - text_height(size)) // 2, EDGE, shorten(title, size, max(0, right - EDGE)), size)
+    put_text(frame, (WINDOW_HEADER - text_height(size)) // 2, EDGE, shorten(title, size, max(0, right - EDGE)), size)
 
 
 def _draw_button(frame: Frame, box: Box, face: Face) -> None:
-    _fill_box(frame, box, palette.STRONG if face.pressed else palette.GRID)
+    fill_box(frame, box, palette.STRONG if face.pressed else palette.GRID)
     colour = palette.PAPER if face.pressed else palette.INK
     top = box.top + (box.height - text_height(TEXT)) // 2
     put_text(frame, top, box.left + box.width // 2, face.label, TEXT, colour, "centre")
@@ -233,8 +201,8 @@ def _draw_status(line: Frame, display: Display) -> None:
 def _draw_card(frame: Frame, box: Box) -> None:
     """Draw the paper of what lies on top, and dim what is around it."""
     frame[...] = frame // 2 + 110
-    _fill_box(frame, box, palette.PAPER)
-    _outline(frame, box, palette.FAINT_INK)
+    fill_box(frame, box, palette.PAPER)
+    outline(frame, box, palette.FAINT_INK)
 
 
 def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot, tinted: str | None) -> None:
@@ -263,6 +231,6 @@ def _draw_menu(frame: Frame, display: Display) -> None:
     for index, (place, name) in enumerate(zip(entries, display.entries, strict=True)):
         marked = index == display.chosen
         if marked:
-            _fill_box(frame, place, palette.STRONG)
+            fill_box(frame, place, palette.STRONG)
         top = place.top + (place.height - text_height(TEXT)) // 2
         put_text(frame, top, place.left + EDGE // 2, name, TEXT, palette.PAPER if marked else palette.INK)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import levels
 from maze_nca_gym.rendering import Panel, contact_sheet, draw_frame, draw_level, palette
-from maze_nca_gym.rendering.captions import bounds, caption_of, name_lines, names_of
 from maze_nca_gym.rendering.layout import Layout, frame_layout
+from maze_nca_gym.rendering.panels import bounds, caption_of, name_lines, names_of
 from maze_nca_gym.rendering.text import text_width
 
 
@@ -35,7 +35,7 @@ def has_colour(pixels: NDArray[np.uint8], colour: tuple[int, ...]) -> bool:
 
 def heat_map(frame: NDArray[np.uint8], scene: Scene, channel: int) -> NDArray[np.uint8]:
     """(H, W, 3): one pixel a tile of a channel's heat map."""
-    panel = layout_of(scene).channels[channel]
+    panel = layout_of(scene).channels[channel][1]
     return frame[panel.area][:: panel.cell, :: panel.cell]
 
 
@@ -193,7 +193,7 @@ def test_an_accuracy_that_rounds_to_zero_has_no_sign(scene: Scene) -> None:
 
 def test_names_and_bounds_are_shown_above_the_heat_maps(scene: Scene) -> None:
     layout = layout_of(scene)
-    panel = layout.channels[1]
+    panel = layout.channels[1][1]
     caption = (slice(panel.top - layout.caption.height, panel.top - 1), panel.area[1])
     plain = draw_frame(*scene)[caption]
     assert not np.array_equal(plain, draw_frame(*scene, channel_names=("path", "age"))[caption])
@@ -228,7 +228,7 @@ def test_names_are_not_cut(name: str) -> None:
     assert "".join(name_lines(name)) == name
     assert all(text_width(line, 12) <= caption.width for line in name_lines(name))
     small = frame_layout(18, 18, 75, caption=caption)
-    columns = sorted({panel.left for panel in small.channels})
+    columns = sorted({panel.left for _, panel in small.channels})
     assert min(np.diff(columns)) > caption.width
 
 

@@ -16,7 +16,7 @@ from maze_nca_gym.rendering import Action, Request, Snapshot, draw_frame, palett
 from maze_nca_gym.rendering.controls import CONTROLS, actions_by_key, controls_of
 from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint
 from maze_nca_gym.rendering.interface import Interface
-from maze_nca_gym.rendering.window_layout import menu_layout
+from maze_nca_gym.rendering.layout import menu_layout
 
 MENUS = {Action.POLICY: ("one", "two"), Action.LEVEL: ("random", "perfect")}
 SIZE = (800, 1300)
@@ -57,7 +57,7 @@ def tile(interface: Interface, row: int, col: int) -> tuple[int, int]:
 
 
 def thumbnail(interface: Interface, channel: int) -> tuple[int, int]:
-    panel = dict(interface._layout().thumbnails)[channel]
+    panel = dict(interface._layout().channels)[channel]
     return panel.top + 3, panel.left + 3
 
 
@@ -218,15 +218,15 @@ def test_75_channels_are_scrolled(snapshot: Snapshot) -> None:
     tiles = (rng.random((18, 18)) < 0.4).astype(np.uint8)
     large = replace(snapshot, tiles=tiles, target=tiles > 9)
     interface = made(many(large, 75))
-    seen = {channel for channel, _ in interface._layout().thumbnails}
+    seen = {channel for channel, _ in interface._layout().channels}
     assert 0 in seen
     assert 74 not in seen
     for _ in range(100):
         interface.press("page down")
-        seen |= {channel for channel, _ in interface._layout().thumbnails}
+        seen |= {channel for channel, _ in interface._layout().channels}
     assert seen == set(range(75))
     interface.scroll(-1000)
-    assert interface._layout().thumbnails[0][0] == 0
+    assert interface._layout().channels[0][0] == 0
 
 
 def test_help_lists_every_control(interface: Interface) -> None:

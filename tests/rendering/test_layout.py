@@ -3,8 +3,10 @@ from __future__ import annotations
 import time
 from itertools import combinations
 
+import numpy as np
 import pytest
 
+from maze_nca_gym.rendering import draw_frame
 from maze_nca_gym.rendering.layout import Caption, Layout, Panel, frame_layout
 
 SHAPES = [(18, 18, 11), (18, 18, 31), (66, 66, 11), (66, 66, 31), (1, 1, 1), (1, 40, 11), (40, 1, 11), (12, 30, 64)]
@@ -13,7 +15,10 @@ SIZES = [None, (1, 1), (240, 320), (900, 420), (620, 800), (1080, 1920)]
 
 def boxes(layout: Layout) -> list[tuple[int, int, int, int]]:
     """(top, left, bottom, right) of the maze and of every heat map with its caption."""
-    maze, *channels = [(p.top, p.left, p.top + p.height, p.left + p.width) for p in (layout.maze, *layout.channels)]
+    maze, *channels = [
+        (p.top, p.left, p.top + p.height, p.left + p.width)
+        for p in (layout.maze, *(panel for _, panel in layout.channels))
+    ]
     return [
         maze,
         *(
@@ -41,10 +46,10 @@ def test_nothing_overlaps_or_leaves_the_canvas(
 @pytest.mark.parametrize("shape", SHAPES)
 def test_default_size_is_even_and_fit_for_video(shape: tuple[int, int, int]) -> None:
     layout = frame_layout(*shape)
-    assert layout.canvas == (layout.height, layout.width)
-    assert layout.height % 2 == layout.width % 2 == 0
-    assert 1140 <= layout.width <= 1400
-    assert layout.height <= 1100
+    height, width = layout.canvas
+    assert height % 2 == width % 2 == 0
+    assert 1140 <= width <= 1400
+    assert height <= 1100
     assert layout.channels
 
 
@@ -54,19 +59,19 @@ def test_default_size_is_even_and_fit_for_video(shape: tuple[int, int, int]) -> 
 def test_default_is_readable(shape: tuple[int, int, int], maze_cell: int, channel_cell: int) -> None:
     layout = frame_layout(*shape)
     assert layout.maze.cell >= maze_cell
-    assert all(panel.cell >= channel_cell for panel in layout.channels)
+    assert all(panel.cell >= channel_cell for _, panel in layout.channels)
 
 
 def test_size_is_kept_and_channels_give_way_to_the_maze_in_a_tiny_window() -> None:
-    layout = frame_layout(18, 18, 31, size=(150, 200))
-    assert (layout.height, layout.width) == (150, 200)
+    frame = draw_frame(np.zeros((18, 18), int), np.zeros((31, 18, 18)), np.zeros((18, 18)), size=(150, 200))
+    assert frame.shape == (150, 200, 3)
     assert frame_layout(18, 18, 300, size=(150, 200)).channels == ()
 
 
 def test_channels_can_be_switched_off() -> None:
     layout = frame_layout(18, 18, 11, show_channels=False)
     assert layout.channels == ()
-    assert layout.width < 1140
+    assert layout.canvas[1] < 1140
 
 
 def test_a_maze_larger_than_the_frame_is_strided() -> None:

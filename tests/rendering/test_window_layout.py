@@ -4,8 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from maze_nca_gym.rendering.layout import Caption, Panel
-from maze_nca_gym.rendering.window_layout import HEADER, Box, WindowLayout, menu_layout, window_layout
+from maze_nca_gym.rendering.layout import WINDOW_HEADER, Box, Caption, Layout, Panel, menu_layout, window_layout
 
 CAPTION = Caption(30, 80)
 BUTTONS = (90, 50, 60, 50, 60, 70, 85, 60, 55, 90, 70, 80, 50, 65, 50)
@@ -13,9 +12,7 @@ SHAPES = [(18, 18, 11), (34, 34, 41), (101, 101, 11), (18, 18, 75), (1, 1, 1), (
 SIZES = [(1, 1), (240, 320), (620, 800), (900, 500), (950, 1500), (1400, 2500)]
 
 
-def laid_out(
-    shape: tuple[int, int, int], size: tuple[int, int], show_channels: bool = True, row: int = 0
-) -> WindowLayout:
+def laid_out(shape: tuple[int, int, int], size: tuple[int, int], show_channels: bool = True, row: int = 0) -> Layout:
     return window_layout(size, *shape, show_channels, row, CAPTION, BUTTONS)
 
 
@@ -28,12 +25,12 @@ def box_of(panel: Panel, above: int = 0) -> tuple[int, int, int, int]:
 def test_nothing_overlaps_or_leaves_the_window(shape: tuple[int, int, int], size: tuple[int, int]) -> None:
     layout = laid_out(shape, size)
     boxes = [box_of(layout.maze)]
-    boxes += [box_of(panel, CAPTION.height) for _, panel in layout.thumbnails]
+    boxes += [box_of(panel, CAPTION.height) for _, panel in layout.channels]
     parts = [*layout.buttons, *([layout.scrollbar] if layout.scrollbar else [])]
     boxes += [(box.top, box.left, box.top + box.height, box.left + box.width) for box in parts]
     for top, left, bottom, right in boxes:
-        assert HEADER <= top < bottom <= layout.status
-        assert 0 <= left < right <= layout.width
+        assert WINDOW_HEADER <= top < bottom <= layout.footer
+        assert 0 <= left < right <= layout.canvas[1]
     for one, other in combinations(boxes, 2):
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
@@ -42,8 +39,8 @@ def test_nothing_overlaps_or_leaves_the_window(shape: tuple[int, int, int], size
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_size_can_be_laid_out(shape: tuple[int, int, int], size: tuple[int, int]) -> None:
     layout = laid_out(shape, size)
-    assert layout.height >= size[0]
-    assert layout.width >= size[1]
+    assert layout.canvas[0] >= size[0]
+    assert layout.canvas[1] >= size[1]
     assert layout.maze.cell >= 1
 
 
@@ -51,7 +48,7 @@ def test_every_size_can_be_laid_out(shape: tuple[int, int, int], size: tuple[int
 def test_the_maze_fills_the_window(side: int) -> None:
     """A cell more would not fit between header and buttons."""
     layout = laid_out((side, side, 11), (972, 1728))
-    room = layout.buttons[0].top - HEADER
+    room = layout.buttons[0].top - WINDOW_HEADER
     assert layout.maze.height + side > room - 12
     assert layout.maze.height > 0.85 * room
 
@@ -63,30 +60,30 @@ def test_all_of_75_channels_come_into_view_by_scrolling() -> None:
     seen = set()
     for row in range(first.last_row + 1):
         layout = laid_out(shape, size, row=row)
-        seen |= {channel for channel, _ in layout.thumbnails}
+        seen |= {channel for channel, _ in layout.channels}
         assert layout.scrollbar is not None
         assert layout.thumb is not None
         assert layout.scrollbar.top <= layout.thumb.top
         assert layout.thumb.top + layout.thumb.height <= layout.scrollbar.top + layout.scrollbar.height
     assert seen == set(range(75))
-    assert laid_out(shape, size, row=999).thumbnails == laid_out(shape, size, row=first.last_row).thumbnails
+    assert laid_out(shape, size, row=999).channels == laid_out(shape, size, row=first.last_row).channels
 
 
 def test_few_channels_are_larger_and_need_no_scrolling() -> None:
     few, many = laid_out((18, 18, 4), (900, 1440)), laid_out((18, 18, 75), (900, 1440))
     assert few.last_row == 0
     assert few.scrollbar is None
-    assert few.thumbnails[0][1].cell > 2 * many.thumbnails[0][1].cell
+    assert few.channels[0][1].cell > 2 * many.channels[0][1].cell
 
 
 def test_channels_give_way_in_a_small_window_and_when_they_are_hidden() -> None:
-    assert laid_out((18, 18, 11), (300, 260)).thumbnails == ()
-    assert laid_out((18, 18, 11), (900, 1440), show_channels=False).thumbnails == ()
+    assert laid_out((18, 18, 11), (300, 260)).channels == ()
+    assert laid_out((18, 18, 11), (900, 1440), show_channels=False).channels == ()
 
 
 def test_a_pixel_belongs_to_one_thing() -> None:
     layout = laid_out((18, 18, 11), (900, 1440))
-    for channel, panel in layout.thumbnails:
+    for channel, panel in layout.channels:
         assert layout.channel_at(panel.top + 1, panel.left + 1) == channel
         assert layout.channel_at(panel.top - 5, panel.left + 1) == channel
         assert layout.maze.tile_at(panel.top + 1, panel.left + 1) is None

@@ -1,0 +1,348 @@
+"""What is drawn on a grid of tiles: the maze with its paths and ends, the heat map of a channel with its caption, and
+the key of the colours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.rendering import palette
+from maze_nca_gym.rendering.layout import MARGIN, Box, Caption, Panel
+from maze_nca_gym.rendering.palette import RGB, Frame
+from maze_nca_gym.rendering.text import font, put_text, shorten, text_height, text_width
+
+OVERHANG = 5
+"""Pixels by which the markers may exceed a small tile: a source must be found in a maze of 4,000 tiles."""
+_READABLE_MARKER = 15
+"""Pixels of a source's or target's marker with a readable letter."""
+_SMALLEST_RING = 4
+"""Pixels of a tile from which on the exact path is an outline; below, its tiles are tinted."""
+_SMALLEST_GRID = 12
+"""Pixels of a tile from which on thin lines part the empty tiles."""
+NAME_SIZE, BOUNDS_SIZE = 12, 11
+_BROAD = 96
+"""Pixels from which on a name is broken into two lines."""
+_BROADEST = 160
+"""Pixels of a line at which a name is cut: none of this package's is so long."""
+_BOUNDS = "-0.00 to 0.00"
+"""Bounds that every caption has room for."""
+_KEY_TEXT, _SWATCH, _WORD_GAP, _ENTRY_GAP = 14, 20, 7, 20
+_PALEST = 0.25
+"""Tint of the smallest magnitude that is not near zero."""
+
+
+def blank(height: int, width: int, colour: RGB = palette.PAPER) -> Frame:
+    """Return a (height, width, 3) uint8 frame of one colour."""
+    frame = np.empty((height, width, 3), np.uint8)
+    frame[:1] = colour
+    frame[1:] = frame[:1]  # whole rows are copied faster than pixels
+    return frame
+
+
+def fill_box(frame: Frame, box: Box, colour: RGB) -> None:
+    """Paint a box, as far as it lies within the frame."""
+    frame[max(0, box.top) : box.top + box.height, max(0, box.left) : box.left + box.width] = colour
+
+
+def outline(frame: Frame, box: Box, colour: RGB) -> None:
+    """Draw a thin line around a box, as far as it lies within the frame."""
+    top, left, bottom, right = box.top - 1, box.left - 1, box.top + box.height, box.left + box.width
+    for row in (top, bottom):
+        if 0 <= row < frame.shape[0]:
+            frame[row, max(0, left) : right + 1] = colour
+    for col in (left, right):
+        if 0 <= col < frame.shape[1]:
+            frame[max(0, top) : bottom + 1, col] = colour
+
+
+def draw_maze(
+    area: Frame,
+    panel: Panel,
+    tiles: Tiles,
+    path: NDArray[np.float32],
+    solution: NDArray[np.bool_],
+    overhang: int = 0,
+    front: NDArray[np.float32] | None = None,
+) -> None:
+    """Draw a maze into its panel's pixels, in place.
+
+    Args:
+        area: (panel.height, panel.width, 3) uint8, the panel's part of a frame.
+        panel: the scale; its place does not matter here.
+        tiles: (H, W) uint8.
+        path: (H, W) prediction, shown from 0 (no path) to 1.
+        solution: (H, W) bool, the exact path, outlined.
+        overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
+        front: (H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
+    """
+    every, cell = slice(None, None, panel.stride), panel.cell
+    wall, path, solution = tiles[every, every] == Tile.WALL, path[every, every], solution[every, every]
+    outlined = cell >= _SMALLEST_RING
+    tint = np.zeros(wall.shape, np.float32) if front is None else front[every, every]
+    fill(area, _tile_colours(wall, path, solution & (not outlined), tint), cell)
+    if outlined:
+        grid = _by_tile(area, cell)
+        _draw_lines(grid, wall, path > 0)
+        _draw_outline(grid, solution, min(-(-cell // 8), 3))
+    draw_ends(area, panel, tiles, overhang)
+
+
+def draw_ends(area: Frame, panel: Panel, tiles: Tiles, overhang: int = 0) -> None:
+    """Draw source and target into a maze's pixels, in place.
+
+    Args:
+        area: (panel.height, panel.width, 3) uint8, the panel's part of a frame.
+        panel: the scale; its place does not matter here.
+        tiles: (H, W) uint8.
+        overhang: pixels by which the markers may be larger than a small tile, to be found.
+    """
+    cell = panel.cell
+    for tile in (Tile.SOURCE, Tile.TARGET):
+        for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
+            size = max(round(cell * 0.74), min(_READABLE_MARKER, cell + overhang))
+            _put_marker(area, _marker(tile, size), row + (cell - size) // 2, col + (cell - size) // 2)
+
+
+def _tile_colours(
+    wall: NDArray[np.bool_], path: NDArray[np.float32], tinted: NDArray[np.bool_], front: NDArray[np.float32]
+) -> Frame:
+    """Return (H, W, 3) colours of tiles under the predicted path; `tinted` tiles show a pale exact path."""
+    weight = np.clip(np.nan_to_num(path), 0, 1)
+    base = np.where(wall[..., None], palette.WALL, palette.EMPTY).astype(np.float32)
+    base = palette.mix(base, palette.FRONT, front * ~wall)
+    base = palette.mix(base, palette.EXACT_PATH, np.float32(0.5) * tinted)
+    colours = palette.mix(base, palette.PATH, weight * ~wall)
+    return np.rint(palette.mix(colours, palette.PATH_ON_WALL, weight * wall)).astype(np.uint8)
+
+
+def fill(area: Frame, colours: Frame, cell: int) -> None:
+    """Paint (H, W, 3) colours into (H * cell, W * cell, 3) pixels, copying whole pixel rows for speed."""
+    rows, cols = colours.shape[:2]
+    area.reshape(rows, cell, cols * cell * 3)[...] = np.repeat(colours, cell, axis=1).reshape(rows, 1, -1)
+
+
+def _by_tile(area: Frame, cell: int) -> Frame:
+    """Return (H * cell, W * cell, 3) pixels as an (H, W, cell, cell, 3) view."""
+    height, width, _ = area.shape
+    return area.reshape(height // cell, cell, width // cell, cell, 3).swapaxes(1, 2)
+
+
+def _draw_lines(grid: Frame, wall: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> None:
+    """Thin lines between blank tiles, and black around a path on a wall, which is no free tile."""
+    cell = grid.shape[2]
+    if cell >= _SMALLEST_GRID:
+        blank = ~(wall | predicted)
+        grid[blank, 0] = grid[blank, :, 0] = palette.GRID
+    mistaken, rim = wall & predicted, -(-cell // 6)
+    for strip in (slice(0, rim), slice(-rim, None)):
+        grid[mistaken, strip] = grid[mistaken, :, strip] = palette.WALL
+
+
+def _draw_outline(grid: Frame, inside: NDArray[np.bool_], thickness: int) -> None:
+    """Outline a set of tiles, inside it: each tile's sides and corners towards tiles that are not in it."""
+    padded = np.pad(inside, 1)
+    strip = {-1: slice(0, thickness), 0: slice(None), 1: slice(-thickness, None)}
+    rows, cols = inside.shape
+    for down, right in product((-1, 0, 1), repeat=2):
+        neighbour = padded[1 + down : 1 + down + rows, 1 + right : 1 + right + cols]
+        grid[inside & ~neighbour, strip[down], strip[right]] = palette.EXACT_PATH
+
+
+def _put_marker(area: Frame, marker: Frame, top: int, left: int) -> None:
+    """Blend a marker into the maze; what lies outside is cut off."""
+    marker = marker[max(0, -top) :, max(0, -left) :]
+    pixels = area[max(0, top) :, max(0, left) :][: marker.shape[0], : marker.shape[1]]
+    marker = marker[: pixels.shape[0], : pixels.shape[1]].astype(np.uint16)
+    colour, weight = marker[..., :3], marker[..., 3:]
+    pixels[...] = (pixels * (255 - weight) + colour * weight) // 255
+
+
+@lru_cache(maxsize=64)
+def _marker(tile: Tile, size: int) -> Frame:
+    """Return (size, size, 4) uint8 with coverage: blue disc with an S or green square with a T, rimmed in white.
+
+    A marker too small for a letter has no rim, and one too small for a shape is a blue or green square.
+    """
+    fine = 8
+    image = Image.new("RGBA", (size * fine, size * fine), (*palette.PAPER, 0))
+    draw = ImageDraw.Draw(image)
+    box = (0, 0, size * fine - 1, size * fine - 1)
+    rim = fine if size >= 10 else 0
+    if size < _SMALLEST_RING:
+        draw.rectangle(box, fill=palette.SOURCE if tile is Tile.SOURCE else palette.TARGET)
+    elif tile is Tile.SOURCE:
+        draw.ellipse(box, fill=palette.SOURCE, outline=palette.PAPER, width=rim)
+    else:
+        draw.rounded_rectangle(box, size * fine // 6, fill=palette.TARGET, outline=palette.PAPER, width=rim)
+    if size >= 10:
+        middle = size * fine / 2
+        letter = "S" if tile is Tile.SOURCE else "T"
+        draw.text((middle, middle), letter, palette.PAPER, font(round(size * fine * 0.72)), anchor="mm")
+    return np.asarray(image.resize((size, size), Image.Resampling.BOX))
+
+
+def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return (H, W) how strongly magnitudes tint, from 0 for zeros and no numbers to 1 for the largest.
+
+    What is not zero begins at a pale tint, so that large numbers that differ by little stay apart.
+    """
+    magnitude = np.minimum(np.abs(np.nan_to_num(values)), palette.peaks(values)[0, 0])
+    inked = magnitude[magnitude > 0]
+    if not len(inked):
+        return np.zeros_like(magnitude)
+    least, most = inked.min(), inked.max()
+    if least == most:
+        return (magnitude > 0).astype(np.float32)
+    pale = min(_PALEST, least / most)
+    return np.where(magnitude > 0, pale + (1 - pale) * (magnitude - least) / (most - least), 0).astype(np.float32)
+
+
+def names_of(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
+    """Return one name a channel: those given, then numbers.
+
+    Raises:
+        ValueError: more names than channels.
+    """
+    given = ("path",) if channel_names is None else tuple(channel_names)
+    if len(given) > n_channels:
+        raise ValueError(f"got {len(given)} channel names for {n_channels} channels")
+    return given + tuple(f"ch {index}" for index in range(len(given), n_channels))
+
+
+@lru_cache(maxsize=1024)
+def name_lines(name: str) -> tuple[str, ...]:
+    """Return a name on one line, or on two where it is long; the break is at an underscore or a space if possible."""
+    if text_width(name, NAME_SIZE) <= _BROAD:
+        return (name,)
+    ends = [at + 1 for at, letter in enumerate(name) if letter in "_ "] or range(1, len(name))
+    middle = min(ends, key=lambda at: max(len(name[:at]), len(name[at:])))
+    return name[:middle], name[middle:]
+
+
+@lru_cache(maxsize=64)
+def caption_of(names: tuple[str, ...]) -> Caption:
+    """Return the room that names and bounds need above each of their heat maps."""
+    lines = [name_lines(name) for name in names]
+    widest = max(text_width(line, NAME_SIZE) for parts in lines for line in parts)
+    width = max(min(widest, _BROADEST), text_width(_BOUNDS, BOUNDS_SIZE))
+    height = max(map(len, lines)) * text_height(NAME_SIZE) + text_height(BOUNDS_SIZE)
+    return Caption(height, width)
+
+
+def bounds(channels: NDArray[np.float32]) -> list[str]:
+    """Return from where to where the scale of each channel runs, 0 included, such as "0 to 57"; "0" if all are 0.
+
+    Args:
+        channels: (C, H, W) float32, any value; what is no number does not count.
+    """
+    lows, highs = channels.min(axis=(1, 2)), channels.max(axis=(1, 2))
+    if np.isnan(lows).any():
+        known = np.where(np.isnan(channels), np.float32(0), channels)
+        lows, highs = known.min(axis=(1, 2)), known.max(axis=(1, 2))
+    ends = zip(np.minimum(lows, 0).tolist(), np.maximum(highs, 0).tolist(), strict=True)
+    return [f"{compact(low)} to {compact(high)}" if low < high else "0" for low, high in ends]
+
+
+@lru_cache(maxsize=4096)
+def compact(value: float) -> str:
+    """Return a number in few characters: 57, 0.25, -3.1, 16.8M."""
+    magnitude = abs(value)
+    for limit, letter in ((1e6, "M"), (1e4, "k")):
+        if limit <= magnitude < math.inf:
+            return f"{value / (1e6 if letter == 'M' else 1e3):.3g}{letter}"
+    if value.is_integer():
+        return f"{value + 0.0:.0f}"
+    return f"{round(value, 2) + 0.0:.2f}" if magnitude < 10 else f"{value:.1f}"
+
+
+def draw_heat(frame: Frame, panel: Panel, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
+    """Draw the (H, W) float32 values of a channel into its panel of a frame, dimmed at the (H, W) bool walls."""
+    every = slice(None, None, panel.stride)
+    fill(frame[panel.area], palette.heat_colours(values, walls)[every, every], panel.cell)
+
+
+def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: bool = False) -> None:
+    """Draw a line around a heat map, and its name above.
+
+    Args:
+        frame: (h, w, 3) uint8, drawn on in place.
+        panel: the heat map's.
+        name: the channel's name.
+        caption: the room above all heat maps, whose width a line of the name may take.
+        marked: whether the channel is one that was chosen.
+    """
+    outline(frame, panel.box, palette.STRONG if marked else palette.RULE)
+    top = panel.top - text_height(BOUNDS_SIZE)
+    for line in reversed(name_lines(name)):
+        top -= text_height(NAME_SIZE)
+        line = shorten(line, NAME_SIZE, max(panel.width, caption.width))
+        put_text(frame, top, panel.left, line, NAME_SIZE, palette.STRONG if marked else palette.INK)
+
+
+def draw_bounds(frame: Frame, panel: Panel, text: str) -> None:
+    """Write what `bounds` says about a channel between its name and its heat map, in an (h, w, 3) uint8 frame."""
+    put_text(frame, panel.top - text_height(BOUNDS_SIZE), panel.left, text, BOUNDS_SIZE, palette.FAINT_INK)
+
+
+class _Swatch(NamedTuple):
+    """An entry of the maze's key.
+
+    Attributes:
+        label: what it says.
+        tile: the kind of its tiles.
+        path: predictions, one a tile.
+        exact: whether it is on the exact path.
+        tints: how strongly the tiles are tinted, one a tile.
+    """
+
+    label: str
+    tile: Tile = Tile.EMPTY
+    path: tuple[float, ...] = (0.0,)
+    exact: bool = False
+    tints: tuple[float, ...] = (0.0,)
+
+    def drawn(self, cols: int) -> tuple[Tiles, NDArray[np.float32], NDArray[np.bool_], int, NDArray[np.float32]]:
+        """Return the arguments of `draw_maze` for a row of so many tiles."""
+        path, tints = (np.resize(np.array(part, np.float32), (1, cols)) for part in (self.path, self.tints))
+        return np.full((1, cols), self.tile, np.uint8), path, np.full((1, cols), self.exact), 0, tints
+
+
+_SWATCHES = (
+    _Swatch("source", Tile.SOURCE),
+    _Swatch("target", Tile.TARGET),
+    _Swatch("predicted path, 0 to 1", path=(0.0, 0.5, 1.0)),
+    _Swatch("exact path", exact=True),
+    _Swatch("wall", Tile.WALL),
+)
+
+
+def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | None) -> None:
+    """Draw sample tiles and a label for everything that the maze shows, as far as there is room.
+
+    Args:
+        frame: (h, w, 3) uint8, drawn on in place.
+        top: pixel row where the key begins.
+        has_endpoints: whether there are source and target.
+        tinted: name of the channel that tints the maze; None for none.
+    """
+    swatches = list(_SWATCHES[0 if has_endpoints else 2 :])
+    if tinted is not None:
+        swatches.insert(-2, _Swatch(tinted, tints=(0.0, 0.5, 1.0)))
+    left = MARGIN
+    for swatch in swatches:
+        panel = Panel(top, left, 1, max(len(swatch.path), len(swatch.tints)), _SWATCH)
+        left += panel.width + _WORD_GAP + text_width(swatch.label, _KEY_TEXT) + _ENTRY_GAP
+        if left > frame.shape[1]:
+            left = panel.left
+            continue
+        draw_maze(frame[panel.area], panel, *swatch.drawn(panel.cols))
+        outline(frame, panel.box, palette.RULE)
+        put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, swatch.label, _KEY_TEXT)
