@@ -126,7 +126,7 @@ def _compressed(pixels: NDArray[np.uint8]) -> bytes:
         while content[at]:
             at += 1 + content[at]
         at += 1
-    *_, flags = _DESCRIPTOR.unpack_from(content, at)
+    flags = _DESCRIPTOR.unpack_from(content, at)[-1]
     return content[at + _DESCRIPTOR.size + _table_bytes(flags) : -1]  # without the file's last byte
 
 

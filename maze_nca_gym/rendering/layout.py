@@ -373,7 +373,7 @@ def frame_layout(
     n_panels = n_channels if show_channels else 0
     if size is not None and min(size) < 1:
         raise ValueError(f"size must be (height, width) of at least 1 x 1 pixels, got {size}")
-    canvases = _DEFAULT_CANVASES
+    canvases: tuple[tuple[int, int], ...] = _DEFAULT_CANVASES
     if size is not None:
         canvases = ((max(size[0], _SMALLEST_CANVAS[0]), max(size[1], _SMALLEST_CANVAS[1])),)
     for canvas in canvases:
