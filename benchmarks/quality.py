@@ -20,7 +20,15 @@ import tyro
 from rich.console import Console
 
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
-from maze_nca_gym.agents.training import Intervals, NullReport, TrainingState, changed, find_workers, preset, train
+from maze_nca_gym.agents.training import (
+    Intervals,
+    NullReport,
+    TrainingState,
+    changed,
+    find_workers,
+    preset,
+    run_updates,
+)
 from maze_nca_gym.agents.training.loop import Line
 
 from . import machine
@@ -81,7 +89,7 @@ def quality(seed: int, n_updates: int) -> Quality:
     state = TrainingState.start(changed(preset("fast"), seed=seed, n_updates=n_updates), torch.device("cpu"))
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
-        train(state, Path(folder), find_workers("cpu"), watch, Intervals(validate=100))
+        run_updates(state, Path(folder), find_workers("cpu"), watch, Intervals(validate=100))
     tested = evaluate(state.best_model, test_levels("random", 16, "shortest-path")).final
     return Quality(seed, watch.reached, state.seconds, tested.complete.value)
 

@@ -20,6 +20,7 @@ from rich.console import Console
 
 from benchmarks import machine
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
     Intervals,
     NullReport,
@@ -28,10 +29,9 @@ from maze_nca_gym.agents.training import (
     changed,
     find_workers,
     preset,
+    run_updates,
 )
-from maze_nca_gym.agents.training import train as run_updates
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.loop import Line
 from maze_nca_gym.files import replacing
 from maze_nca_gym.random_streams import rng_for
 

@@ -17,7 +17,8 @@ import torch
 from command_lines import RUN, files
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.runs import command_line
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.runs import RunFolder, command_line
 from maze_nca_gym.agents.training import (
     PRESETS,
     Diverged,
@@ -76,7 +77,7 @@ class TestARun:
         last = metrics()[-1]
         assert f"accuracy {last['accuracy']:.4f}, complete {int(last['complete'] * 1e4) / 100:.2f} %" in out
         assert out.endswith("\nmodel: runs/train/fast/model.safetensors\n")
-        assert files(FOLDER) == ["checkpoint.safetensors", "config.json", "metrics.jsonl", "model.safetensors"]
+        assert files(FOLDER) == ["config.json", "metrics.jsonl", "model.safetensors"]
         assert updates() == [5, 10, 15, 20]
         assert ["complete" in line for line in metrics()] == [False, True, False, True]
 
@@ -211,16 +212,45 @@ class TestGoingOn:
         assert [name for name in files(FOLDER) if name.startswith("tb/")] == []
 
     def test_a_model_alone_is_not_overwritten(self, capsys):
-        assert main(TINY) == 0
+        self.crash()
         CHECKPOINT.unlink()
         assert main(TINY) == 2
         assert "has a model but no checkpoint to go on from; choose another --out" in capsys.readouterr().err
+        (FOLDER / "config.json").unlink()
+        assert main(TINY) == 2
+        assert "has metrics.jsonl, model.safetensors, but no config.json; choose another" in capsys.readouterr().err
 
     def test_a_damaged_checkpoint(self, capsys):
-        assert main(TINY) == 0
+        self.crash()
         CHECKPOINT.write_bytes(CHECKPOINT.read_bytes()[:-5])
         assert main(TINY) == 2
         assert re.search(r"is not a readable checkpoint: .*; choose another --out", capsys.readouterr().err)
+
+    def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(self, monkeypatch):
+        """At the end of all updates, and again with the checkpoint still there."""
+        with monkeypatch.context() as patch:
+            patch.setattr(RunFolder, "finish", lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
+            with pytest.raises(ZeroDivisionError):
+                main([*TINY, *OFTEN])
+        left = CHECKPOINT.read_bytes()
+        assert main([*TINY, *OFTEN]) == 0
+        assert not CHECKPOINT.exists()
+        self.check()
+        CHECKPOINT.write_bytes(left)
+        assert main([*TINY, *OFTEN]) == 0
+        assert not CHECKPOINT.exists()
+        self.check()
+
+    def test_more_updates_are_another_run(self, capsys):
+        """Rates and sizes of an update depend on the number of all."""
+        assert main(TINY) == 0
+        assert main([*TINY, "--n-updates", "40"]) == 2
+        assert "(n_updates 20 there, 40 here); choose another --out" in capsys.readouterr().err
+
+    def test_compile_on_a_cpu_is_told(self, monkeypatch, capsys):
+        monkeypatch.setattr(NCA, "compile_iterations", lambda _: None)
+        assert main([*TINY, "--compile", "True", "--n-updates", "1"]) == 0
+        assert "compile is for GPUs: on a CPU it makes updates slower, some three times\n" in capsys.readouterr().out
 
 
 def wait_for(condition, process):

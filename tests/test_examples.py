@@ -36,8 +36,7 @@ ARGUMENTS = {
 """Of examples that take minutes without."""
 LINES = {"13_automata_on_graphs": 230}
 """Lines that an example has at most, if more than 60."""
-FILES_OF_A_RUN = ["checkpoint.safetensors", "config.json", "curves.png"]
-FILES_OF_A_RUN += ["metrics.jsonl", "model.safetensors", "rollouts.png"]
+FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]
 WRITTEN = {
     "04_record_video": ["runs/video/four-rooms-episode-0.mp4"],
     "06_your_own_level": ["runs/own-level.png"],

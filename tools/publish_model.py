@@ -25,7 +25,7 @@ from maze_nca_gym.agents import pretrained
 from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts import curve_steps, default_steps
-from maze_nca_gym.agents.training.reports import read_last
+from maze_nca_gym.agents.runs import read_last
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.files import replacing

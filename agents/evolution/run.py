@@ -31,8 +31,17 @@ from maze_nca_gym.transfer import read_back
 from ..policy import Policy, common_task
 from ..registry import named_policies
 from ..rollouts import check_steps, default_steps, encode, rollout
-from ..runs import check_at_least, check_folder, command_line, flag, naming_memory, progress_bar, versions, write_json
-from ..training.processes import asked_to_stop
+from ..runs import (
+    asked_to_stop,
+    check_at_least,
+    check_folder,
+    command_line,
+    flag,
+    naming_memory,
+    progress_bar,
+    versions,
+    write_json,
+)
 from . import loop
 from .measure import Player, Regret
 from .records import POPULATION, Records

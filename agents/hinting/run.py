@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ import torch
 from ..automata import Automaton
 from ..learned import NCA
 from ..promises import Promises
-from ..runs import DESCRIPTION, check_at_least, check_folder, flag, progress_bar, versions, write_json
+from ..runs import ProgressBar, RunFolder, check_at_least, check_folder, flag
 from ..training.loop import MODEL
-from ..training.reports import METRICS, MetricsFile
 from ..weights import save_model
 from .certificate import Certificate, certify
 from .config import HintConfig, changes, find_automaton
@@ -55,39 +53,26 @@ def train_hinted(
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     automaton = find_automaton(automaton)
     torch.set_num_threads(threads)
-    _make_folder(folder, overwrite)
-    model = _learn(folder, automaton, config)
+    run = RunFolder.open(folder, config.to_json(), (MODEL,), resume=False, overwrite=overwrite)
+    run.begin(_describe(automaton, config, threads))
+    model = _learn(run, automaton, config)
     certificate = certify(model, config.largest, automaton=automaton)
-    model.promises = Promises(exact=certificate.holds and automaton.bound is not None, bound=automaton.bound)
+    exact = certificate.holds and automaton.bound is not None
+    model.promises = Promises(exact=exact, bound=automaton.bound)
     save_model(model, folder / MODEL)
-    write_json(folder / DESCRIPTION, _describe(automaton, config, certificate, threads))
+    run.finish(exact=exact, certificate={**asdict(certificate), "holds": certificate.holds})
     return model, certificate
 
 
-def _make_folder(folder: Path, overwrite: bool) -> None:
-    """Make the folder, without the files of an earlier run.
-
-    Raises:
-        ValueError: it has a run.
-    """
-    paths = [folder / name for name in (MODEL, METRICS, DESCRIPTION)]
-    if not overwrite and any(path.exists() for path in paths):
-        raise ValueError(f"{folder} has a run; choose another --out, or lose that run with --overwrite")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        path.unlink(missing_ok=True)
-
-
-def _learn(folder: Path, automaton: Automaton, config: HintConfig) -> NCA:
+def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
     """Return the network, and show how it learns."""
     n_updates = config.n_updates_in_all
-    print(f"{folder}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
-    with closing(MetricsFile(folder / METRICS)) as metrics, progress_bar("learning", n_updates) as advance:
+    print(f"{run.path}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
+    with ProgressBar("update", n_updates) as progress:
 
         def log(line: Mapping[str, float]) -> None:
-            made = metrics.lines[-1]["update"] if metrics.lines else 0
-            metrics.log(line)
-            advance(int(line["update"] - made))
+            run.log(line)
+            progress.show(int(line["update"]))
             if "round" in line:
                 print(
                     f"round {line['round']} of at most {config.n_rounds}: sums reach {line['silent']:.3g} where a "
@@ -98,19 +83,15 @@ def _learn(folder: Path, automaton: Automaton, config: HintConfig) -> NCA:
         return learn(config, log, automaton)
 
 
-def _describe(automaton: Automaton, config: HintConfig, certificate: Certificate, threads: int) -> Mapping[str, object]:
+def _describe(automaton: Automaton, config: HintConfig, threads: int) -> Mapping[str, object]:
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
     return {
         "command": command_line(config, automaton),
-        "exact": certificate.holds and automaton.bound is not None,
         "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {', '.join(config.families)} "
         f"levels at {sizes}: each patch of five tiles once",
-        "configuration": config.to_json(),
-        "certificate": {**asdict(certificate), "holds": certificate.holds},
         "device": "cpu",
         "processes": 1,
         "threads": threads,
-        "versions": versions(),
     }
 
 

@@ -164,15 +164,12 @@ def _output_to(path: Path) -> Iterator[None]:
 def run_job(job: Job) -> None:
     """Train a run, or go on where it was stopped, and measure it; `result.json` is written last.
 
-    The checkpoint is removed then: it is several times as large as the model.
-
     Raises:
         ValueError: the folder has a run of another configuration.
         Diverged: the loss is not finite or has exploded.
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
         OSError: a file could not be written.
     """
-    from ..training.loop import CHECKPOINT
     from ..training.run import train
 
     began = time.perf_counter()
@@ -189,7 +186,6 @@ def run_job(job: Job) -> None:
         "versions": versions(),
     }
     write_json(job.folder / RESULT, content)
-    (job.folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def measure(policy: Policy, job: Job) -> dict[str, float]:

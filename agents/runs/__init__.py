@@ -1,78 +1,42 @@
-"""Helpers of the commands: a progress bar, the folder of a run, and its description."""
+"""What all runs have: a folder, a bar of progress, executors of many, and a way to end early.
+
+folder      `RunFolder`: the description, the lines of figures, what is there already
+progress    a bar on a terminal, lines elsewhere
+executors   processes of this machine, or jobs of a cluster
+stopping    Ctrl-C and a scheduler's SIGTERM as something to ask for
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import shlex
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from .folder import DESCRIPTION, METRICS, Line, RunFolder, check_folder, read_last, read_metrics, versions, write_json
+from .progress import ProgressBar, duration, progress_bar, say
+from .stopping import asked_to_stop
 
-from maze_nca_gym.files import replacing
-
-DESCRIPTION = "config.json"
-"""File in the folder of a run that says what made it; its `data` says what the run learned from, in words."""
-_PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
-
-
-LINE_EVERY = 30.0
-"""Seconds between two lines of progress where there is no terminal."""
-
-
-@contextmanager
-def progress_bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show progress on stderr while the block runs: a bar on a terminal, elsewhere a line every half minute.
-
-    Yields:
-        The function that advances it by a number. Work that is long for one advance calls it with 0 now and then.
-    """
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _Lines(label, total).advance
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        job = progress.add_task(label, total=total)
-        yield lambda n: progress.advance(job, n)
-
-
-class _Lines:
-    """Progress in lines on stderr."""
-
-    def __init__(self, label: str, total: int) -> None:
-        self._label, self._total, self._done = label, total, 0
-        self._begin = self._last = time.monotonic()
-
-    def advance(self, n: int) -> None:
-        """Add to what is done; say so if the last line is half a minute old."""
-        self._done += n
-        now = time.monotonic()
-        if now - self._last < LINE_EVERY or self._done >= self._total:
-            return
-        self._last, passed = now, now - self._begin
-        left = f", about {passed * (self._total / self._done - 1):,.0f} s left" if self._done else ""
-        say(f"{self._label}: {self._done:,} of {self._total:,} after {passed:,.0f} s{left}")
-
-
-def say(line: str) -> None:
-    """Print a line about work that has begun, at once; on stderr, so that stdout has results alone."""
-    print(line, file=sys.stderr, flush=True)
+__all__ = [
+    "DESCRIPTION",
+    "METRICS",
+    "Line",
+    "ProgressBar",
+    "RunFolder",
+    "asked_to_stop",
+    "check_at_least",
+    "check_folder",
+    "command_line",
+    "duration",
+    "flag",
+    "naming_memory",
+    "progress_bar",
+    "read_last",
+    "read_metrics",
+    "say",
+    "versions",
+    "write_json",
+]
 
 
 def flag(name: str) -> str:
@@ -103,11 +67,6 @@ def naming_memory(batch_option: str, device: object) -> Iterator[None]:
         raise MemoryError(f"{batch_option} is too much for {device}: {error}") from error
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages on which results depend."""
-    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
-
-
 def check_at_least(option: str, value: float | None, least: float) -> None:
     """Check that a number, if given, is at least `least`.
 
@@ -116,33 +75,3 @@ def check_at_least(option: str, value: float | None, least: float) -> None:
     """
     if value is not None and not value >= least:
         raise ValueError(f"{option} must be at least {least}, got {value}")
-
-
-def check_folder(option: str, folder: Path) -> None:
-    """Check that a folder exists or can be made, and can be written to, by writing beside where it would be.
-
-    Permissions are not enough: they mean nothing to root, or where a file system is read-only. Nothing is left, so that
-    commands that fail later make no folders.
-
-    Raises:
-        ValueError: a file is in the way, or writing fails.
-    """
-    path = folder.absolute()
-    existing = next(each for each in (path, *path.parents) if os.path.lexists(each))
-    if not existing.is_dir():
-        raise ValueError(f"{option} must be a folder, but {folder if existing == path else existing} is a file")
-    try:
-        with tempfile.TemporaryDirectory(prefix=".", dir=existing) as trial:
-            inside = Path(trial) / path.relative_to(existing)
-            inside.mkdir(parents=True, exist_ok=True)
-            (inside / "trial").write_bytes(b"trial")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(f"{option} must be a folder to write in, but writing in {existing} fails: {reason}") from error
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file atomically: a reader never sees half of it."""
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    with replacing(path) as file:
-        file.write(text.encode())

@@ -12,7 +12,7 @@ from .config import PRESETS, TrainingConfig, changed, preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
 
 if TYPE_CHECKING:
-    from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, Line, NullReport, Report, train
+    from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, NullReport, Report, run_updates
     from .processes import Workers, find_workers
     from .reports import RunReport
     from .state import TrainingState
@@ -26,7 +26,6 @@ __all__ = [
     "Diverged",
     "Intervals",
     "LevelsConfig",
-    "Line",
     "LossConfig",
     "ModelConfig",
     "NullReport",
@@ -40,11 +39,11 @@ __all__ = [
     "changed",
     "find_workers",
     "preset",
-    "train",
+    "run_updates",
 ]
 
 _LAZY = {
-    **dict.fromkeys(("CHECKPOINT", "LEVELS", "MODEL", "Intervals", "Line", "NullReport", "Report", "train"), ".loop"),
+    **dict.fromkeys(("CHECKPOINT", "LEVELS", "MODEL", "Intervals", "NullReport", "Report", "run_updates"), ".loop"),
     **dict.fromkeys(("Workers", "find_workers"), ".processes"),
     "RunReport": ".reports",
     "TrainingState": ".state",

@@ -6,7 +6,6 @@ well on them, mutated levels are scored without gradients and take the places of
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maze_nca_gym.files import UNREADABLE
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.population.members import measure
 from maze_nca_gym.population.storage import ARRAYS
@@ -152,45 +150,11 @@ class EvolvingLevels:
         return {name: torch.from_numpy(array) for name, array in bits.items()}
 
     @classmethod
-    def from_tensors(
-        cls, description: Any, tensors: Mapping[str, Tensor], config: TrainingConfig, update: int
-    ) -> EvolvingLevels:
-        """Return the evolution of a run, from what `description` and `tensors` returned after an update.
-
-        Raises:
-            ValueError: they belong to no such run; the message says why.
-        """
-        check_description(description)
-        try:
-            arrays = {name: _as_array(tensor, name) for name, tensor in tensors.items()}
-            population = LevelPopulation.from_arrays(arrays, description["population"])
-        except UNREADABLE as error:
-            raise ValueError(f"its population: {error}") from error
-        side = config.levels.sizes[0] + 2
-        if population.config != config.population or population.tiles.shape[1:] != (side, side):
-            raise ValueError("its population is of another configuration")
-        if population.clock != update or description["n_rounds"] > update:
-            raise ValueError(
-                f"after {update} updates its population has had {population.clock} and {description['n_rounds']} rounds"
-            )
-        if (population.members["fitness"] < 0).any():
-            raise ValueError(f"a regret must be at least 0, got {population.members['fitness'].min():g}")
+    def from_tensors(cls, description: Any, tensors: Mapping[str, Tensor]) -> EvolvingLevels:
+        """Return the evolution of a run, from what `description` and `tensors` returned."""
+        arrays = {name: _as_array(tensor, name) for name, tensor in tensors.items()}
+        population = LevelPopulation.from_arrays(arrays, description["population"])
         return cls(population, description["regret"], description["n_rounds"], description["seconds"])
-
-
-def check_description(description: Any) -> None:
-    """Check what a file says of an evolution, but for its population.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if not isinstance(description, dict) or set(description) != {"population", "regret", "n_rounds", "seconds"}:
-        raise ValueError("its evolution must hold `population`, `regret`, `n_rounds` and `seconds`")
-    for name in ("regret", "seconds"):
-        if type(description[name]) is not float or not 0 <= description[name] < math.inf:
-            raise ValueError(f"the {name} of its evolution must be a number, at least 0, got {description[name]!r}")
-    if type(description["n_rounds"]) is not int or description["n_rounds"] < 0:
-        raise ValueError(f"the rounds of its evolution must be a number, at least 0, got {description['n_rounds']!r}")
 
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:

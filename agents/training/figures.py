@@ -32,9 +32,9 @@ from ..figures import BLUE, GREEN, GREY, STYLE, VERMILION
 from ..figures import INK as TEXT
 from ..policy import Policy
 from ..rollouts import default_steps, encode, path_of, trace
+from ..runs import Line
 from .config import TrainingConfig
 from .data import Batch, solutions, validation_batch
-from .loop import Line
 
 OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from maze_nca_gym.files import remove_partial
 from maze_nca_gym.scoring import score
@@ -15,23 +14,15 @@ from maze_nca_gym.tasks import find_task
 from ..policy import Policy
 from ..precision import tf32
 from ..rollouts import default_steps, find_paths
+from ..runs import Line, asked_to_stop
 from ..weights import save_model
 from .data import Batch, LevelStream, made_ahead, validation_batch
-from .processes import Workers, asked_to_stop
+from .processes import Workers
 from .state import TrainingState
 from .updates import read_losses, update
 
 CHECKPOINT, MODEL, LEVELS = "checkpoint.safetensors", "model.safetensors", "population.npz"
 """Files of a run: what it goes on from, what it is for, and the levels that it has ended with if they evolve."""
-
-Line: TypeAlias = Mapping[str, float]
-"""The metrics at an update.
-
-They are `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate` and `levels_per_second`.
-After a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on held-out levels. Where levels evolve also
-those of `LevelPopulation.statistics`, such as `mean_solution_length`, with `n_rounds` of offspring so far and
-`evolution_seconds`, their part of `seconds`.
-"""
 
 COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
 """Names of the metrics of a validation."""
@@ -41,7 +32,13 @@ class Report(Protocol):
     """A receiver of all events of a run; it changes nothing of the run."""
 
     def log(self, line: Line) -> None:
-        """Take a line, in the order of updates."""
+        """Take the metrics at an update, in the order of updates.
+
+        They are `update`, `seconds` (of training), `loss` (mean since the last line), `learning_rate` and
+        `levels_per_second`. After a validation also `valid_loss`, `accuracy`, `complete` and `optimal` on held-out
+        levels. Where levels evolve also those of `LevelPopulation.statistics`, such as `mean_solution_length`, with
+        `n_rounds` of offspring so far and `evolution_seconds`, their part of `seconds`.
+        """
 
     def on_validation(self, policy: Policy) -> None:
         """Take a look at the policy as it is after a validation."""
@@ -81,7 +78,7 @@ class Intervals:
             raise ValueError(f"save must be at least 0 seconds, got {self.save}")
 
 
-def train(state: TrainingState, folder: Path, workers: Workers, report: Report, intervals: Intervals) -> None:
+def run_updates(state: TrainingState, folder: Path, workers: Workers, report: Report, intervals: Intervals) -> None:
     """Make all updates that are left.
 
     Args:

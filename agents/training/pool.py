@@ -15,14 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.levels import as_tiles
 from maze_nca_gym.solvers import is_optimal
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
 from .config import TrainingConfig
-from .data import Batch, is_held_out, solutions
+from .data import Batch, is_held_out
 from .editing import EDITS
 from .lessons import Lessons
 
@@ -144,26 +143,24 @@ class StatePool:
         self.ages[places] = torch.where(anew, 0, self.ages[places])
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the attributes (P, ...) as tensors by name, for a checkpoint; `from_tensors` reads them back."""
-        return {"tiles": self.levels.tiles, "target": self.levels.target, "states": self.states, "ages": self.ages}
+        """Return the attributes as tensors by name, for a checkpoint; `from_tensors` reads them back.
+
+        Of the states only numbers that are not 0 are kept, (K,), and where they are, as bits: half of them are not,
+        and none of a level that no update has drawn yet.
+        """
+        held = self.states.view(torch.int32) != 0  # -0.0 is a number of its own
+        bits = torch.from_numpy(np.packbits(read_back(held.flatten(2)), axis=2))
+        levels = {"tiles": self.levels.tiles, "target": self.levels.target}
+        return {**levels, "held": bits, "values": self.states[held], "ages": self.ages}
 
     @classmethod
-    def from_tensors(
-        cls, tensors: dict[str, Tensor], config: TrainingConfig, update: int, device: torch.device
-    ) -> StatePool:
-        """Return the pool of the (P, ...) tensors, on the CPU, that `tensors` returned after an update of a run.
-
-        Raises:
-            ValueError: a value that no pool has then.
-        """
-        tiles, target, states, ages = (tensors[name] for name in ("tiles", "target", "states", "ages"))
-        batch = Batch(as_tiles(tiles.numpy()), target.numpy())
-        if not np.array_equal(solutions(batch.tiles, config.task), batch.target):
-            raise ValueError("the targets of a pool are not the solutions of its levels")
-        if (states.abs() > LARGEST).any():
-            raise ValueError(f"the states of a pool must lie within +-{LARGEST:g}, got {states.abs().max().item():g}")
-        least, most = -max(way.grace for way in EDITS.values()), update * config.pool.pool_steps[1]
-        if ages.min() < least or ages.max() > most:
-            raise ValueError(f"the ages of a pool must lie in [{least}, {most}], got {ages.min()} to {ages.max()}")
-        levels = Lessons.of(batch, device, guided=config.loss.guidance > 0).copy()
-        return cls(levels, states.to(device, copy=True), ages.to(device, copy=True), Patience.of(config))
+    def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, device: torch.device) -> StatePool:
+        """Return the pool of a run of the tensors, on the CPU, that `tensors` returned."""
+        tiles, target, ages = (tensors[name] for name in ("tiles", "target", "ages"))
+        height, width = tiles.shape[1:]
+        held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)
+        states = torch.zeros(held.shape)
+        states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
+        levels = Lessons.of(Batch(tiles.numpy(), target.numpy()), device, guided=config.loss.guidance > 0).copy()
+        states = states.unflatten(2, (height, width)).to(device, copy=True)
+        return cls(levels, states, ages.to(device, copy=True), Patience.of(config))

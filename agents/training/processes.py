@@ -7,11 +7,7 @@ one would make, but for rounding.
 from __future__ import annotations
 
 import os
-import signal
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -108,60 +104,3 @@ def find_workers(device: str = "auto") -> Workers:
             "(--ntasks-per-node 1), or one process"
         )
     return FabricWorkers(device) if n_workers > 1 else Workers(found)
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class Flag:
-    """Whether something was asked for.
-
-    Not a `threading.Event`, whose lock a handler would wait for without end that another signal has interrupted while
-    it held it: `timeout`, for one, sends two at once.
-    """
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def set(self) -> None:
-        """Set the flag."""
-        self._set = True
-
-    def is_set(self) -> bool:
-        """Return whether it was."""
-        return self._set
-
-
-_asked: list[Flag] = []
-"""The flag that signals set, if there is one."""
-
-
-@contextmanager
-def asked_to_stop() -> Iterator[Flag]:
-    """Yield a flag that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
-
-    A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
-    gets signals, nothing sets the flag. Within another such block the flag is the other's. So a run can be prepared in
-    a block, by reading its checkpoint for example, without an exception at an unexpected place.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield Flag()
-        return
-    if _asked:
-        yield _asked[0]
-        return
-    asked = Flag()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    before = {number: signal.signal(number, ask) for number in SIGNALS}
-    _asked.append(asked)
-    try:
-        yield asked
-    finally:
-        _asked.clear()
-        for number, handler in before.items():
-            signal.signal(number, handler)

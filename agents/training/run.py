@@ -10,24 +10,22 @@ from typing import Any
 
 import torch
 
-from maze_nca_gym.files import remove_partial
-
 from ..policy import Policy
-from ..runs import DESCRIPTION, check_folder, command_line, naming_memory, versions, write_json
-from ..weights import model_class
+from ..runs import RunFolder, asked_to_stop, check_folder, command_line, duration, naming_memory
+from ..weights import load_model, model_class
 from . import loop
 from .config import TrainingConfig, changed, preset_values
 from .config import preset as find_preset
 from .data import LevelStream, validation_batch
 from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, NullReport, Report
-from .processes import Workers, asked_to_stop, find_workers
-from .reports import CURVES, EVENTS, METRICS, ROLLOUTS, RunReport, duration, find_tensorboard
+from .processes import Workers, find_workers
+from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, RunReport, find_tensorboard
 from .state import TrainingState
 from .updates import Diverged
 
 FOLDER = Path("runs/train")
 """Default folder of runs, each in a folder with the name of its preset."""
-_WAYS_OUT = "choose another --out, or lose that run with --overwrite"
+_FILES = (CHECKPOINT, MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
 
 
 def train(
@@ -46,7 +44,8 @@ def train(
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
     This is the command `maze-nca-gym train`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same call
-    continues the run. Started by `torchrun`, the processes share the work.
+    continues the run; once it is finished, the checkpoint is gone and the same call returns its policy. Started by
+    `torchrun`, the processes share the work.
 
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 
@@ -83,12 +82,18 @@ def train(
         workers = find_workers(device)
         # asked_to_stop from here on, so that Ctrl-C does not make a checkpoint seem unreadable
         with _threads(_cores() if threads is None else threads), asked_to_stop():
-            state = _begin(folder, name, config, workers, tensorboard, overwrite)
-            if state.update < config.n_updates:
-                _announce(folder, state, workers)
-                _make_updates(state, folder, workers, _report(folder, state, workers, tensorboard), intervals)
-            elif not workers.rank:
-                print(f"{folder} is finished; --overwrite starts a new one")
+            run = RunFolder(folder, config.to_json(), _FILES, temporary=(CHECKPOINT,))
+            state = _begin(run, config, workers, tensorboard, overwrite)
+            if state is None:
+                if not workers.rank:
+                    print(f"{folder} is finished; --overwrite starts a new one")
+                return load_model(folder / MODEL)
+            if not workers.rank:
+                run.begin(_describe(name, config, workers), state.update)
+            _announce(folder, state, workers)
+            _make_updates(state, folder, workers, _report(run, state, workers, tensorboard), intervals)
+            if not workers.rank:
+                run.finish()
     return state.best_model.eval().cpu()
 
 
@@ -122,56 +127,32 @@ def _cores() -> int:
 
 
 def _begin(
-    folder: Path, name: str, config: TrainingConfig, workers: Workers, tensorboard: bool, overwrite: bool
-) -> TrainingState:
-    """Return the state from which the run goes on; nothing is touched before it is clear that there is one."""
+    run: RunFolder, config: TrainingConfig, workers: Workers, tensorboard: bool, overwrite: bool
+) -> TrainingState | None:
+    """Return the state from which the run goes on, or None if it is finished.
+
+    Nothing is touched before it is clear that there is one.
+    """
     fresh = TrainingState.start(config, workers.device)
     LevelStream(config)  # raises where its level set cannot be trained on
     validation_batch(config)  # or its validation set not be used
     if tensorboard:
         find_tensorboard()  # before an older run is overwritten
     if not workers.rank:
-        _make_folder(folder, overwrite)
+        run.prepare(overwrite)
     workers.any(False)  # the others wait until the folder is ready
-    state = _find_checkpoint(folder, config, workers) or fresh
-    if not workers.rank:
-        write_json(folder / DESCRIPTION, _describe(name, config, workers))
-    return state
-
-
-def _make_folder(folder: Path, overwrite: bool) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        names = (CHECKPOINT, MODEL, LEVELS, METRICS, CURVES, ROLLOUTS, DESCRIPTION)
-        for name in names:
-            remove_partial(folder / name)
-        if overwrite:
-            for path in [*(folder / name for name in names), *(folder / EVENTS).glob("events.out.tfevents.*")]:
-                path.unlink(missing_ok=True)
-    except OSError as error:
-        raise OSError(f"cannot write in {folder}: {error}") from error
-
-
-def _find_checkpoint(folder: Path, config: TrainingConfig, workers: Workers) -> TrainingState | None:
-    """Return what the folder has of a run of this configuration, or None if it has no run.
-
-    Raises:
-        ValueError: it has another run, or one that cannot be read.
-    """
-    if not (folder / CHECKPOINT).exists():
-        if (folder / MODEL).exists():
-            raise ValueError(f"{folder} has a model but no checkpoint to go on from; {_WAYS_OUT}")
+    run.find()
+    if run.is_finished:
         return None
+    checkpoint = run.path / CHECKPOINT
+    if not checkpoint.exists():
+        if (run.path / MODEL).exists():
+            raise ValueError(f"{run.path} has a model but no checkpoint to go on from; {run.ways_out}")
+        return fresh
     try:
-        state = TrainingState.load(folder / CHECKPOINT, workers.device)
+        return TrainingState.load(checkpoint, workers.device)
     except ValueError as error:
-        raise ValueError(f"{error}; {_WAYS_OUT}") from error
-    there, here = state.config.to_json(), config.to_json()
-    names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
-    differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
-    if differences:
-        raise ValueError(f"{folder} has a run of another configuration ({differences}); {_WAYS_OUT}")
-    return state
+        raise ValueError(f"{error}; {run.ways_out}") from error
 
 
 def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
@@ -179,11 +160,9 @@ def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[st
         "command": command_line(["train", name], {**_own_module(config), **changes(name, config)}),
         "preset": name,
         "data": _data(config),
-        "configuration": config.to_json(),
         "device": str(workers.device),
         "processes": workers.size,
         "threads": torch.get_num_threads(),
-        "versions": versions(),
     }
 
 
@@ -214,14 +193,18 @@ def _announce(folder: Path, state: TrainingState, workers: Workers) -> None:
         f"{folder}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} updates of "
         f"{config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
     )
+    if config.compile and workers.device.type == "cpu":
+        print("compile is for GPUs: on a CPU it makes updates slower, some three times")
     if state.update:
         print(f"going on after update {state.update:,} and {duration(state.seconds)} of training")
 
 
-def _report(folder: Path, state: TrainingState, workers: Workers, tensorboard: bool) -> AbstractContextManager[Report]:
+def _report(
+    run: RunFolder, state: TrainingState, workers: Workers, tensorboard: bool
+) -> AbstractContextManager[Report]:
     if workers.rank:
         return nullcontext(NullReport())
-    return RunReport(folder, state.config, state.update, tensorboard=tensorboard)
+    return RunReport(run, state.config, state.update, tensorboard=tensorboard)
 
 
 def _make_updates(
@@ -231,7 +214,7 @@ def _make_updates(
     checkpoint = folder / CHECKPOINT
     try:
         with opening as report:
-            loop.train(state, folder, workers, report, intervals)
+            loop.run_updates(state, folder, workers, report, intervals)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
     except Diverged as error:

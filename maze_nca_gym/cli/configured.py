@@ -147,8 +147,9 @@ class ConfiguredTrain(Train):
 
     def _summarise(self, policy: Policy) -> None:
         """Print what came out, and where it is."""
+        from maze_nca_gym.agents.runs import METRICS, duration, read_metrics
         from maze_nca_gym.agents.training import LEVELS, MODEL
-        from maze_nca_gym.agents.training.reports import CURVES, METRICS, ROLLOUTS, duration, read_metrics
+        from maze_nca_gym.agents.training.reports import CURVES, ROLLOUTS
 
         lines = read_metrics(self.folder / METRICS)
         facts = {

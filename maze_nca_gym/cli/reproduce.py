@@ -136,7 +136,7 @@ def describe(progress: Progress) -> str:
 
 
 def _left(progress: Progress) -> str:
-    from maze_nca_gym.agents.training.reports import duration
+    from maze_nca_gym.agents.runs import duration
 
     seconds = progress.seconds_left()
     return "unknown time" if seconds is None else duration(seconds)

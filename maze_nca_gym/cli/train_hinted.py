@@ -114,8 +114,8 @@ class TrainHinted:
 
     def _summarise(self, model: Policy, certificate: Certificate) -> None:
         """Print what came out, and where it is."""
+        from maze_nca_gym.agents.runs import METRICS, duration, read_last
         from maze_nca_gym.agents.training.loop import MODEL
-        from maze_nca_gym.agents.training.reports import METRICS, duration, read_last
 
         last = read_last(self.out / METRICS)  # an update, or a round of repair
         print_facts(

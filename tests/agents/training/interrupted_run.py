@@ -25,8 +25,16 @@ from training_runs import ACCEL, ALONE, CPU, POOL, tiny
 
 from maze_nca_gym._kernels.compiling import compile_all
 from maze_nca_gym.agents.rollouts.fused import compiling
-from maze_nca_gym.agents.training import CHECKPOINT, Intervals, NullReport, TrainingConfig, TrainingState, data, train
-from maze_nca_gym.agents.training.processes import asked_to_stop
+from maze_nca_gym.agents.runs import asked_to_stop
+from maze_nca_gym.agents.training import (
+    CHECKPOINT,
+    Intervals,
+    NullReport,
+    TrainingConfig,
+    TrainingState,
+    data,
+    run_updates,
+)
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {
@@ -57,7 +65,7 @@ def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> 
     with asked_to_stop():
         print("ready", file=out, flush=True)
         state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
-        train(state, folder, ALONE, Lines(out), Intervals(log=1, validate=150, save=save))
+        run_updates(state, folder, ALONE, Lines(out), Intervals(log=1, validate=150, save=save))
 
 
 def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO]:

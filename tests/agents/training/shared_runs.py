@@ -23,7 +23,7 @@ from maze_nca_gym.agents.training import (
     TrainingState,
     find_workers,
     loop,
-    train,
+    run_updates,
 )
 
 CONFIGS = {
@@ -71,7 +71,7 @@ def main(folder: Path) -> None:
         if name == "stopped" and workers.rank == 1:
             interrupt_at(STOPPED_AT)
         try:
-            train(state, here, workers, report, Intervals(log=1, validate=100, save=0))
+            run_updates(state, here, workers, report, Intervals(log=1, validate=100, save=0))
         except (Diverged, KeyboardInterrupt, ValueError) as error:
             end = f"{type(error).__name__} {error}"
         seen = {"end": end, "update": state.update, "lines": report.updates, "files": [p.name for p in here.iterdir()]}
@@ -81,7 +81,7 @@ def main(folder: Path) -> None:
         if name == "stopped":
             workers.any(False)  # the first process has written its checkpoint
             state = TrainingState.load(folder / name / "0" / CHECKPOINT, workers.device)
-            train(state, here, workers, NullReport(), Intervals(save=0))
+            run_updates(state, here, workers, NullReport(), Intervals(save=0))
             state.seconds = 0.0
             content(state, here)
 

@@ -24,7 +24,7 @@ from maze_nca_gym.agents.training import (
     TrainingState,
     data,
     evolving_levels,
-    train,
+    run_updates,
 )
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
@@ -206,7 +206,7 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
 def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
     state, report = started(**EVOLVING, ema_decay=0.9), Lines()
     first = state.evolution.population.statistics()
-    train(state, tmp_path, ALONE, report, Intervals(log=3, validate=6))
+    run_updates(state, tmp_path, ALONE, report, Intervals(log=3, validate=6))
     assert [line["update"] for line in report.lines] == [3, 6, 9, 12]
     for line in report.lines:
         assert first.keys() <= line.keys()
@@ -225,7 +225,7 @@ def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
 def test_a_run_that_is_stopped_leaves_no_population_yet(tmp_path, monkeypatch):
     monkeypatch.setattr(evolving_levels.EvolvingLevels, "evolve", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        train(started(**EVOLVING), tmp_path, ALONE, NullReport(), Intervals())
+        run_updates(started(**EVOLVING), tmp_path, ALONE, NullReport(), Intervals())
     assert not (tmp_path / LEVELS).exists()
 
 

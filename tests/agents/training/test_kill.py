@@ -18,6 +18,7 @@ import interrupted_run
 import pytest
 from training_runs import ALONE, CPU, content, started
 
+from maze_nca_gym.agents.runs import RunFolder, asked_to_stop
 from maze_nca_gym.agents.training import (
     CHECKPOINT,
     LEVELS,
@@ -28,9 +29,8 @@ from maze_nca_gym.agents.training import (
     RunReport,
     TrainingState,
     loop,
-    train,
+    run_updates,
 )
-from maze_nca_gym.agents.training.processes import asked_to_stop
 from maze_nca_gym.agents.weights import load_model
 
 PROGRAM = [sys.executable, str(Path(interrupted_run.__file__))]
@@ -126,7 +126,7 @@ def test_only_the_runs_own_leftovers_are_removed(tmp_path):
     }
     for name in names:
         (tmp_path / name).touch()
-    train(started(n_updates=1), tmp_path, ALONE, NullReport(), Intervals())
+    run_updates(started(n_updates=1), tmp_path, ALONE, NullReport(), Intervals())
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {f".{MODEL}.backup.of.mine", ".other.safetensors.x", "model.safetensors.bak", CHECKPOINT, MODEL}
 
@@ -146,7 +146,7 @@ class StopsAt(NullReport):
 def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
     state, handlers = started(), [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(KeyboardInterrupt):
-        train(state, tmp_path, ALONE, StopsAt(5, number), Intervals(log=1, validate=100, save=3600))
+        run_updates(state, tmp_path, ALONE, StopsAt(5, number), Intervals(log=1, validate=100, save=3600))
     assert [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert state.update == TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 5
     model = load_model(tmp_path / MODEL)
@@ -155,9 +155,9 @@ def test_the_update_that_is_being_made_is_finished_and_saved(number, tmp_path):
 
 def test_asked_to_stop_after_the_last_update_a_run_is_finished(tmp_path):
     state = started()
-    train(state, tmp_path, ALONE, StopsAt(12, signal.SIGINT), Intervals(log=1, validate=100))
+    run_updates(state, tmp_path, ALONE, StopsAt(12, signal.SIGINT), Intervals(log=1, validate=100))
     assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 12
-    train(state, tmp_path, ALONE, NullReport(), Intervals())
+    run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
 
 
 def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
@@ -172,7 +172,7 @@ def test_a_second_ctrl_c_interrupts_at_once_and_a_second_sigterm_does_not():
 
 STORM = """
 import signal, sys
-from maze_nca_gym.agents.training.processes import asked_to_stop
+from maze_nca_gym.agents.runs import RunFolder, asked_to_stop
 
 def again(frame, event, argument):
     signal.raise_signal(signal.SIGTERM)
@@ -188,6 +188,12 @@ with asked_to_stop() as asked:
 def test_signals_that_interrupt_each_other_do_not_hang():
     done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, timeout=60, env=ENVIRONMENT)
     assert done.stdout == "True\n", done.stderr
+
+
+def opened(path: Path, state: TrainingState) -> RunReport:
+    folder = RunFolder.open(path, state.config.to_json())
+    folder.begin({}, state.update)
+    return RunReport(folder, state.config, state.update)
 
 
 def test_an_interrupted_run_draws_the_same_curves(tmp_path, monkeypatch):
@@ -208,13 +214,13 @@ def test_an_interrupted_run_draws_the_same_curves(tmp_path, monkeypatch):
         state = started()
         if name == "pieces":
             monkeypatch.setattr(loop, "update", interrupted)
-            with pytest.raises(KeyboardInterrupt), RunReport(folder, state.config) as report:
-                train(state, folder, ALONE, report, intervals)
+            with pytest.raises(KeyboardInterrupt), opened(folder, state) as report:
+                run_updates(state, folder, ALONE, report, intervals)
             monkeypatch.setattr(loop, "update", plain)
             state = TrainingState.load(folder / CHECKPOINT, CPU)
             assert state.update == 8
-        with RunReport(folder, state.config, state.update) as report:
-            train(state, folder, ALONE, report, intervals)
+        with opened(folder, state) as report:
+            run_updates(state, folder, ALONE, report, intervals)
     for name in ("metrics.jsonl", "curves.png"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "pieces" / name).read_bytes()
 
@@ -226,7 +232,7 @@ def test_asked_before_a_run_begins_it_ends_after_one_update(tmp_path):
         with asked_to_stop() as inner:
             assert inner is outer
         with pytest.raises(KeyboardInterrupt):
-            train(state, tmp_path, ALONE, NullReport(), Intervals())
+            run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
         assert signal.getsignal(signal.SIGINT) != before
     assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 1
     assert signal.getsignal(signal.SIGINT) == before
@@ -240,7 +246,7 @@ def test_training_in_another_thread(tmp_path):
 
     def work() -> None:
         try:
-            train(state, tmp_path, ALONE, NullReport(), Intervals())
+            run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
         except BaseException as error:
             errors.append(error)
 
@@ -255,11 +261,11 @@ def test_training_in_another_thread(tmp_path):
 def test_a_run_that_explodes_leaves_the_checkpoint_before(save, tmp_path):
     state = started(learning_rate=10.0, ema_decay=0.9)
     with pytest.raises(Diverged, match=r"before update [0-9]+ the loss was [0-9.e+]+, the norm of its gradient "):
-        train(state, tmp_path, ALONE, NullReport(), Intervals(log=1, validate=100, save=save))
+        run_updates(state, tmp_path, ALONE, NullReport(), Intervals(log=1, validate=100, save=save))
     left = TrainingState.load(tmp_path / CHECKPOINT, CPU)
     assert left.update == (state.update if save == 0 else 0)
     assert 0 < state.update < 12
     load_model(tmp_path / MODEL)
     assert {path.name for path in tmp_path.iterdir()} == {CHECKPOINT, MODEL}
     with pytest.raises(Diverged):
-        train(left, tmp_path, ALONE, NullReport(), Intervals(log=1, validate=100, save=save))
+        run_updates(left, tmp_path, ALONE, NullReport(), Intervals(log=1, validate=100, save=save))

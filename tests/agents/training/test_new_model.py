@@ -19,7 +19,7 @@ from maze_nca_gym.agents.training import (
     TrainingConfig,
     TrainingState,
     changed,
-    train,
+    run_updates,
 )
 from maze_nca_gym.agents.weights import MODELS
 
@@ -66,7 +66,7 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
     assert config.model.options == {"hidden": 12, "slope": 0.25}
     assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert changed(config, hidden=3).make_model().first.out_channels == 3
-    train(TrainingState.start(config, CPU), tmp_path, ALONE, NullReport(), Intervals(log=2, validate=2))
+    run_updates(TrainingState.start(config, CPU), tmp_path, ALONE, NullReport(), Intervals(log=2, validate=2))
     policy = load(str(tmp_path / MODEL))
     assert (type(policy), policy.first.out_channels, policy.slope) == (registered, 12, 0.25)
     state = TrainingState.load(tmp_path / CHECKPOINT, CPU)
@@ -80,7 +80,7 @@ def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(reg
     monkeypatch.setattr(registered, "uses_step", False)
     for n_iterations in (None, 6):
         state = TrainingState.start(tiny(**POOL | {"n_iterations": n_iterations}, model="TwoLayerNCA"), CPU)
-        train(state, tmp_path, ALONE, NullReport(), Intervals())
+        run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
         assert all(pool.states.any() for pool in state.pools.values())
         again = TrainingState.load(tmp_path / CHECKPOINT, CPU)
         assert {size: pool.states.shape for size, pool in again.pools.items()} == {
@@ -93,7 +93,7 @@ def test_other_models_of_which_every_iteration_is_the_same_train_in_a_pool(optio
     if options["model"] == "GCN":
         pytest.importorskip("torch_geometric")
     state = TrainingState.start(tiny(**{**POOL, **options}), CPU)
-    train(state, tmp_path, ALONE, NullReport(), Intervals())
+    run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
     assert all(pool.states.any() for pool in state.pools.values())
 
 

@@ -14,10 +14,11 @@ from training_runs import ACCEL, CPU, POOL, tiny
 
 from maze_nca_gym.agents import train as train_by_name
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
 from maze_nca_gym.agents.training.config import PRESETS
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.loop import CHECKPOINT, Intervals, Line, NullReport, train
+from maze_nca_gym.agents.training.loop import CHECKPOINT, Intervals, NullReport, run_updates
 from maze_nca_gym.agents.training.updates import read_losses, update
 
 WAITS = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
@@ -102,7 +103,7 @@ def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: PretendedGpu, tmp_pa
             lines.append(int(line["update"]))
             assert line["loss"] > 0
 
-    train(state, tmp_path, Workers(GPU), Lines(), Intervals(log=3, validate=6))
+    run_updates(state, tmp_path, Workers(GPU), Lines(), Intervals(log=3, validate=6))
     assert lines == [3, 6]
     n_adam = 2 * len(list(state.model.parameters()))
     n_checks = gpu.n_reads - len(lines) - 2 * n_tensors - n_adam
@@ -122,7 +123,7 @@ def test_a_run_uses_tf32_where_it_is_asked_for(
     monkeypatch.setattr(F, "conv2d", noted)
     before = torch.backends.cudnn.allow_tf32
     monkeypatch.setattr(loop, "validate", lambda *rest: {})
-    train(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=1, validate=1))
+    run_updates(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=1, validate=1))
     assert seen == {(allowed, precision == "bfloat16")}
     assert torch.backends.cudnn.allow_tf32 == before
 
@@ -132,7 +133,7 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: 
     with torch.no_grad():
         state.model.biases[0][0] = 1e9
     with pytest.raises(Diverged, match="before update 1 the loss was"):
-        train(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=3, validate=6))
+        run_updates(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=3, validate=6))
     assert state.update == 3
     with gpu.reading():
         assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 0
@@ -162,5 +163,5 @@ def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: PretendedGpu, tmp_path
             return torch.cat([share, share])
 
     state = TrainingState.start(small("fast"), GPU)
-    train(state, tmp_path, Pair(GPU), NullReport(), Intervals(log=3, validate=6))
+    run_updates(state, tmp_path, Pair(GPU), NullReport(), Intervals(log=3, validate=6))
     assert asked == [3, 6]

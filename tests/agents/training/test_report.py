@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ from PIL import Image
 
 from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.runs import RunFolder, duration, read_metrics
 from maze_nca_gym.agents.training import RunReport, TrainingConfig, changed, reports
-from maze_nca_gym.agents.training.reports import MetricsFile, duration, read_metrics
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.rendering import draw_level
@@ -35,78 +34,23 @@ def text_of(*lines):
     return "".join(json.dumps(one) + "\n" for one in lines)
 
 
+def opened(path, config, update=0, **options):
+    """A report of a run that begins, or goes on after an update."""
+    folder = RunFolder.open(path, config.to_json())
+    folder.begin({}, update)
+    return RunReport(folder, config, update, **options)
+
+
 @pytest.fixture
 def policy():
     return NCA(4, 4, n_iterations=8)
-
-
-class TestMetricsFile:
-    def test_every_line_is_there_at_once(self, tmp_path):
-        file = MetricsFile(tmp_path / "m")
-        for n in (1, 2):
-            file.log(line(n))
-            assert (tmp_path / "m").read_text() == text_of(*map(line, range(1, n + 1)))
-        assert file.lines == read_metrics(tmp_path / "m") == [line(1), line(2)]
-        file.close()
-
-    @pytest.mark.parametrize("end", ["", '{"update": 4, "lo', '{"update"', "{}", text_of(line(4))])
-    def test_going_on_drops_what_came_after_the_checkpoint(self, tmp_path, end):
-        path = tmp_path / "m"
-        path.write_text(text_of(line(1), line(2), line(3)) + end)
-        file = MetricsFile(path, update=2)
-        assert path.read_text() == text_of(line(1), line(2))
-        file.log(line(3, complete=0.5))
-        file.close()
-        assert path.read_text() == text_of(line(1), line(2), line(3, complete=0.5))
-
-    def test_a_last_line_that_lacks_its_end_alone_counts(self, tmp_path):
-        (tmp_path / "m").write_text(text_of(line(1), line(2)).rstrip())
-        assert read_metrics(tmp_path / "m") == [line(1), line(2)]
-
-    def test_a_file_that_is_gone_begins_anew(self, tmp_path):
-        MetricsFile(tmp_path / "m", update=7).close()
-        assert (tmp_path / "m").read_text() == ""
-
-    @pytest.mark.parametrize(
-        "bad",
-        [
-            "nonsense",
-            "[1]",
-            '{"loss": 1}',
-            '{"update": null}',
-            "[" * 100_000,
-            text_of(line(2) | {"loss": "low"}).strip(),
-            text_of(line(2) | {"seconds": 10**400}).strip(),
-            text_of(line(2, accuracy=0.5)).strip(),
-        ],
-    )
-    def test_any_other_damage_is_told(self, tmp_path, bad):
-        (tmp_path / "m").write_text(text_of(line(1)) + bad + "\n" + text_of(line(2)))
-        with pytest.raises(ValueError, match="m, line 2 is no line of metrics"):
-            MetricsFile(tmp_path / "m", update=2)
-        assert bad in (tmp_path / "m").read_text()
-
-    def test_a_full_disk_is_told_with_the_name_of_the_file(self, tmp_path, monkeypatch):
-        file = MetricsFile(tmp_path / "m")
-        file._file.close()
-        monkeypatch.setattr(file, "_file", Path("/dev/full").open("w"))  # noqa: SIM115 - it closes it
-        for fail in (lambda: file.log(line(1)), file.close):
-            with pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: .*/m'"):
-                fail()
-
-    def test_what_is_not_finite_is_null(self, tmp_path):
-        file = MetricsFile(tmp_path / "m")
-        file.log(line(1, **SCORES | {"valid_loss": math.inf}))
-        file.close()
-        assert json.loads((tmp_path / "m").read_text())["valid_loss"] is None
-        assert math.isnan(read_metrics(tmp_path / "m")[0]["valid_loss"])
 
 
 class TestProgressLine:
     def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, monkeypatch, capsys):
         now = [0.0]
         monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
-        with RunReport(tmp_path, CONFIG) as report:
+        with opened(tmp_path, CONFIG) as report:
             for update in range(10, 101, 10):
                 now[0] += 4
                 report.log(logged(update, **(SCORES if update == 20 else {})))
@@ -118,10 +62,12 @@ class TestProgressLine:
         ]
 
     def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, monkeypatch, capsys):
-        (tmp_path / "metrics.jsonl").write_text(text_of(logged(50, **SCORES)))
+        with opened(tmp_path, CONFIG) as report:
+            report.log(logged(50, **SCORES))
+        capsys.readouterr()
         now = [1000.0]
         monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
-        with RunReport(tmp_path, CONFIG, 50) as report:
+        with opened(tmp_path, CONFIG, 50) as report:
             now[0] += 90
             report.log(logged(60))
         assert (
@@ -131,7 +77,7 @@ class TestProgressLine:
     def test_on_a_terminal_one_line_that_goes_away(self, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("COLUMNS", "140")
-        with RunReport(tmp_path, CONFIG) as report:
+        with opened(tmp_path, CONFIG) as report:
             report.log(logged(50))
         out = capsys.readouterr().out
         assert "update 50 of 100, loss 0.0200" in out
@@ -149,7 +95,7 @@ class TestPictures:
     def test_both_after_the_first_validation_and_then_once_a_minute_and_at_the_end(self, tmp_path, monkeypatch, policy):
         now, drawn = [0.0], []
         monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
-        with RunReport(tmp_path, CONFIG) as report:
+        with opened(tmp_path, CONFIG) as report:
             for update in (10, 20, 30, 40, 100):
                 now[0] += 25
                 report.log(logged(update, **SCORES))
@@ -162,7 +108,7 @@ class TestPictures:
 
     def test_what_is_interrupted_still_gets_its_curves(self, tmp_path):
         def interrupted():
-            with RunReport(tmp_path, CONFIG) as report:
+            with opened(tmp_path, CONFIG) as report:
                 report.log(logged(10))
                 raise KeyboardInterrupt
 
@@ -172,7 +118,7 @@ class TestPictures:
             assert image.size == (1080, 1080)
 
     def test_where_levels_evolve_a_panel_shows_how_long_their_solutions_are(self, tmp_path, capsys):
-        with RunReport(tmp_path, CONFIG) as report:
+        with opened(tmp_path, CONFIG) as report:
             report.log(logged(10, mean_solution_length=14.23))
             report.log(logged(20, mean_solution_length=15.5))
         with Image.open(tmp_path / "curves.png") as image:
@@ -216,9 +162,9 @@ class TestPictures:
         assert (ticks == ticks.round()).all()
 
     def test_nothing_happened_nothing_drawn(self, tmp_path):
-        with RunReport(tmp_path, CONFIG):
+        with opened(tmp_path, CONFIG):
             pass
-        assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "metrics.jsonl"]
 
     @pytest.mark.parametrize("families", [("random",), ("random", "perfect", "loops"), ("rooms",) * 5])
     def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families):
@@ -268,7 +214,7 @@ class TestPictures:
         assert shown == [8, 96, math.ceil(96 * longest / 48)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
-        with RunReport(tmp_path, CONFIG) as report:
+        with opened(tmp_path, CONFIG) as report:
             report.log(logged(10, **dict.fromkeys(SCORES, math.nan)))
             report.log(logged(20, **{**SCORES, "valid_loss": 0.0, "accuracy": -1e9}))
         assert (tmp_path / "curves.png").exists()
@@ -282,18 +228,33 @@ class TestTensorBoard:
         return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
 
     def test_a_resumed_run_has_each_event_once(self, tmp_path):
-        with RunReport(tmp_path, CONFIG, tensorboard=True) as report:
+        with opened(tmp_path, CONFIG, tensorboard=True) as report:
             for update in (10, 20, 30):
                 report.log(logged(update, **(SCORES if update == 20 else {})))
-        with RunReport(tmp_path, CONFIG, 20, tensorboard=True) as report:
+        with opened(tmp_path, CONFIG, 20, tensorboard=True) as report:
             report.log(logged(30))
         scalars = self.scalars(tmp_path / "tb")
         assert [step for step, _ in scalars["training/loss"]] == [10, 20, 30]
         assert scalars["validation/complete"] == [(20, 0.125)]
         assert scalars["training/levels_per_second"][0] == (10, 640)
+        assert len(list((tmp_path / "tb").iterdir())) == 1, "one writer, for readers that know of no other"
+
+    def test_a_run_that_was_killed_before_its_first_checkpoint_has_each_event_once(self, tmp_path):
+        for last in (30, 40):
+            with opened(tmp_path, CONFIG, tensorboard=True) as report:
+                for update in range(10, last + 1, 10):
+                    report.log(logged(update))
+        assert [step for step, _ in self.scalars(tmp_path / "tb")["training/loss"]] == [10, 20, 30, 40]
+
+    def test_a_run_that_was_begun_without_has_all_events(self, tmp_path):
+        with opened(tmp_path, CONFIG) as report:
+            report.log(logged(10))
+        with opened(tmp_path, CONFIG, 10, tensorboard=True) as report:
+            report.log(logged(20))
+        assert [step for step, _ in self.scalars(tmp_path / "tb")["training/loss"]] == [10, 20]
 
     def test_none_unless_asked_for(self, tmp_path):
-        with RunReport(tmp_path, CONFIG) as report:
+        with opened(tmp_path, CONFIG) as report:
             report.log(logged(10))
         assert not (tmp_path / "tb").exists()
 
@@ -301,7 +262,7 @@ class TestTensorBoard:
         monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
         with (
             pytest.raises(ValueError, match=r'pip install "maze-nca-gym\[train\]"'),
-            RunReport(tmp_path, CONFIG, tensorboard=True),
+            opened(tmp_path, CONFIG, tensorboard=True),
         ):
             pass
 
@@ -312,7 +273,7 @@ class TestFullDisk:
             raise OSError("No space left on device")
 
         def filled_up():
-            with RunReport(tmp_path, CONFIG) as report:
+            with opened(tmp_path, CONFIG) as report:
                 report.log(logged(10))
                 report.on_validation(policy)
                 before.append((tmp_path / "curves.png").read_bytes())

@@ -1,0 +1,105 @@
+"""How far a job is: on a terminal a bar that changes, elsewhere, as in a file, a new line now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+PLAIN_EVERY = 10.0
+"""Seconds from line to line where there is no terminal."""
+RECENT = 20
+"""Calls from which the time that is left is estimated."""
+WIDE = 100
+"""Columns of a terminal that has room for a bar."""
+
+
+class ProgressBar:
+    """A bar with a text: `update 10 of 100, loss 0.1000, 36 s left`."""
+
+    def __init__(self, label: str, total: int, done: int = 0, *, stderr: bool = True, quiet: bool = True) -> None:
+        """Prepare; it is shown when the context is entered.
+
+        Args:
+            label: what is counted: "update".
+            total: the number of all.
+            done: the number at the beginning.
+            stderr: where it is shown; otherwise on stdout.
+            quiet: whether a job that takes less than ten seconds leaves no line where there is no terminal.
+        """
+        self._label, self._total, self._quiet = label, total, quiet
+        self._printed_at = time.monotonic() if quiet else -PLAIN_EVERY
+        self._marks = deque([(time.monotonic(), done)], maxlen=RECENT)
+        self._console = Console(stderr=stderr, highlight=False)
+        self._live = Progress(
+            *([BarColumn(20)] if self._console.width >= WIDE else []),
+            TextColumn("{task.description}"),
+            console=self._console,
+            transient=True,
+            refresh_per_second=4,
+            disable=not self._console.is_terminal,
+        )
+        self._job = self._live.add_task(label, total=total, completed=done)
+
+    def __enter__(self) -> ProgressBar:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    @property
+    def done(self) -> int:
+        """The number that was shown last."""
+        return self._marks[-1][1]
+
+    def show(self, done: int, note: str = "") -> None:
+        """Show how many are done, with a note."""
+        now, is_last = time.monotonic(), done >= self._total
+        self._marks.append((now, done))
+        if not self._live.disable:
+            self._live.update(self._job, completed=done, description=self._text(note))
+        elif now - self._printed_at >= PLAIN_EVERY or (is_last and not self._quiet):
+            self._console.print(self._text(note), soft_wrap=True)
+            self._printed_at = now
+
+    def _text(self, note: str) -> str:
+        parts = [f"{self._label} {self.done:,} of {self._total:,}", *([note] if note else [])]
+        return ", ".join(parts if self.done >= self._total else [*parts, f"{duration(self._left())} left"])
+
+    def _left(self) -> float:
+        """Return seconds to the end, at the pace of the last calls."""
+        (began, first), (now, done) = self._marks[0], self._marks[-1]
+        return (self._total - done) * (now - began) / max(done - first, 1)
+
+
+@contextmanager
+def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
+    """Show progress on stderr while the block runs.
+
+    Yields:
+        The function that advances it by a number. Work that is long for one advance calls it with 0 now and then.
+    """
+    with ProgressBar(label, total, done) as bar:
+        yield lambda n: bar.show(bar.done + n)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration in words: 40 s, 12 min, 2 h 05 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def say(line: str) -> None:
+    """Print a line about work that has begun, at once; on stderr, so that stdout has results alone."""
+    print(line, file=sys.stderr, flush=True)
