@@ -20,6 +20,7 @@ import tyro
 from rich.console import Console
 
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
     Intervals,
     NullReport,
@@ -29,7 +30,6 @@ from maze_nca_gym.agents.training import (
     preset,
     run_updates,
 )
-from maze_nca_gym.agents.training.loop import Line
 
 from . import machine
 from .report import duration

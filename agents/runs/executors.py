@@ -92,13 +92,14 @@ class LocalExecutor:
         return call.running()
 
     def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        process = self._idle.get() or self._start_process()
+        process: ProcessPoolExecutor | None = self._idle.get() or self._start_process()
         try:
             if self._closing:
                 raise RuntimeError("it was stopped before it began")
+            assert process is not None
             return process.submit(function, argument).result()
         except BrokenProcessPool as error:
-            self._pids.pop(process, None)
+            self._pids = {other: pid for other, pid in self._pids.items() if other is not process}
             process = None
             raise RuntimeError("its process died: it was killed, or ran out of memory") from error
         finally:

@@ -31,7 +31,7 @@ class ProgressBar:
             total: the number of all.
             done: the number at the beginning.
             stderr: where it is shown; otherwise on stdout.
-            quiet: whether a job that takes less than ten seconds leaves no line where there is no terminal.
+            quiet: whether there is no line at the beginning and the end where there is no terminal.
         """
         self._label, self._total, self._quiet = label, total, quiet
         self._printed_at = time.monotonic() if quiet else -PLAIN_EVERY
@@ -67,18 +67,16 @@ class ProgressBar:
         self._marks.append((now, done))
         if not self._live.disable:
             self._live.update(self._job, completed=done, description=self._text(note))
-        elif now - self._printed_at >= PLAIN_EVERY or (is_last and not self._quiet):
+        elif not self._quiet if is_last else now - self._printed_at >= PLAIN_EVERY:
             self._console.print(self._text(note), soft_wrap=True)
             self._printed_at = now
 
     def _text(self, note: str) -> str:
         parts = [f"{self._label} {self.done:,} of {self._total:,}", *([note] if note else [])]
-        return ", ".join(parts if self.done >= self._total else [*parts, f"{duration(self._left())} left"])
-
-    def _left(self) -> float:
-        """Return seconds to the end, at the pace of the last calls."""
         (began, first), (now, done) = self._marks[0], self._marks[-1]
-        return (self._total - done) * (now - began) / max(done - first, 1)
+        if first < done < self._total:  # at the pace of the last calls
+            parts.append(f"{duration((self._total - done) * (now - began) / (done - first))} left")
+        return ", ".join(parts)
 
 
 @contextmanager

@@ -162,5 +162,5 @@ class StatePool:
         states = torch.zeros(held.shape)
         states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
         levels = Lessons.of(Batch(tiles.numpy(), target.numpy()), device, guided=config.loss.guidance > 0).copy()
-        states = states.unflatten(2, (height, width)).to(device, copy=True)
+        states = states.view(*held.shape[:2], height, width).to(device, copy=True)
         return cls(levels, states, ages.to(device, copy=True), Patience.of(config))

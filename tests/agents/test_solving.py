@@ -7,10 +7,11 @@ import pytest
 import torch
 from scripted_policies import exact_path
 
-from maze_nca_gym.agents import Policy, load, runs
+from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.rollouts.scores import score_paths
 from maze_nca_gym.agents.rollouts.solved import solve
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
+from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.levels import LevelSet, parse
 
 CORRIDOR = parse("#####\n#S.T#\n#####")
@@ -83,15 +84,15 @@ class TestWhatIsSaid:
         assert capsys.readouterr().err == "mine: 12 levels of 3 x 5 tiles, at most 5 iterations on each\n"
 
     def test_how_far_it_is_without_a_terminal(self, capsys, monkeypatch):
-        monkeypatch.setattr(runs, "LINE_EVERY", 0.0)
+        monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
         solve(FindsItAfter(2), self.LEVELS, "mine", steps=5, batch=4)
         said = capsys.readouterr().err.splitlines()[1:]
-        assert [line.split(" after ")[0] for line in said] == [
-            "mine: 0 of 12",
-            "mine: 4 of 12",
-            "mine: 4 of 12",
-            "mine: 8 of 12",
-            "mine: 8 of 12",
+        assert [line.split(",")[0] for line in said] == [
+            "mine 0 of 12",
+            "mine 4 of 12",
+            "mine 4 of 12",
+            "mine 8 of 12",
+            "mine 8 of 12",
         ]
         assert "left" not in said[0]
         assert said[1].endswith(" s left")
