@@ -20,7 +20,9 @@ FIRST_USE = """
 import numpy as np
 from maze_nca_gym import solvers
 from maze_nca_gym.generation import generate
-solvers.shortest_path(generate(np.random.default_rng(0), 1_000, size=16))
+levels = generate(np.random.default_rng(0), 1_000, size=16)
+solvers.shortest_path(levels)
+solvers.diameter(levels)
 """
 
 
@@ -28,7 +30,7 @@ def random_level_jobs(effort: Effort) -> list[Job]:
     n, few = effort.count(10_000), effort.count(10)
     peer = Peer(f"NumPy and networkx, plainly, scaled from {few} levels", partial(_plain_levels, few, few / n))
     name = f"{n:,} solvable 16x16 levels, p 0.5, with both targets"
-    first = "the first 1,000 labelled 16x16 levels after installation, in a new process that compiles what it needs"
+    first = "the first 1,000 16x16 levels with both targets after installation, in a new process that compiles"
     importing = Peer("importing PyTorch, in a new process", partial(_in_new_processes, "import torch"), 1 / 3)
     return [
         Job("B", name, "set", partial(solved_levels, n, 16, "random", units=1), (peer,), limit=0.1),

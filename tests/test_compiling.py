@@ -169,10 +169,11 @@ from types import SimpleNamespace
 from maze_nca_gym._kernels import compiling
 from maze_nca_gym._kernels.compiling import kernels
 
-compiled = []
-def jit_within(namespace, modules, function, signature):
+compiled = {}
+def jit_within(namespace, modules, function, signature, compile_it):
     time.sleep(0.02)
-    compiled.append(function.__name__)
+    assert function.__name__ not in compiled
+    compiled[function.__name__] = compile_it.__name__
     return SimpleNamespace(stats=SimpleNamespace(cache_hits={}))
 compiling.jit_within = jit_within
 """
@@ -191,14 +192,26 @@ for user in users:
     user.start()
 for user in users:
     user.join()
-print(len(compiled) == len(set(compiled)) > 0)
+print(len(compiled) > 0)
 """
     assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\n"
 
 
+def test_the_first_labelled_levels_wait_for_few_kernels(tmp_path: Path) -> None:
+    """Random levels with both solutions: three kernels are called from Python, and small ones are copied into them."""
+    use = """
+kernels.accept_random, kernels.shortest_paths, kernels.diameters
+print(*(name for name, way in compiled.items() if way == "jit"))
+print(sum(way == "_called" for way in compiled.values()))
+"""
+    called_from_python, called_from_these = run_script(tmp_path, COUNTED_COMPILER, use).splitlines()
+    assert called_from_python == "accept_random shortest_paths diameters"
+    assert int(called_from_these) <= 9
+
+
 def test_a_compiler_that_fails_says_why(tmp_path: Path) -> None:
     use = """
-def fail(*arguments): raise RuntimeError("no compiler")
+def fail(*arguments, **options): raise RuntimeError("no compiler")
 compiling.jit_within = fail
 for _ in range(2):
     try:

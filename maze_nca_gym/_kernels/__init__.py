@@ -5,9 +5,9 @@ same results. Nothing here allocates Python objects, checks arguments or raises 
 """
 
 from maze_nca_gym._kernels import search, solvers, generation, scoring, mutation  # noqa: I001 - each after those it calls
-from maze_nca_gym._kernels.registry import MALFORMED, REGISTRY, UNSOLVABLE
+from maze_nca_gym._kernels.registry import INLINE, MALFORMED, REGISTRY, UNSOLVABLE
 from maze_nca_gym._kernels.scoring import STATE_LIMIT
 
 MODULES = (search, solvers, generation, scoring, mutation)
 
-__all__ = ["MALFORMED", "MODULES", "REGISTRY", "STATE_LIMIT", "UNSOLVABLE"]
+__all__ = ["INLINE", "MALFORMED", "MODULES", "REGISTRY", "STATE_LIMIT", "UNSOLVABLE"]

@@ -24,30 +24,32 @@ class Kernels:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._namespace: dict[str, Any] = {}
+        self._namespace: dict[str, Any] = {}  # what kernels find as globals
+        self._callable: set[str] = set()  # of these, the kernels that are machine code by now
 
     def __getattr__(self, name: str) -> Any:  # machine code is found before, as an attribute of the instance
         if name not in _FUNCTIONS:
             raise AttributeError(f"there is no kernel {name!r}")
         with self._lock:
             if name not in vars(self):
-                self._compile(name)
+                if not self._namespace:
+                    for module in _kernels.MODULES:
+                        self._namespace.update(vars(module))
+                setattr(self, name, self._compile(name, jit))
             return vars(self)[name]
 
-    def _compile(self, name: str) -> None:
-        """Compile a kernel after those that it calls, which it finds as globals."""
+    def _compile(self, name: str, compile_it: Callable[..., Any]) -> Any:
+        """Return a kernel's machine code; it finds those that it calls as globals."""
         function, signature = _FUNCTIONS[name]
-        if not self._namespace:
-            for module in _kernels.MODULES:
-                self._namespace.update(vars(module))
         for called in function.__code__.co_names:
-            if called in _FUNCTIONS and called not in vars(self):
-                self._compile(called)
-        code = jit_within(self._namespace, _kernels.MODULES, function, signature)
-        if not code.stats.cache_hits:
+            if called in _FUNCTIONS and called not in self._callable:
+                inline = _FUNCTIONS[called][0] in _kernels.INLINE
+                self._namespace[called] = self._compile(called, _copied if inline else _called)
+                self._callable.add(called)
+        code = jit_within(self._namespace, _kernels.MODULES, function, signature, compile_it=compile_it)
+        if compile_it is not _copied and not code.stats.cache_hits:
             _announce()
-        self._namespace[name] = code
-        setattr(self, name, code)
+        return code
 
 
 kernels = Kernels()
@@ -67,18 +69,37 @@ def _announce() -> None:
         print("maze_nca_gym: compiling, once per installation; this takes some seconds ...", file=sys.stderr)
 
 
-def jit(function: Function, *signature: str) -> Function:
+def jit(function: Function, *signature: str, **options: bool) -> Function:
     """Return a function as machine code, which is cached wherever there is a place for it; this imports numba."""
     import numba
 
-    compile_it = partial(numba.njit, *signature, error_model="numpy", nogil=True)  # levels are made while others train
+    # without Python's lock, because levels are made while others train
+    compile_it = partial(numba.njit, *signature, error_model="numpy", nogil=True, **options)
     try:
         return cast(Function, compile_it(cache=True)(function))
     except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
         return cast(Function, compile_it()(function))
 
 
-def jit_within(namespace: dict[str, Any], modules: tuple[ModuleType, ...], function: Any, *signature: str) -> Any:
+def _called(function: Function, *signature: str) -> Function:
+    """Return machine code for other machine code alone: a third of the work would be a way in from Python."""
+    return jit(function, *signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _copied(function: Function, *_: str) -> Function:
+    """Return a function whose source numba copies into what calls it."""
+    import numba
+
+    return cast(Function, numba.njit(inline="always", error_model="numpy")(function))
+
+
+def jit_within(
+    namespace: dict[str, Any],
+    modules: tuple[ModuleType, ...],
+    function: Any,
+    *signature: str,
+    compile_it: Callable[..., Any] = jit,
+) -> Any:
     """Return a function as machine code that finds others, compiled, in a namespace.
 
     Args:
@@ -86,10 +107,12 @@ def jit_within(namespace: dict[str, Any], modules: tuple[ModuleType, ...], funct
         modules: all whose change makes cached machine code worthless: numba checks the function's own file only.
         function: what to compile.
         signature: numba's, or none for one at each call.
+        compile_it: what compiles the function; its name tells apart what numba's cache holds.
     """
     clone = FunctionType(function.__code__, namespace, function.__name__)
-    clone.__module__, clone.__qualname__ = function.__module__, f"{function.__name__}_{_digest(modules)}"
-    return jit(clone, *signature)
+    name = f"{function.__name__}_{compile_it.__name__}_{_digest(modules)}"
+    clone.__module__, clone.__qualname__ = function.__module__, name
+    return compile_it(clone, *signature)
 
 
 @cache

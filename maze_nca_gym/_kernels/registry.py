@@ -5,6 +5,8 @@ from typing import Any
 
 REGISTRY: list[tuple[Callable[..., Any], str]] = []
 """Every kernel with its numba signature, each after those it calls."""
+INLINE: set[Callable[..., Any]] = set()
+"""Kernels whose source numba copies into those that call them."""
 
 EMPTY, WALL, SOURCE, TARGET = 0, 1, 2, 3
 """The values of `levels.Tile` as plain numbers, which machine code needs."""
@@ -19,11 +21,19 @@ SOLVED, UNSOLVABLE, MALFORMED = 0, 1, 2
 """Status of a level; malformed is one without exactly one source and one target."""
 
 
-def kernel(signature: str):
-    """Register a function for compilation with a numba signature."""
+def kernel(signature: str, inline: bool = False):
+    """Register a function for compilation with a numba signature.
+
+    Args:
+        signature: numba's.
+        inline: whether numba copies the source into the kernels that call it. That saves time for the small ones and
+            for those that have a single caller; a large one with several callers would be compiled for each.
+    """
 
     def register(function):
         REGISTRY.append((function, signature))
+        if inline:
+            INLINE.add(function)
         return function
 
     return register

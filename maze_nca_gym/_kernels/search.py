@@ -21,7 +21,7 @@ UNIT = np.uint64(1)
 """The number one without a sign: numba makes a float of the sum of a number with a sign and one without."""
 
 
-@kernel("b1(u1[:, ::1])")
+@kernel("b1(u1[:, ::1])", inline=True)
 def has_border(tiles):
     """Return whether every tile on the edge is a wall."""
     height, width = tiles.shape
@@ -122,23 +122,26 @@ def in_map(place, width, stride):
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
-WORD = 8
+STRIP = 32
 """Tiles that are tested at once for whether there is an endpoint among them."""
-ENDPOINT_BITS = np.uint64(0x0202020202020202)
-"""The bit that a source and a target have, of every tile of a word."""
+ENDPOINT_BIT = 2
+"""The bit that a source and a target have, and no other tile."""
 
 
-@kernel("b1(u1[:, ::1], i8[::1])")
+@kernel("b1(u1[:, ::1], i8[::1])", inline=True)
 def find_endpoints(tiles, endpoints):
     """Write the places of source and target, counted row by row; return whether there is exactly one of each."""
     area = tiles.size
     flat = tiles.reshape(area)
-    words = flat[: area - area % WORD].view(np.uint64)
     sources = targets = 0
-    for start in range(0, area, WORD):
-        # Most words hold neither end, so one test of eight tiles passes by them.
-        if start + WORD > area or words[start // WORD] & ENDPOINT_BITS:
-            for i in range(start, min(start + WORD, area)):
+    for start in range(0, area, STRIP):
+        stop = min(start + STRIP, area)
+        bits = 0  # a loop without branches, which becomes vector code
+        for i in range(start, stop):
+            bits |= flat[i]
+        # Most strips hold neither end, so one test passes by them.
+        if bits & ENDPOINT_BIT:
+            for i in range(start, stop):
                 if flat[i] == SOURCE:
                     sources += 1
                     endpoints[0] = i

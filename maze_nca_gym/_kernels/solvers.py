@@ -34,7 +34,7 @@ def walk(found, stride, tile, following, change, moves, path):
         following += change
 
 
-@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i8[::1])")
+@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i8[::1])", inline=True)
 def solve_shortest_path(tiles, path, found, queue, endpoints):
     """Mark the canonical shortest path of one level; return its status."""
     if not find_endpoints(tiles, endpoints):
@@ -175,7 +175,7 @@ def search_and_bound(found, stride, size, start, queue, bound):
     return count
 
 
-@kernel("i8(i4[::1], i8, i8, i8)")
+@kernel("i8(i4[::1], i8, i8, i8)", inline=True)
 def climb(found, stride, tile, moves):
     """Return the tile that is `moves` nearer to distance 0 than `tile`."""
     for _ in range(moves):
@@ -220,7 +220,7 @@ ON_THE_WAY = 1 << 29
 """Added to the distance of a tile from which a farthest one is reached outwards; larger than any distance."""
 
 
-@kernel("void(i4[::1], i8, i4[::1], i8, b1[:, ::1])")
+@kernel("void(i4[::1], i8, i4[::1], i8, b1[:, ::1])", inline=True)
 def mark_longest(found, stride, queue, count, path):
     """Mark the walk outwards to the first farthest tile of a search; distances are lost.
 
@@ -240,7 +240,7 @@ def mark_longest(found, stride, queue, count, path):
     walk(found, stride, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
 
 
-@kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])")
+@kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])", inline=True)
 def solve_diameter(tiles, path, found, scratch):
     """Mark the canonical diameter path of one level; return how many moves it has, or -1 if there is no free tile.
 
