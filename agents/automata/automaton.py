@@ -143,6 +143,16 @@ class Automaton:
         return tuple(self.signals)[1 : None if self.pooled is None else -1]
 
     @property
+    def low(self) -> slice:
+        """The first channels of all pairs, among the channels of a network; the path comes before them."""
+        return slice(1, 1 + 2 * len(self.paired), 2)
+
+    @property
+    def high(self) -> slice:
+        """The second channels of all pairs."""
+        return slice(2, 2 + 2 * len(self.paired), 2)
+
+    @property
     def channels(self) -> tuple[str, ...]:
         """Names of the channels of a network that learns it: the path, two for each pair, and the pooled ones."""
         pairs = (f"{signal.name.lower()}_{part}" for signal in self.paired for part in ("low", "high"))
@@ -156,6 +166,7 @@ class Automaton:
         """Return the signals that follow those of a view."""
         after = [self.rules[signal](view) for signal in self.signals]
         if self.pooled is not None:
+            # bitwise, since an integer may hold 64 maps, one a bit
             anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
             after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
         return np.stack(after, axis=1)
@@ -176,6 +187,7 @@ class Automaton:
         while True:
             yield view.signals
             after = self.advance(view)
+            # a clock alternates for ever, so a state that was there two iterations ago is an end too
             if np.array_equal(after, view.signals) or (earlier is not None and np.array_equal(after, earlier)):
                 return
             earlier, view = view.signals, view.after(after)
@@ -214,7 +226,7 @@ class MapView:
     def after(self, signals: Signals) -> MapView:
         """Return a view of the same maps with other signals."""
         view = MapView({}, signals)
-        view._kinds = self._kinds
+        view._kinds = self._kinds  # the maze is the same, and framing it again would take as long as the rules
         return view
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:

@@ -116,6 +116,7 @@ def _copy(out: Channel, *terms: Term) -> tuple[Weight, ...]:
 _WAVE_WEIGHTS = (
     *WAVE.weights([*WAVE("N5"), (Channel.LAUNCH, "C", 1), (Tile.WALL, "C", -6), (Channel.ENDED, "C", -6)]),
     *add(Channel.OLD, WAVE("C")),
+    # the same sum twice: where the wave has arrived, and as MOVING, of which the maximum over the map is taken
     *add(Channel.ARRIVED, [*WAVE("C"), (Channel.OLD, "C", -1)]),
     *add(Channel.MOVING, [*WAVE("C"), (Channel.OLD, "C", -1)]),
     *add(Channel.WAS_MOVING, [(Channel.MOVING, "C", 1)]),
@@ -123,6 +124,7 @@ _WAVE_WEIGHTS = (
 )
 
 _SCORE_WEIGHTS = (
+    # a ReLU has no gate: whatever must be wiped is pushed far below 0
     *_copy(Channel.COUNT, (Channel.MOVING, "C", 1), (Channel.ENDED, "C", -MANY)),
     *_copy(Channel.BEST, (Channel.BETTER, "C", 1)),
     *add(Channel.BETTER, EXCEEDS),
@@ -136,6 +138,7 @@ _END_WEIGHTS = (
 )
 
 _ORDER_WEIGHTS = (
+    # in the first column of the first row, until BOOT says that the first iteration is over
     *add(Channel.SEED, [*_inside("L", -1), *_inside("U", -1), (Channel.BOOT, "C", -1)]),
     # from the left, off the tile that launches or a wall; in the first column, down from the row above, or seeded
     *add(

@@ -118,6 +118,7 @@ ENTER = (Channel.ENTER_U, Channel.ENTER_L, Channel.ENTER_D, Channel.ENTER_R)
 
 def _enter_weights(place: int) -> tuple[Weight, ...]:
     """Return the weights of ENTER for a direction by its place in `DIRECTIONS`."""
+    # a flooded tile with nothing nearer up, left or down got the flood from the right, unless it began there
     points = [(NEAR[place], "C", 1.0)] if place < len(NEAR) else [*FLOOD("C"), (Tile.TARGET, "C", -1.0)]
     return add(ENTER[place], entered(Tile.SOURCE, ENTER, points, NEAR[:place], DIRECTIONS[place]))
 

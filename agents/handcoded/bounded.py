@@ -52,6 +52,7 @@ def _phase_weights(phase: Channel) -> tuple[Weight, ...]:
     it."""
     before, after = PHASES[phase - Channel.PHASE_0 - 1], PHASES[(phase - Channel.PHASE_0 + 1) % 3]
     return (
+        # four neighbours add at most 4: a tile that is in the phase stays above 1, one in another below 0
         Weight(phase, before, "N4"),
         Weight(phase, phase, "C", 6),
         Weight(phase, before, "C", -6),
@@ -91,6 +92,7 @@ def activate(convolved: Tensor, state: Tensor) -> Tensor:
     """Activate (B, C, H, W) floats like `canonical`, but a tile points where the code's difference is 1 or -2."""
     path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
     path, enter = follow(path, enter)
+    # -2 where the tile is in phase 0, and the nearer neighbour in phase 2
     nearer = sawtooth(point, 1) + sawtooth(point, -2)
     return torch.cat([path, step(phases), first(nearer), enter], dim=1)
 

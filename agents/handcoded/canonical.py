@@ -48,7 +48,8 @@ def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall
         # the flood, as in the paper's Table "Dijkstra map generation"
         Weight(flood, target, "C"),
         Weight(flood, flood, "N5"),
-        Weight(flood, wall, "C", -6),
+        Weight(flood, wall, "C", -6),  # as much as five flooded tiles and the target can add
+        # ages of neighbours differ by one, as the flood reaches them one iteration apart
         Weight(age, age, "C"),
         Weight(age, flood, "C"),
         # the path starts at the source once the flood is there, and stays
@@ -86,6 +87,7 @@ TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGE
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
     """Apply steps and ReLUs to (B, C, H, W) floats; a pointer gives way to those before it in the order up, left, down,
     right."""
+    # step(point): a neighbour is older by 1, or by its whole age on a wall, which never has one
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
     path, enter = follow(path, enter)
     return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
@@ -99,6 +101,7 @@ def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
 
 def first(flags: Tensor) -> Tensor:
     """Keep the first of the (B, K, H, W) float flags at each tile: relu(x_k - sum of x_j over j < k)."""
+    # the cumulative sum has the flag itself in it: once for that, once for the flag that is kept
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 
 

@@ -62,16 +62,19 @@ def search_weights(
         Weight(route, starts, "C"),
         Weight(route, route, "C"),
         Weight(route, wall, "C", -1),
-        Weight(route, stack, "C", -1),
+        Weight(route, stack, "C", -1),  # a tile that waits is popped before it is entered
         *(weight for towards in FIRST_VISITED for weight in _flow_weights(channels, route, towards, free)),
         Weight(stack, pebble, "N4"),
         Weight(stack, stack, "C"),
+        # as much as a pebble beside the tile and its place on the stack add: neither walls nor visited tiles wait
         Weight(stack, wall, "C", -2),
         Weight(stack, route, "C", -2),
         *(Weight(direction, pebble, kernel, priority) for priority, kernel in enumerate("ULDR", start=1)),
         Weight(direction, direction, "C"),
+        # more than two priorities of 4 at most add
         Weight(direction, wall, "C", -2 * RANK_UNIT),
         Weight(direction, route, "C", -2 * RANK_UNIT),
+        # every iteration on the stack counts, so that of all tiles the one stacked last has the least rank
         Weight(rank, pebble, "N4", RANK_UNIT),
         Weight(rank, rank, "C"),
         Weight(rank, stack, "C", RANK_UNIT),
@@ -120,6 +123,7 @@ def explore(convolved: Search, before: Search) -> Search:
     flow = step(convolved.flow)
     route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
     stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
+    # the pebble passes by a tile that waits: it waits as if stacked now, with the direction and rank of now
     stacked_again = sawtooth(stack, 2)
     return Search(
         route,
@@ -156,7 +160,9 @@ class DepthFirstNCA(HandcodedNCA):
         """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""
         search = explore(Search.split(convolved), Search.split(state))
         rank = search.rank + search.direction
+        # rank 0 is no rank: such a tile must not be the least
         rank = rank + sawtooth(rank, 0) * UNSTACKED * state.shape[2] * state.shape[3]
+        # ranks of tiles stacked together differ by their directions, so exactly one is the least
         popped = sawtooth(rank - global_min(rank), 0) * is_stuck(search)
         return torch.cat(search.unstack(popped), dim=1)
 

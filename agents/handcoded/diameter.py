@@ -151,10 +151,13 @@ class DiameterNCA(HandcodedNCA):
         go = 1 - global_max(waits)  # the search stands still while a pebble waits
         launch = waits * _wave_has_passed(before)
         wave_from = torch.relu(new.wave_from)
+        # the latest wave wins: it lies inside all that are older, and no tile is reached by two at once
         spread = torch.maximum(new.wave, wave_from.amax(dim=1, keepdim=True)) * free
+        # waves and launches of this iteration: the last wave has ended where nothing is reached any more
         in_motion = step(global_max(step(spread - before.wave) + launch))
         start = go * finished * (1 - in_motion) * _first_farthest(before, free, position)
         wave = torch.maximum(spread, (launch + start) * new.clock)
+        # launch times grow from wave to wave, so a larger one than before is an arrival
         arrived = step(wave - before.wave)
         distance = new.clock - wave
         path, enter = follow(new.path, new.enter)
@@ -205,6 +208,7 @@ def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tupl
     search = explore(Search.split(new.search[:, :-1]), Search.split(before.search[:, :-1]))
     stuck, rank = is_stuck(search), search.rank + search.direction
     off_stack, available = 1 - step(rank), free * (1 - search.route)
+    # off the stack, tiles to start from come in row-major order, and all others after them
     order = available * (n_tiles - position) + (1 - available) * (n_tiles + 1)
     rank = rank + off_stack * (UNSTACKED * n_tiles + order)
     least = global_min(rank)
@@ -220,6 +224,7 @@ def _wave_has_passed(before: Fields) -> Tensor:
 
 def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:
     """Return 1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
+    # multiplied with the position, the first of the farthest is the largest: one maximum finds it
     farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
     return sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))
 

@@ -59,7 +59,7 @@ def _flood(flood: IntEnum, origin: Tile, age: IntEnum) -> tuple[Weight, ...]:
     return (
         Weight(flood, origin, "C"),
         Weight(flood, flood, "N5"),
-        Weight(flood, Tile.WALL, "C", -6),
+        Weight(flood, Tile.WALL, "C", -6),  # as much as five flooded tiles and the origin can add
         Weight(age, flood, "C"),
     )
 
@@ -137,6 +137,7 @@ def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
 def _activate_bidirectional(convolved: Tensor, state: Tensor) -> Tensor:
     """Activate floods and ages that stop, all over the maze, from the step after their first overlap."""
     path, floods, age, directional = torch.split(convolved, [1, 2, 1, 4], dim=1)
+    # floods and ages stop at once: a single later update of the ages would break every path of two edges or more
     before = state[:, Channel.FLOOD_S : Channel.AGE + 1]
     met = global_max(torch.relu(before[:, :1] + before[:, 1:2] - 1))
     flooding = torch.cat([step(floods), torch.relu(age)], dim=1)

@@ -76,8 +76,8 @@ class Network:
 
     def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
         self.automaton, self.largest, self.tolerance = automaton, largest, tolerance
-        n_pairs = len(automaton.paired)
-        self._low, self._high = slice(1, 1 + 2 * n_pairs, 2), slice(2, 2 + 2 * n_pairs, 2)
+        self._low, self._high = automaton.low, automaton.high
+        # float64 represents float32 weights exactly, so that only its own sums round, a billionth of theirs
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
         self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
@@ -100,6 +100,7 @@ class Network:
 
     def highest_maximum(self) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
+        # a rule that reads nothing: one kind of patch a world, with the extremes of all tiles there are
         anything = self._kinds(lambda see: np.zeros(1, np.bool_), [len(self.automaton.channels) - 1])
         return float(anything.bounds.high.max())
 
@@ -121,6 +122,8 @@ class Network:
         weight = sign * self._weight[self._rows(signal)[row]]
         of_channels, patch = weight[len(self.automaton.kinds) :], np.array(codes)
         on = signals_of(self.automaton, patch).T.astype(np.float64)
+        # every input at that end of its range where it adds most; a pair's size is one number, which both of its
+        # channels share, so the sign of their weights together decides on it
         read = np.zeros_like(of_channels)
         read[0] = on[0] * (1 + PATH_TOLERANCE * np.sign(of_channels[0]))
         low, high, pairs = of_channels[self._low], of_channels[self._high], on[1 : 1 + len(self.automaton.paired)]
@@ -139,6 +142,7 @@ class Network:
         high: list[Doubles] = []
         for place, world in enumerate(self.automaton.worlds):
             taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(TAPS))]
+            # any five tiles of one world may be neighbours: more patches than can occur, so the bounds are safe
             for patch in product(*(cases.items() for cases in taps)):
                 worlds.append(place)
                 codes.append(tuple(code for code, _ in patch))
@@ -149,10 +153,14 @@ class Network:
         return Kinds(reads, patches, np.array(worlds), rule(PatchView(patches)), bounds)
 
     def _with_differences(self, rows: Doubles) -> Doubles:
+        # the difference is a row of its own: the bounds of both channels, taken apart, would assume two sizes of one
+        # pair, and be too far apart to prove anything
         return np.concatenate([rows, rows[self._low] - rows[self._high]])
 
     def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
         """Return what kinds of tile can add at each tap, (5, T, R), and what signals that are on can add, (5, S, R)."""
+        # where a signal is on, its channels hold 1 with some error (`middle`, `spread`), and a pair besides the same
+        # number from 0 to `largest` in both (`common`); where it is off they hold exactly 0, which a ReLU leaves
         weight = weight.transpose(2, 1, 0)
         n_kinds = len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
@@ -162,6 +170,7 @@ class Network:
         if self.automaton.pooled is not None:
             pooled = channels[:, -2:-1]
             middle, spread = [*middle, pooled], [*spread, POOLED_TOLERANCE * abs(pooled)]
+            # the maximum over channels may be anything on any tile, so it counts with the tile's kind
             common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
         centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
         return (
@@ -175,6 +184,8 @@ class Network:
 
         Adding a product with a weight of 0 is exact.
         """
+        # n terms in any order: each is rounded in its product and in at most n - 1 sums, relative to what has been
+        # added up, which the sum of absolute values bounds
         of_kinds, of_signals = self._parts(abs(weight))
         n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
         for tap in range(len(TAPS)):
@@ -185,6 +196,7 @@ class Network:
             ]
             most = most + np.max(sums, axis=0)
         off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
+        # a difference is never computed: it misses what its two sums miss
         return np.concatenate([off, off[self._low] + off[self._high]])
 
     def _of_states(self, tap: int, component: Component) -> Bounds:
@@ -197,17 +209,20 @@ class Network:
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
         """Return the bounds of a world's tiles at a tap, for a rule that determines some rows."""
         nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
+        # beyond the edge of a map there is nothing, and code 0; the tile itself is always on the map
         found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
         for place, kind in enumerate(self.automaton.kinds):
             code = int(kind) + 1 if reads.kind else 0
             of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
             for component in world[kind]:
                 of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
+            # tiles of two kinds that the rule cannot tell apart are one case, with the extremes of both
             for code, bounds in of_kind.items():
                 found[code] = _hull(found[code], bounds) if code in found else bounds
         return found
 
     def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
+        # states that are alike in what is read lead to the same result, so only their extremes matter
         low, high = (values[:, rows] for values in self._of_states(tap, component))
         codes = np.array([mask_of(state) & read for state in component.states])
         return {
@@ -221,6 +236,7 @@ class Network:
         for place, kind in enumerate(self.automaton.kinds):
             if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
                 total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
+                # components are independent, so each takes the state that adds most by itself
                 for component in world[kind]:
                     mask = mask_of(component.signals) & reads.signals
                     fits = np.array([mask_of(state) & mask == code & mask for state in component.states])

@@ -139,10 +139,12 @@ def certify(
     network = Network(automaton, model, largest, tolerance)
     path, *pairs = (network.kinds(signal) for signal in (automaton.signals(0), *automaton.paired))
     single = [path] if automaton.pooled is None else [path, network.kinds(automaton.pooled)]
+    # off must be exactly 0: a ReLU makes that of any sum up to 0, and errors end there
     silent = [*(_silent(kinds, 2) for kinds in pairs), *(_silent(kinds, 1) for kinds in single)]
     return Certificate(
         n_patches=sum(len(kinds.on) for kinds in (*single, *pairs)),
         silent=max(silent if automaton.pooled is None else [*silent, network.highest_maximum()]),
+        # on, the second channel's sum must pass the ReLU as it is, or the difference of both would change
         least=float(min(kinds.bounds.low[kinds.on, 1].min() for kinds in pairs)),
         most=float(max(kinds.bounds.high[kinds.on, 1].max() for kinds in pairs)),
         error=max(_error(kinds, 2) for kinds in pairs),
@@ -161,8 +163,10 @@ def _check(model: NCA, automaton: Automaton) -> None:
             f"the {len(channels)} channels that are learned from hints, got a {model.kernel_size}x{model.kernel_size} "
             f"kernel{'' if model.cut_corners else ' with corners'} and channels {', '.join(model.channel_names)}"
         )
+    # the induction takes one step: it needs the same weights at every iteration, with a ReLU after each
     if model.uses_step:
         raise ValueError("a certificate is for networks whose iterations are all the same")
+    # a pair's channels may be cut off at different heights of their sums, which changes their difference
     if model.ceiling is not None:
         raise ValueError(f"a certificate is for networks without a ceiling, got one of {model.ceiling:g}")
 
@@ -206,6 +210,7 @@ def demands(automaton: Automaton, model: NCA, largest: float, most: int, margin:
     network = Network(automaton, model, largest, TOLERANCE)
     for signal in network.automaton.paired:
         for worst in _wrong(network, signal, most, margin):
+            # without this, rounding in the solution of the constraints would ask for the same ones for ever
             if worst.excess > SLACK:
                 read = network.worst_inputs(signal, worst.codes, worst.row, worst.sign)
                 yield Demand(signal, FACTORS[worst.row], worst.sign * read, worst.sum - worst.excess)
@@ -225,6 +230,7 @@ def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Itera
     kinds = network.kinds(signal)
     ways = _ways_of_one if kinds.bounds.low.shape[1] == 1 else _ways_of_pair
     for row, sign, excess in ways(kinds.on, kinds.bounds, network.largest, margin):
+        # a smallest sum is the largest of the weights with the other sign: all that follows looks for largest ones
         sums = kinds.bounds.high[:, row] if sign > 0 else -kinds.bounds.low[:, row]
         places = np.argsort(-excess)[:most]
         for place in places[excess[places] > 0].tolist():
@@ -240,9 +246,12 @@ def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: 
 
 
 def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:
+    """Yield the possible errors of a pair: rows 0 and 1 are its channels, row 2 their difference."""
     low, high = bounds.low.T, bounds.high.T
+    # off: both sums below 0. On: the second from 0 to `largest`; the first follows from the difference
     yield 0, 1, np.where(on, -np.inf, high[0] + margin)
     yield 1, 1, np.where(on, high[1] - largest, high[1]) + margin
     yield 1, -1, np.where(on, margin - low[1], -np.inf)
+    # half of what is allowed is asked for, so that weights that just meet the demand have the rest for rounding
     yield 2, 1, np.where(on, high[2] - 1 - TOLERANCE / 2, -np.inf)
     yield 2, -1, np.where(on, 1 - TOLERANCE / 2 - low[2], -np.inf)

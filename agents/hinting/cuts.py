@@ -51,10 +51,12 @@ class Cuts:
     @torch.no_grad()
     def meet(self, model: NCA) -> None:
         """Change the weights until they satisfy the constraints, as far as possible."""
+        # in float64: the constraints are met to within far less than the tolerance, before weights become float32
         (weight,), (bias,) = model.weights, model.biases
         rows = torch.cat([weight.flatten(1), bias[:, None]], dim=1).double()
-        lengths = (self._read_of**2).sum(dim=1)
+        lengths = (self._read_of**2).sum(dim=1)  # 2 for a pair, 1 for all else: the rows are orthogonal
         for signal, demands in self._demands.items():
+            # both channels of a pair at once, since the demand on their difference ties them; pairs are independent
             pair = slice(2 * signal - 1, 2 * signal + 1)
             kept, values = self._kept[pair], rows[pair] @ self._read_of.T / lengths
             read, most = self._side_by_side(demands, kept)
@@ -75,6 +77,7 @@ class Cuts:
 
 def _differences(automaton: Automaton, n_inputs: int) -> Tensor:
     """Return the (V, F) matrix that maps inputs to themselves, but the pairs at each tap to their differences."""
+    # inputs are ordered by channel, then by tap: the kinds and the path, then the pairs, low before high
     n_taps, n_pairs = len(TAPS), len(automaton.paired)
     first = n_taps * (len(automaton.kinds) + 1) + torch.arange(n_pairs).repeat_interleave(n_taps) * 2 * n_taps
     low = first + torch.arange(n_taps).repeat(n_pairs)
@@ -89,9 +92,10 @@ def _minimise(read: Tensor, most: Tensor, values: Tensor) -> Tensor:
     """Minimise by Newton's method from (V,) values, with steps that are halved until the loss falls."""
     loss, slope, curvature = _quadratic(read, most, values)
     for _ in range(MOST_STEPS):
-        if not loss:
+        if not loss:  # squared violations are exactly 0 once there are none
             return values
         step = torch.linalg.solve(curvature + RIDGE * torch.eye(len(values), dtype=torch.float64), slope)
+        # the loss is quadratic only while the same constraints are violated: beyond, the full step may overshoot
         part = 1.0
         while (found := _quadratic(read, most, values - part * step))[0] >= loss:
             part /= 2

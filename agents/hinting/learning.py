@@ -75,6 +75,7 @@ class Pool:
         self._examples = examples
         self._edges: Tensor | None = None
         if evenly:
+            # an example weighs as much as its signals, each of them 1 shared by all examples that switch it on
             on = examples.labels.double()
             self._edges = (on / on.sum(dim=0).clamp(min=1)).sum(dim=1).cumsum(dim=0)
 
@@ -117,10 +118,8 @@ def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> N
         channel_names=automaton.channels,
         generator=torch_rng_for(config.seed, "weights"),
     )
-    examples, generator = (
-        Examples.of(automaton, patches_to_learn(automaton, config)),
-        torch_rng_for(config.seed, "updates"),
-    )
+    examples = Examples.of(automaton, patches_to_learn(automaton, config))
+    generator = torch_rng_for(config.seed, "updates")  # its own, so that other levels change no other draw
     pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
     began = time.monotonic()
 
@@ -145,10 +144,12 @@ def _refine(
         wrong = distinct(automaton, [wrong, found])
         return Examples.of(automaton, wrong)
 
+    # what the certificate rejects is rare among all patches, so it is a pool of its own, drawn as often as the others
     for n_rounds in range(config.n_dense):
         fit(automaton, model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
     kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
     fit(automaton, model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
+    # gradients come near to the constraints, and never to all of them at once: the last ones are solved for
     cuts = Cuts(automaton, kept)
     for number in range(1, config.n_rounds + 1):
         certificate = certify(model, config.largest, automaton=automaton)
@@ -175,9 +176,10 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
         (C, F) float32: 1 for weights that remain, otherwise 0. The last column, the biases, is all 1.
     """
     (weight,) = model.weights
-    large, n_kinds, n_pairs = weight.abs() >= least, len(automaton.kinds), len(automaton.paired)
-    for of_channels in (large, large[:, n_kinds:].transpose(0, 1)):
-        low, high = of_channels[1 : 1 + 2 * n_pairs : 2], of_channels[2 : 2 + 2 * n_pairs : 2]
+    large = weight.abs() >= least
+    # a pair that is read or written by one channel alone would pass on its size, and not its difference
+    for of_channels in (large, large[:, len(automaton.kinds) :].transpose(0, 1)):
+        low, high = of_channels[automaton.low], of_channels[automaton.high]
         low |= high
         high |= low
     weight *= large
@@ -219,6 +221,7 @@ def fit(
     def read(examples: Sequence[Examples], jitter: float) -> Tensor:
         return inputs(automaton, Examples.join(examples), config.largest, jitter, generator, config.extremes)
 
+    # whitened: the weights are turned @ whiten, and a step of Adam has the same effect in all directions
     some = [read([pool.sample(WHITENED // len(pools), generator)], config.jitter) for pool in pools]
     whiten, colour = _whitening(some, config.ridge)
     turned = (torch.cat([weight.flatten(1), bias[:, None]], dim=1).detach() @ colour).requires_grad_()
@@ -228,9 +231,11 @@ def fit(
         batch = [pool.draw(config.batch_size // len(pools), generator) for pool in pools]
         labels = torch.cat([examples.labels for examples in batch])
         patches, weights = read(batch, config.jitter * left), turned @ whiten * kept
+        # the same sums; in this order a run without sparsity keeps the bits that its card names
         sums = patches @ weights.T if is_sparse else patches @ whiten @ turned.T
         loss = losses(automaton, sums, labels, config.margin, config.largest).mean()
         optimiser.zero_grad()
+        # it falls with the rate, or the last weights would be a compromise between the hints and their own size
         cost = config.sparsity * rate / config.learning_rate
         (loss + cost * weights[:, :-1].abs().sum()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -267,8 +272,10 @@ def inputs(
     """
     n_pairs = len(automaton.paired)
     path, signals = examples.signals[:, :1], examples.signals[:, 1 : 1 + n_pairs]
+    # no rule reads the path, so the weights have to do without it: it is any number that it may be
     path = path * (0.5 + torch.rand(path.shape, generator=generator))
     part = torch.rand(signals.shape, generator=generator)
+    # the extremes are where certificates fail, and uniform numbers are almost never there
     high = signals * largest * ((2 * part - 0.5).clamp(0, 1) if extremes else part)
     low = high + signals * (1 + jitter * (2 * torch.rand(signals.shape, generator=generator) - 1))
     read = [examples.kinds, path, torch.stack([low, high], dim=2).flatten(1, 2)]
@@ -292,8 +299,8 @@ def losses(automaton: Automaton, sums: Tensor, labels: Tensor, margin: float, la
 
     The channel that becomes the maximum over all channels must itself be 0.
     """
-    n_pairs = len(automaton.paired)
-    low, high, on = sums[:, 1 : 1 + 2 * n_pairs : 2], sums[:, 2 : 2 + 2 * n_pairs : 2], labels[:, 1 : 1 + n_pairs]
+    low, high = sums[:, automaton.low], sums[:, automaton.high]
+    on = labels[:, 1 : 1 + len(automaton.paired)]
     silent = (low + margin).relu() ** 2 + (high + margin).relu() ** 2
     right = (low - high - 1) ** 2 + (margin - high).relu() ** 2 + (high - largest + margin).relu() ** 2
     loss = _single(sums[:, 0], labels[:, 0], margin) + (on * right + (1 - on) * silent).sum(dim=1)
@@ -309,6 +316,7 @@ def _single(sums: Tensor, on: Tensor, margin: float) -> Tensor:
 
 def _whitening(pools: Sequence[Tensor], ridge: float) -> tuple[Tensor, Tensor]:
     """Return the symmetric matrix that whitens (P, F) inputs, and its inverse; all pools have the same weight."""
+    # directions in which inputs hardly vary would be blown up without the ridge
     moments = torch.stack([(read.double().T @ read.double()) / len(read) for read in pools]).mean(dim=0)
     values, directions = torch.linalg.eigh(moments)
     scales = (values.clamp(min=0) + ridge).sqrt()

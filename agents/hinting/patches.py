@@ -116,6 +116,7 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
         before = None
         for codes in _watch(automaton, tiles):
             patches = patches_of(codes)
+            # where nothing has changed in five tiles, the patch was found an iteration ago
             fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
             found.append(distinct(automaton, [fresh]))
             before = patches
@@ -128,6 +129,7 @@ def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
     """Yield the codes at every iteration, (N, H, W) int64."""
     last = None
     for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
+        # the state stays, whatever the maze has become
         for signals in automaton.trace(tiles, last):
             yield tile_codes(automaton, tiles, signals)
             last = signals
@@ -142,7 +144,7 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
             generate(rng, config.n_levels // 2, size, family.generator, border=border, endpoints=endpoints, **options)
             for family in (FAMILIES[name] for name in config.families)
             for options in family.variants
-            for border in (True, False)
+            for border in (True, False)  # beyond the edge is no wall: the rules see neither kind there
         ]
         for _, alike in groupby(sorted(batches, key=np.shape), key=np.shape):
             yield np.concatenate(list(alike))
@@ -155,6 +157,7 @@ def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n:
     the components are recombined too, for each kind of tile. About half of the tiles have no signal on. The rules
     determine what happens there, whether it can occur or not.
     """
+    # signals that are the same at every tile cannot differ within a patch
     tiles, bits = np.unique(patches), mask_of(automaton.everywhere)
     worlds = np.unique(tiles[tiles > 0] & bits)
     parts = [
@@ -169,6 +172,7 @@ def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Code
     wet = tiles & mask_of(set(automaton.signals) - set(automaton.everywhere)) != 0
 
     def draw(inside: bool) -> Codes:
+        # a uniform draw would have signals at all five tiles, while single ones on empty maps decide most rules
         dry, some = tiles[~wet & ((tiles > 0) | (not inside))], tiles[wet] if wet.any() else tiles[tiles > 0]
         drawn = np.where(rng.random(n) < 0.5, rng.choice(dry, n), rng.choice(some, n))
         return _cross(rng, automaton, tiles, drawn)
@@ -179,6 +183,7 @@ def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Code
 def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:
     """Return the (n,) drawn tiles with each of their components drawn again, independently, from those of (S,)
     tiles."""
+    # a component's states occur with any of the others', but few of these pairs are seen on a few small levels
     crossed = drawn.copy()
     for kind, components in automaton.worlds[0].items():
         masks = [mask_of(set(component.signals) - set(automaton.everywhere)) for component in components]
