@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 
 import numpy as np
@@ -18,18 +18,6 @@ def table(facts: Mapping[str, str]) -> str:
         for name, value in facts.items()
     )
     return f"<table>{''.join(rows)}</table>"
-
-
-def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table with a header, its cells to the left in the first column and to the right in the others."""
-    sides = ["left", *["right"] * (len(columns) - 1)]
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        styled = zip(cells, sides, strict=True)
-        return "".join(f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>' for cell, side in styled)
-
-    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{line('th', columns)}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def image(data: bytes, kind: str, label: str) -> str:

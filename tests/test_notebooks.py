@@ -13,10 +13,11 @@ import pytest
 from PIL import Image
 
 from maze_nca_gym import notebooks
-from maze_nca_gym.agents import animate, load
+from maze_nca_gym.agents import animate, bench, evaluate, load
 from maze_nca_gym.agents.rollouts.solved import solve
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import COLOURS, LevelSet, Tile, prefab
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.rendering import palette
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -162,3 +163,35 @@ def test_solved_levels_are_figures_and_an_episode():
     assert shown["solved"] == "1.0"
     with picture(found._repr_html_(), "gif") as episode:
         assert episode.n_frames > 1
+
+
+def cells(html: str) -> list[list[str]]:
+    return [[cell.text or "" for cell in row] for row in parsed(html).iter("tr")]
+
+
+class TestResults:
+    def test_evaluate(self):
+        found = evaluate(["shortest-path-bfs", "depth-first"], families="random", sizes=[5, 6], n=4)
+        head, *rows = cells(found._repr_html_())
+        assert head[:3] == ["policy", "levels", "n"]
+        assert [row[:3] for row in rows] == [
+            [name, levels, "4"] for name in ("shortest-path-bfs", "depth-first") for levels in ("random-5", "random-6")
+        ]
+        assert rows[0][4] == f"100.00 ({100 / (1 + 3.841459 / 4):.2f} to 100.00)"
+
+    def test_bench(self):
+        head, row = cells(bench("dt-net-9", policies="shortest-path-bfs", n=3)._repr_html_())
+        assert dict(zip(head, row, strict=True))["valid and optimal"].startswith("100.0 (43.9 to")
+        assert row[:3] == ["dt-net-9", "shortest-path-bfs", "3"]
+
+    def test_populations(self):
+        population = LevelPopulation(PopulationConfig(capacity=3))
+        assert facts(population._repr_html_())["n"] == "0"
+        mazes = population.fresh(generate(np.random.default_rng(0), 3, 5, "perfect"))
+        population.insert(mazes, [0.1, 0.9, 0.5], [False] * 3)
+        html = population._repr_html_()
+        assert facts(html)["max fitness"] == "0.9"
+        svgs = list(parsed(html).iter(f"{SVG}svg"))
+        assert len(svgs) == 3
+        walls = painted(svgs[0]) == COLOURS[Tile.WALL]
+        np.testing.assert_array_equal(walls, population.tiles[1] == Tile.WALL)

@@ -21,8 +21,9 @@ from maze_nca_gym.families import (
 
 if TYPE_CHECKING:
     from ..rollouts import default_steps
+    from ..statistics import Estimate, mean, proportion
     from .figures import Result, draw_iterations, draw_sizes, draw_stability
-    from .metrics import Estimate, Evaluation, Metrics, Point, evaluate, mean, proportion
+    from .metrics import Evaluation, Metrics, Point, evaluate
     from .stability import Stability, measure_stability
 
 DEFAULT_N = 128
@@ -57,7 +58,8 @@ __all__ = [
 _LAZY = {
     **dict.fromkeys(("Result", "draw_iterations", "draw_sizes", "draw_stability"), ".figures"),
     "default_steps": "..rollouts",
-    **dict.fromkeys(("Estimate", "Evaluation", "Metrics", "Point", "evaluate", "mean", "proportion"), ".metrics"),
+    **dict.fromkeys(("Evaluation", "Metrics", "Point", "evaluate"), ".metrics"),
+    **dict.fromkeys(("Estimate", "mean", "proportion"), "..statistics"),
     **dict.fromkeys(("Stability", "measure_stability"), ".stability"),
 }
 

@@ -14,7 +14,8 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from ..figures import COLOURS, GREY, INK, count_axis, curve, figure, legend, panels, percent_axis, size_axis
-from .metrics import Estimate, Evaluation, Metrics, Point
+from ..statistics import Estimate
+from .metrics import Evaluation, Metrics, Point
 from .stability import LONGER, Stability
 
 MARKERS = "o^sDvP*"

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, overload
 
 import torch
 
-from maze_nca_gym import notebooks
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import most_levels, test_levels
 from maze_nca_gym.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.loading import load_levels
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning
@@ -26,7 +26,6 @@ from ..rollouts import check_steps, default_steps, encode, rollout
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, say, versions, write_json
 from . import DEFAULT_N
 from .figures import FIGURES, Result, draw
-from .metrics import Estimate
 from .metrics import evaluate as evaluate_on
 from .stability import Stability, effort, measure_stability
 
@@ -66,10 +65,13 @@ class Results(Sequence[Result]):
     def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         return self.rows[index]
 
-    def _repr_html_(self) -> str:
-        """Return a table for notebooks, a row a result, in percent with 95 % intervals."""
+    def table(self) -> Table:
+        """Return a table, a row a result, in percent with 95 % intervals."""
         columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
-        return notebooks.grid(columns, [_cells(row) for row in self.rows])
+        return Table(columns, [_cells(row) for row in self.rows])
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     def save(self, folder: str | Path, format: str = "png") -> dict[str, list[Path]]:
         """Write `results.json` and those figures that have something to show; those of earlier results go.
@@ -117,15 +119,17 @@ class Results(Sequence[Result]):
 
 
 def _cells(result: Result) -> tuple[str, ...]:
-    """Return the cells of a result's row in a notebook."""
-
-    def interval(found: Estimate) -> str:
-        return f"{100 * found.value:.2f} ({100 * found.low:.2f} to {100 * found.high:.2f})"
-
-    found = result.evaluation
-    numbers = (f"{found.n_levels:,}", f"{found.curve[-1].step:,}")
-    scores = (interval(found.final.complete), interval(found.final.optimal), f"{found.final.accuracy.value:.4f}")
-    return (result.policy, f"{result.family}-{result.size}", *numbers, *scores)
+    """Return the cells of a result's row in a table."""
+    found, final = result.evaluation, result.evaluation.final
+    return (
+        result.policy,
+        f"{result.family}-{result.size}",
+        f"{found.n_levels:,}",
+        f"{found.curve[-1].step:,}",
+        final.complete.percent(),
+        final.optimal.percent(),
+        f"{final.accuracy.value:.4f}",
+    )
 
 
 def _content(result: Result) -> dict[str, Any]:

@@ -32,9 +32,10 @@ from ..rollouts import (
     visit,
     wanted_of,
 )
+from ..statistics import Estimate, proportion
 from .cycles import Habit, find_periods
 from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
-from .metrics import Estimate, Metrics, Point, proportion
+from .metrics import Metrics, Point
 
 LONGER = 10
 """Times the usual number of iterations."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.tables import Table
 
-from ..evaluation.metrics import Estimate
+from ..statistics import Estimate
 from .answers import SCORES
 from .rows import RESTARTED, REUSED, Published, Row, published
 
@@ -40,12 +41,10 @@ def _section(name: str, rows: Sequence[Row]) -> str:
     others = [each for each in published() if each.set == name]
     scores = scores_of(rows, others)
     columns = ("policy", "weights", *scores, "trained on", "mazes, iterations, seconds; or source")
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     best = sorted(rows, key=lambda row: [-row.scores[s].value if s in row.scores else 1.0 for s in scores[::-1]])
-    lines += [f"| {' | '.join(_cells(row, scores))} |" for row in best]
-    lines += [f"| {' | '.join(_published_cells(each, scores))} |" for each in others]
+    table = Table(columns, [*(_cells(row, scores) for row in best), *(_published_cells(e, scores) for e in others)])
     about = f"{benchmark.stands_for}; {benchmark.side} x {benchmark.side} tiles. From: {benchmark.source}."
-    return "\n".join([f"## {name}", "", about[0].upper() + about[1:], "", *lines, ""])
+    return "\n".join([f"## {name}", "", about[0].upper() + about[1:], "", table.markdown(), ""])
 
 
 def scores_of(rows: Sequence[Row], others: Sequence[Published]) -> list[str]:

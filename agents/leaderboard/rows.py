@@ -11,7 +11,7 @@ from importlib import resources
 from textwrap import shorten
 from typing import Any
 
-from ..evaluation.metrics import Estimate
+from ..statistics import Estimate
 
 RESTARTED, REUSED = "restarted", "reused"
 """Scores of edit streams: all mazes of a stream are right, from fresh states, or going on from the one before."""

@@ -18,18 +18,19 @@ from maze_nca_gym.benchmark_sets import BenchmarkSet, find_benchmark_set
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.files import reading, write_all
 from maze_nca_gym.levels import Tiles, has_border
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 from ..environments import border_warning
-from ..evaluation.metrics import proportion
 from ..policy import Policy
 from ..pretrained import cards
 from ..registry import MODEL_FILE, by_label, list_policies, load
 from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
 from ..runs import DESCRIPTION, check_at_least, check_folder, naming_memory, progress_bar, versions
+from ..statistics import proportion
 from .answers import OPTIMAL, judge, judge_tokens
 from .predictions import SUFFIXES, read_predictions
-from .report import markdown
+from .report import markdown, scores_of
 from .rows import RESTARTED, REUSED, Row
 from .streams import restarted_paths, reused_paths
 
@@ -52,6 +53,18 @@ class Board:
     def markdown(self) -> str:
         """Return a page with a table for each set, the published figures included."""
         return markdown(self.rows)
+
+    def table(self) -> Table:
+        """Return a table of what was measured, a row a policy and set, in percent with 95 % intervals."""
+        scores = scores_of(self.rows, ())
+        rows = [
+            (row.set, row.name, f"{row.n:,}", *(row.scores[s].percent(1) if s in row.scores else "" for s in scores))
+            for row in self.rows
+        ]
+        return Table(("set", "policy", "mazes", *scores), rows)
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write `leaderboard.json` and `leaderboard.md`; rows of other sets or names that the folder has stay.

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..statistics import standard_error
 from .results import RowResult
 from .rows import Row
 
@@ -84,8 +85,8 @@ def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> 
     published = np.array([a.published[0] - b.published[0] for a, b in pairs])
     ours = np.array([(a.mean or 0.0) - (b.mean or 0.0) for a, b in pairs])
     n_agreeing = int((published * ours > 0).sum())
-    error = float(ours.std(ddof=1) / np.sqrt(len(pairs))) if len(pairs) > 1 else None
-    return Effect(name, task, column, len(pairs), float(published.mean()), float(ours.mean()), error, n_agreeing)
+    means = float(published.mean()), float(ours.mean())
+    return Effect(name, task, column, len(pairs), *means, standard_error(ours), n_agreeing)
 
 
 def differ_in(first: Row, second: Row, option: str) -> bool:

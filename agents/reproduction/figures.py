@@ -25,6 +25,7 @@ from maze_nca_gym.tasks import find_task
 from ..figures import COLOURS, GREY, STYLE
 from ..policy import Policy
 from ..rollouts import encode, path_of, trace
+from ..statistics import spearman
 from ..training.loop import MODEL
 from ..weights import load_model
 from .jobs import Job, load_result, n_steps_on
@@ -38,23 +39,6 @@ MOMENTS = (0.0, 0.1, 0.3, 0.6, 1.0)
 """Parts of an episode after which it is shown, as many as in the paper's figures."""
 LOWEST = -100.0
 """Accuracy, in percent, below which figures are drawn at the edge: some are in the thousands."""
-
-
-def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined."""
-    if len(first) < 2:
-        return None
-    ranks = np.stack([_ranks(np.asarray(values)) for values in (first, second)])
-    apart = ranks - ranks.mean(axis=1, keepdims=True)
-    length = float(np.sqrt((apart**2).sum(axis=1).prod()))
-    return float((apart[0] * apart[1]).sum()) / length if length else None
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the ranks of (N,) values; equal ones share the mean of theirs."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return (ends - (counts - 1) / 2)[places]
 
 
 def draw_published(results: Results, path: Path) -> Path:

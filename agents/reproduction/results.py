@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from maze_nca_gym.tables import Table
+
+from ..statistics import deviation
 from .jobs import LOG, Job, load_failure, load_result
 from .rows import Row, configurations, run_name
 from .scales import Scale
@@ -83,6 +86,19 @@ class Results:
         """Return the rows of a table."""
         return [result for result in self.rows if result.row.table == number]
 
+    def _repr_html_(self) -> str:
+        """Return a table for each of the paper's: our mean in each column, and the published one in brackets."""
+        return "".join(f"<p>Table {number}</p>{self._table(number).html()}" for number in self.table_numbers)
+
+    def _table(self, number: int) -> Table:
+        rows = self.of_table(number)
+
+        def text(cell: Cell) -> str:
+            return f"{'-' if cell.mean is None else f'{cell.mean:.2f}'} ({cell.published[0]:.2f})"
+
+        cells = [(row.row.label, f"{row.n_finished} of {row.n_runs}", *map(text, row.cells.values())) for row in rows]
+        return Table(("row", "runs", *(name.replace("_", " ") for name in rows[0].cells)), cells)
+
     @property
     def table_numbers(self) -> list[int]:
         """Numbers of the tables that have rows here."""
@@ -117,4 +133,4 @@ def _cell(values: Sequence[float], column: str, published: tuple[float, float]) 
     """Return the cell of some runs, whose values are fractions or tiles."""
     shown = np.asarray(values) * (1 if column == IN_TILES else 100)
     mean = float(shown.mean()) if len(shown) else None
-    return Cell(mean, float(shown.std(ddof=1)) if len(shown) > 1 else None, published)
+    return Cell(mean, deviation(shown), published)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym import __version__
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import write_all
+from maze_nca_gym.tables import Table as TextTable
 
 from ..runs import write_json
 from .effects import Effect, find_effects
@@ -53,9 +54,7 @@ def save(results: Results, out: Path) -> list[Path]:
     """
     write_json(out / JSON, to_json(results, out))
     texts = {MARKDOWN: to_markdown(results, out), LATEX: to_latex(results)}
-    for name, text in texts.items():
-        with replacing(out / name) as file:
-            file.write(text.encode())
+    write_all({out / name: text.encode() for name, text in texts.items()})
     return [out / name for name in (JSON, *texts)]
 
 
@@ -143,25 +142,20 @@ def to_markdown(results: Results, out: Path) -> str:
     for number in results.table_numbers:
         table = tables()[number]
         options, names, columns = headings(table, results.scale)
-        lines = [["row", *names, "n. params", *columns]]
-        lines += [
+        lines = [
             [result.row.label, *_values(result.row, options), _weights(result), *map(_markdown_cell, _cells(result))]
             for result in results.of_table(number)
         ]
-        parts += [f"## Table {number}. {table.title}", _markdown_table(lines)]
+        shown = TextTable(["row", *names, "n. params", *columns], lines)
+        parts += [f"## Table {number}. {table.title}", shown.markdown()]
     effects = find_effects(results.rows)
     if effects:
         lines = [_markdown_effect(effect, results.scale) for effect in effects]
-        parts += ["## Effects", ABOUT_EFFECTS, _markdown_table([EFFECT_COLUMNS, *lines])]
+        parts += ["## Effects", ABOUT_EFFECTS, TextTable(EFFECT_COLUMNS, lines).markdown()]
     failures = dict.fromkeys(failure for result in results.rows for failure in result.failures)
     if failures:
         parts += ["## Failed runs", "\n".join(_markdown_failure(failure, out) for failure in failures)]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown_table(lines: Sequence[Sequence[str]]) -> str:
-    rule = ["---"] * len(lines[0])
-    return "\n".join("| " + " | ".join(line) + " |" for line in [lines[0], rule, *lines[1:]])
 
 
 def _markdown_effect(effect: Effect, scale: Scale) -> list[str]:
@@ -229,27 +223,11 @@ def _latex_table(results: Results, number: int) -> str:
         [*_values(result.row, options), _weights(result), *(text for c in _cells(result) for text in _latex_cells(*c))]
         for result in results.of_table(number)
     ]
-    rows = [head, under, *lines]
-    body = [" & ".join(row) + r" \\" for row in rows]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\resizebox{\linewidth}{!}{",
-            rf"\begin{{tabular}}{{{'l' * len(names)}r{'rrr' * len(columns)}}}",
-            r"\toprule",
-            *body[:2],
-            r"\midrule",
-            *body[2:],
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{\textbf{{{table.title}}} (table {number} of the paper).}}",
-            r"\end{table}",
-        ]
-    )
+    align = f"{'l' * len(names)}r{'rrr' * len(columns)}"
+    caption = rf"\textbf{{{table.title}}} (table {number} of the paper)."
+    return TextTable((), lines).latex(caption, align, (head, under))
 
 
 def _latex_cells(cell: Cell, result: RowResult) -> tuple[str, str, str]:
     mean, sd = cell.published
-    texts = _ours(cell, result), f"{mean:.2f} ± {sd:.2f}", _apart(cell, "$", "$")
-    ours, published, apart = (text.replace(" ± ", r" $\pm$ ") for text in texts)
-    return ours, published, apart
+    return _ours(cell, result), f"{mean:.2f} ± {sd:.2f}", _apart(cell, "$", "$")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maze_nca_gym import notebooks
 from maze_nca_gym.files import load_arrays, reading, save_arrays
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
@@ -224,6 +225,12 @@ class LevelPopulation:
     def statistics(self) -> dict[str, float]:
         """Return `members.statistics` of all members, and the number of replacements so far."""
         return {**statistics(self.members, self.clock), "n_replacements": float(self.n_replacements)}
+
+    def _repr_html_(self) -> str:
+        """Return the statistics and the hardest levels, for notebooks."""
+        facts = {name.replace("_", " "): f"{value:.4g}" for name, value in self.statistics().items()}
+        hardest = self.tiles[np.argsort(-self.members["fitness"], kind="stable")]
+        return notebooks.table(facts) + (LevelSet(hardest)._repr_html_() if len(self) else "")
 
     def save(self, path: str | Path) -> Path:
         """Write a file for `load`, as `files.save_arrays`; return its path.

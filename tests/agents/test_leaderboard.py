@@ -14,13 +14,13 @@ import torch
 from fresh_models import FRESH_MLP
 
 from maze_nca_gym.agents import bench, load, rollout
-from maze_nca_gym.agents.evaluation.metrics import Estimate
 from maze_nca_gym.agents.leaderboard import run
 from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
 from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, Published, published
 from maze_nca_gym.agents.leaderboard.run import Board
 from maze_nca_gym.agents.leaderboard.streams import restarted_paths, reused_paths
+from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard
 from maze_nca_gym.benchmark_sets.tokens import to_tokens

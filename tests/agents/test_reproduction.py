@@ -26,6 +26,7 @@ from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
 from maze_nca_gym.agents.rollouts import find_paths
 from maze_nca_gym.agents.runs.executors import LocalExecutor
+from maze_nca_gym.agents.statistics import spearman
 from maze_nca_gym.agents.training import TrainingState
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
@@ -368,7 +369,7 @@ class TestFigures:
         ],
     )
     def test_rank_correlation(self, first, second, expected):
-        assert figures.spearman(first, second) == (expected if expected is None else pytest.approx(expected))
+        assert spearman(first, second) == (expected if expected is None else pytest.approx(expected))
 
     def test_rank_correlation_is_that_of_counted_ranks(self):
         rng = np.random.default_rng(5)
@@ -376,7 +377,7 @@ class TestFigures:
             pair = rng.integers(0, 6, (2, 9)).astype(float)
             ranks = [[sum(v < x for v in row) + (sum(v == x for v in row) + 1) / 2 for x in row] for row in pair]
             if all(len(set(row)) > 1 for row in ranks):
-                assert figures.spearman(*pair) == pytest.approx(np.corrcoef(ranks)[0, 1])
+                assert spearman(*pair) == pytest.approx(np.corrcoef(ranks)[0, 1])
 
     def test_levels_to_show(self):
         lengths = np.array([3, 9, 7, 5])

@@ -1,0 +1,93 @@
+"""What is said of samples: means and fractions with intervals, spreads over runs, ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Z = 1.959963984540054
+"""Standard deviations of a normal variable within which 95 % of it lies."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure and the ends of its 95 % interval.
+
+    Attributes:
+        value: what was measured.
+        low, high: for the figure on all levels that the generator could draw, of which those measured are a sample.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def percent(self, digits: int = 2) -> str:
+        """Return value and interval in percent: "99.60 (98.98 to 99.84)"."""
+        value, low, high = (f"{100 * part:.{digits}f}" for part in (self.value, self.low, self.high))
+        return f"{value} ({low} to {high})"
+
+
+def proportion(successes: NDArray[np.bool_]) -> Estimate:
+    """Return the fraction of (N,) that is true, with Wilson's interval, which is sound near 0 and 1 too.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    n = _count(successes)
+    fraction = float(np.count_nonzero(successes)) / n
+    spread = Z / (1 + Z * Z / n) * math.sqrt(fraction * (1 - fraction) / n + Z * Z / (4 * n * n))
+    centre = (fraction + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    return Estimate(fraction, min(fraction, max(0.0, centre - spread)), max(fraction, min(1.0, centre + spread)))
+
+
+def mean(values: NDArray[np.float64]) -> Estimate:
+    """Return the mean of (N,), with the normal interval: +-1.96 standard errors.
+
+    Where all values agree, as where there is one alone, both ends are the mean, which says less than it seems.
+
+    Raises:
+        ValueError: N is 0.
+    """
+    n = _count(values)
+    centre, spread = float(values.mean()), Z * (deviation(values) or 0.0) / math.sqrt(n)
+    return Estimate(centre, centre - spread, centre + spread)
+
+
+def _count(sample: NDArray[np.bool_] | NDArray[np.float64]) -> int:
+    if not len(sample):
+        raise ValueError("an interval needs at least one level, got 0")
+    return len(sample)
+
+
+def deviation(values: ArrayLike) -> float | None:
+    """Return the sample standard deviation of (N,) values; None for fewer than two."""
+    sample = np.asarray(values, np.float64)
+    return float(sample.std(ddof=1)) if len(sample) > 1 else None
+
+
+def standard_error(values: ArrayLike) -> float | None:
+    """Return the standard error of the mean of (N,) values; None for fewer than two."""
+    spread = deviation(values)
+    return None if spread is None else spread / math.sqrt(len(np.asarray(values)))
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the rank correlation of two sequences, from -1 to 1; None where it is undefined."""
+    if len(first) < 2:
+        return None
+    ranks = np.stack([_ranks(np.asarray(values)) for values in (first, second)])
+    apart = ranks - ranks.mean(axis=1, keepdims=True)
+    length = float(np.sqrt((apart**2).sum(axis=1).prod()))
+    return float((apart[0] * apart[1]).sum()) / length if length else None
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ranks of (N,) values; equal ones share the mean of theirs."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return (ends - (counts - 1) / 2)[places]
