@@ -16,7 +16,7 @@ from maze_nca_gym.names import unknown_name
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.edits import Edit
-    from maze_nca_gym.rendering.history import History, Snapshot
+    from maze_nca_gym.rendering.snapshots import History, Snapshot
     from maze_nca_gym.rendering.window import Window
 
     MakeEdit: TypeAlias = Callable[[Edit], tuple[State, str]]
@@ -70,14 +70,14 @@ class View:
         from maze_nca_gym.rendering import Request
 
         window, history = self._opened()
-        history.append(self._snapshot(state, n_steps))
+        history.append(self._snapshot(state, 0, n_steps).copy())
         request = window.show(history.viewed)
         while request in (Request.BACK, Request.STEP, Request.EDIT):
             if request is Request.STEP and not history.move(1):
                 break
             if request is Request.EDIT and not history.back:
                 state, notice = edit(window.edit)
-                history.replace_newest(self._snapshot(state, n_steps))
+                history.replace_newest(self._snapshot(state, 0, n_steps).copy())
             elif request is Request.EDIT:
                 notice = "edits are made at the newest step"
             elif request is Request.BACK and not history.move(-1):
@@ -91,16 +91,11 @@ class View:
     def _opened(self) -> tuple[Window, History]:
         """Return the window and the steps to look back at; both are made at the first call."""
         from maze_nca_gym.rendering import Window
-        from maze_nca_gym.rendering.history import History
+        from maze_nca_gym.rendering.snapshots import History
 
         if self._window is None or self._history is None:
             self._window, self._history = Window(self._fps, self._title), History()
         return self._window, self._history
-
-    def _snapshot(self, state: State, n_steps: int) -> Snapshot:
-        from maze_nca_gym.rendering import Snapshot
-
-        return Snapshot(**self._picture(state, 0, n_steps)).copy()
 
     def render(self, state: State, index: int, n_steps: int) -> NDArray[np.uint8] | str | None:
         """Return one episode's picture: (h, w, 3) uint8, or text; None in "human" mode."""
@@ -109,16 +104,14 @@ class View:
         if self._mode == "ansi":
             return to_text(state.tiles[index], state.channels[index, 0] > 0.5)
         if self._mode == "rgb_array":
-            from maze_nca_gym.rendering.frame import draw_frame
-
-            return draw_frame(**self._picture(state, index, n_steps))
+            return self._snapshot(state, index, n_steps).draw()
         return None
 
     def png(self, state: State, index: int, n_steps: int) -> bytes:
         """Return one episode's picture as a PNG file, in any render mode."""
-        from maze_nca_gym.rendering import draw_frame, png_bytes
+        from maze_nca_gym.rendering import png_bytes
 
-        return png_bytes(draw_frame(**self._picture(state, index, n_steps)))
+        return png_bytes(self._snapshot(state, index, n_steps).draw())
 
     def sheet(self, tiles: Tiles, paths: NDArray[np.float32]) -> bytes:
         """Return a PNG file of (N, H, W) levels with their (N, H, W) float32 paths, side by side."""
@@ -128,17 +121,20 @@ class View:
         frames = [draw_level(*level, cell) for level in zip(tiles, paths, strict=True)]
         return png_bytes(contact_sheet(frames, columns=math.ceil(math.sqrt(len(frames)))))
 
-    def _picture(self, state: State, index: int, n_steps: int) -> dict[str, Any]:
-        return {
-            "tiles": state.tiles[index],
-            "channels": state.channels[index],
-            "target": state.target[index],
-            "channel_names": self._names,
-            "step": n_steps,
-            "accuracy": float(state.scores.accuracy[index]),
-            "title": self._title,
-            "front": self._front,
-        }
+    def _snapshot(self, state: State, index: int, n_steps: int) -> Snapshot:
+        """Return one episode's step, whose arrays are the state's own."""
+        from maze_nca_gym.rendering import Snapshot
+
+        return Snapshot(
+            state.tiles[index],
+            state.channels[index],
+            state.target[index],
+            self._names,
+            n_steps,
+            float(state.scores.accuracy[index]),
+            self._title,
+            self._front,
+        )
 
     def close(self) -> None:
         """Close the window if it is open."""

@@ -6,11 +6,10 @@ Importing this package loads Pillow; pygame is loaded when a `Window` is made.
 from __future__ import annotations
 
 from maze_nca_gym.rendering.controls import Action, Request
-from maze_nca_gym.rendering.files import png_bytes, save_gif, save_png
+from maze_nca_gym.rendering.files import gif_bytes, png_bytes, save_gif, save_png
 from maze_nca_gym.rendering.frame import contact_sheet, draw_frame, draw_level
-from maze_nca_gym.rendering.gif import gif_bytes
-from maze_nca_gym.rendering.history import Snapshot
 from maze_nca_gym.rendering.layout import Layout, Panel, frame_layout
+from maze_nca_gym.rendering.snapshots import Snapshot
 from maze_nca_gym.rendering.window import NoScreenError, Window
 
 __all__ = [

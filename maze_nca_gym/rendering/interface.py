@@ -12,12 +12,11 @@ from pathlib import Path
 from maze_nca_gym.rendering.controls import Action, Request, actions_by_key, controls_of, help_lines, keys_label
 from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
 from maze_nca_gym.rendering.files import save_png
-from maze_nca_gym.rendering.history import Snapshot
 from maze_nca_gym.rendering.layout import Layout, menu_layout, window_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import bounds, caption_of, names_of
-from maze_nca_gym.rendering.recorder import Recorder, Saver, free_path, picture_of
 from maze_nca_gym.rendering.screen import Display, Face, button_width, draw_window, menu_width
+from maze_nca_gym.rendering.snapshots import Recorder, Saver, Snapshot, free_path
 
 _SLOWEST, _FASTEST = 0.5, 1000.0
 _TOOLS = {Action.WALLS: Tool.WALLS, Action.DAMAGE: Tool.DAMAGE}
@@ -320,7 +319,7 @@ class Interface:
 
     def _save(self) -> None:
         try:
-            picture = picture_of(self._viewed, self._show_channels, self._front)
+            picture = self._viewed.draw(self._show_channels, self._front)
             self._notice = f"saved {save_png(free_path(Path.cwd(), '.png'), picture)}"
         except OSError as error:
             self._notice = f"not saved: {error}"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.history import Snapshot
 from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, Panel, menu_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import (
@@ -28,6 +27,7 @@ from maze_nca_gym.rendering.panels import (
     outline,
     tint_of,
 )
+from maze_nca_gym.rendering.snapshots import Snapshot
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
 
 TEXT = 14

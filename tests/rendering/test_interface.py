@@ -12,7 +12,7 @@ from conftest import Scene
 from PIL import Image
 
 from maze_nca_gym.levels import Tile
-from maze_nca_gym.rendering import Action, Request, Snapshot, draw_frame, palette, recorder
+from maze_nca_gym.rendering import Action, Request, Snapshot, draw_frame, palette, snapshots
 from maze_nca_gym.rendering.controls import CONTROLS, actions_by_key, controls_of
 from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint
 from maze_nca_gym.rendering.interface import Interface
@@ -307,7 +307,7 @@ def test_a_picture_that_cannot_be_saved_is_no_crash(
         raise PermissionError("read-only")
 
     monkeypatch.setattr("maze_nca_gym.rendering.interface.save_png", refuse)
-    monkeypatch.setattr("maze_nca_gym.rendering.recorder.save_gif", refuse)
+    monkeypatch.setattr("maze_nca_gym.rendering.snapshots.save_gif", refuse)
     for key in keys:
         interface.press(key)
     interface.finish()
@@ -342,7 +342,7 @@ def test_a_recording_ends_with_another_kind_of_level(interface: Interface, snaps
 def test_a_recording_is_not_endless(
     interface: Interface, snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "MOST_FRAMES", 3)
+    monkeypatch.setattr(snapshots, "MOST_FRAMES", 3)
     interface.press("c")
     interface.press("g")
     for step in range(2):

@@ -6,7 +6,7 @@ import pytest
 from conftest import Scene
 
 from maze_nca_gym.rendering import Snapshot
-from maze_nca_gym.rendering.history import History
+from maze_nca_gym.rendering.snapshots import History
 
 
 @pytest.fixture

@@ -1,0 +1,208 @@
+"""Snapshots of an automaton's steps: the bounded memory of them that a window looks back into, and their recording."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.rendering.files import save_gif
+from maze_nca_gym.rendering.frame import draw_frame
+from maze_nca_gym.rendering.palette import Frame
+
+HISTORY_BYTES = 256 * 2**20
+"""Memory for snapshots, about 18,000 steps of 11 channels at size 16; the oldest are forgotten first."""
+MOST_FRAMES = 200
+"""Steps of a recording, at most."""
+_SIZES = {True: (580, 1000), False: (600, 600)}
+"""(height, width) of a recording in pixels, with the channels and without; files and memory stay small."""
+_FASTEST = 50.0
+_LAST_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One step as `frame.draw_frame` draws it.
+
+    Attributes:
+        tiles: (H, W) uint8.
+        channels: (C, H, W) float32.
+        target: (H, W) bool, the exact solution.
+        channel_names: names of the first channels.
+        step: iterations so far.
+        accuracy: the accuracy of the prediction, at most 1; not-a-number where the level has no solution.
+        title: a line above the maze.
+        front: number of the channel that tints the maze; None for no tint.
+        verdict: a few words about the path, empty for none.
+        solved: whether they are good news.
+    """
+
+    tiles: Tiles
+    channels: NDArray[np.float32]
+    target: NDArray[np.bool_]
+    channel_names: tuple[str, ...] | None = None
+    step: int = 0
+    accuracy: float = 0.0
+    title: str = ""
+    front: int | None = None
+    verdict: str = ""
+    solved: bool = False
+
+    def copy(self) -> Snapshot:
+        """Return the same with its own arrays."""
+        return replace(self, tiles=self.tiles.copy(), channels=self.channels.copy(), target=self.target.copy())
+
+    def draw(self, show_channels: bool = True, front: int | None = None, size: tuple[int, int] | None = None) -> Frame:
+        """Return the (h, w, 3) uint8 picture, see `draw_frame`, tinted by a channel or by the snapshot's own front."""
+        return draw_frame(
+            self.tiles,
+            self.channels,
+            self.target,
+            channel_names=self.channel_names,
+            step=self.step,
+            accuracy=self.accuracy,
+            title=self.title,
+            show_channels=show_channels,
+            front=self.front if front is None else front,
+            size=size,
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the arrays."""
+        return self.tiles.nbytes + self.channels.nbytes + self.target.nbytes
+
+
+class History:
+    """The latest snapshots, at least one and no more than fit into some bytes, and the one in view."""
+
+    def __init__(self, max_bytes: int = HISTORY_BYTES) -> None:
+        self._snapshots: deque[Snapshot] = deque()
+        self._bytes = 0
+        self._max_bytes = max_bytes
+        self.back = 0
+
+    def __len__(self) -> int:
+        return len(self._snapshots)
+
+    @property
+    def viewed(self) -> Snapshot:
+        """The snapshot in view, `back` steps before the newest."""
+        return self._snapshots[-1 - self.back]
+
+    def append(self, snapshot: Snapshot) -> None:
+        """Remember a snapshot and view it."""
+        self._snapshots.append(snapshot)
+        self._bytes += snapshot.n_bytes
+        self.back = 0
+        while self._bytes > self._max_bytes and len(self) > 1:
+            self._bytes -= self._snapshots.popleft().n_bytes
+
+    def replace_newest(self, snapshot: Snapshot) -> None:
+        """Put a snapshot in the newest one's place."""
+        self._bytes -= self._snapshots.pop().n_bytes
+        self.append(snapshot)
+
+    def drop_newest(self) -> bool:
+        """Drop the newest snapshot, unless it is the only one; return whether there was another."""
+        if len(self) < 2:
+            return False
+        self._bytes -= self._snapshots.pop().n_bytes
+        self.back = 0
+        return True
+
+    def clear(self) -> None:
+        """Remove all snapshots."""
+        self._snapshots.clear()
+        self._bytes = self.back = 0
+
+    def move(self, steps: int) -> bool:
+        """Show the snapshot `steps` later, or earlier if negative; return whether there is one."""
+        if not 0 <= self.back - steps < len(self):
+            return False
+        self.back -= steps
+        return True
+
+
+class Recorder:
+    """Frames of the steps since the recording began.
+
+    Args:
+        show_channels: whether the frames have heat maps of the channels.
+        front: number of the channel that tints the maze; None for the snapshot's own.
+    """
+
+    def __init__(self, show_channels: bool, front: int | None = None) -> None:
+        self._show_channels = show_channels
+        self._front = front
+        self._frames: list[Frame] = []
+        self._shown: tuple[tuple[int, ...], tuple[str, ...] | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def add(self, snapshot: Snapshot) -> bool:
+        """Record a step; return False, without recording it, where the recording is full or shows other levels."""
+        now = (snapshot.tiles.shape, snapshot.channel_names)
+        if len(self) >= MOST_FRAMES or now != (self._shown or now):
+            return False
+        self._shown = now
+        self._frames.append(snapshot.draw(self._show_channels, self._front, _SIZES[self._show_channels]))
+        return True
+
+    def save(self, folder: Path, fps: float) -> Path:
+        """Write the frames as a numbered GIF file, whose last frame stays for two seconds; return its path.
+
+        Raises:
+            ValueError: nothing is recorded.
+            OSError: the file cannot be written.
+        """
+        fps = min(fps, _FASTEST)
+        frames = self._frames + self._frames[-1:] * round(_LAST_SECONDS * fps)
+        return save_gif(free_path(folder, ".gif"), frames, fps)
+
+
+class Saver:
+    """Recordings that are written on another thread, one after the other: a GIF takes seconds."""
+
+    def __init__(self) -> None:
+        self._jobs: list[Future[str]] = []
+        self._pool = ThreadPoolExecutor(1)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a recording is being written, or the message about one has not been taken."""
+        return bool(self._jobs)
+
+    def begin(self, recorder: Recorder, folder: Path, fps: float) -> None:
+        """Begin to write a recording into a folder."""
+        self._jobs.append(self._pool.submit(_saved, recorder, folder, fps))
+
+    def take_message(self) -> str:
+        """Return what has become of the oldest recording, once; empty while nothing is new."""
+        return self._jobs.pop(0).result() if self._jobs and self._jobs[0].done() else ""
+
+    def finish(self) -> None:
+        """Continue until all recordings are written."""
+        wait(self._jobs)
+
+
+def _saved(recorder: Recorder, folder: Path, fps: float) -> str:
+    """Write a recording and return a line about it."""
+    try:
+        return f"saved {recorder.save(folder, fps)}, {len(recorder)} steps"
+    except OSError as error:
+        return f"not saved: {error}"
+
+
+def free_path(folder: Path, suffix: str) -> Path:
+    """Return the first numbered name that is not taken, such as maze-0001.png."""
+    number = 1
+    while (path := folder / f"maze-{number:04d}{suffix}").exists():
+        number += 1
+    return path
