@@ -1,20 +1,10 @@
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from scenes import Scene
 
 from maze_nca_gym import levels
-
-
-class Scene(NamedTuple):
-    """A level, a state in the middle of an episode and the exact path."""
-
-    tiles: NDArray[np.uint8]
-    channels: NDArray[np.float32]
-    target: NDArray[np.bool_]
 
 
 @pytest.fixture

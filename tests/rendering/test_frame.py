@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from conftest import Scene
 from numpy.typing import NDArray
+from scenes import Scene
 
 from maze_nca_gym import levels
 from maze_nca_gym.rendering import Panel, contact_sheet, draw_frame, draw_level, palette

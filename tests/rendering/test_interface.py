@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Scene
 from PIL import Image
+from scenes import Scene
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import Action, Request, Snapshot, draw_frame, palette, snapshots

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Scene
 from PIL import Image
+from scenes import Scene
 
 from maze_nca_gym.rendering import draw_frame, save_gif, save_png
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from conftest import Scene
+from scenes import Scene
 
 from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.snapshots import History

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pygame
 import pytest
-from conftest import Scene
 from gymnasium.error import DependencyNotInstalled
+from scenes import Scene
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Window
