@@ -35,14 +35,14 @@ ROLES = (MAIN, "ablation", "baseline")
 An ablation was trained with less, or began elsewhere; a baseline has an architecture of the paper at a small size.
 """
 NAME_PARTS = {
-    "compiled": "exact weights, written by hand for the learned architecture",
+    "exact-weights": "weights written by hand for the learned architecture, which solve every maze",
     "hinted": "learned from the states of an automaton, proven to do the same",
     "healing": "finds the new path where the maze changes while it runs",
     "general": "learned on more kinds of maze than the one with the plain name",
     "lenient": "learned from whichever longest path is nearest, so that it draws any",
     "perfect": "learned on perfect mazes alone, from the general network on",
     "solutions": "learned from solutions alone, without the first move at every tile",
-    "aligned": "learned from solutions alone, with compiled weights at the start",
+    "aligned": "learned from solutions alone, with exact weights at the start",
     "hard": "learned from the 1,000 training mazes of maze-hard-30 alone, and the first move at their tiles",
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",

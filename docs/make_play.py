@@ -18,12 +18,12 @@ POLICIES = (
     "nca-shortest-path-healing",
     "nca-shortest-path",
     "nca-shortest-path-hinted",
-    "nca-shortest-path-compiled",
+    "nca-shortest-path-exact-weights",
     "shortest-path-bfs",
     "all-shortest-paths",
     "depth-first",
     "diameter",
-    "nca-diameter-compiled",
+    "nca-diameter-exact-weights",
     "nca-diameter-hinted",
 )
 """Policies of the page, the one that it begins with first."""

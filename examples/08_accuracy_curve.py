@@ -9,7 +9,7 @@ from pathlib import Path
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation import Result, draw_iterations, evaluate, test_levels
 
-name = sys.argv[1] if len(sys.argv) > 1 else "nca-shortest-path-compiled"
+name = sys.argv[1] if len(sys.argv) > 1 else "nca-shortest-path-exact-weights"
 policy = load(name)
 results = []
 for family in ("random", "loops"):

@@ -207,7 +207,7 @@ class TestSolve:
             r"drawing +│ draws (all shortest paths|the tiles that it visits), and is", capsys.readouterr().out
         )
 
-    @pytest.mark.parametrize("name", ["nca-diameter-hinted", "nca-diameter-compiled"])
+    @pytest.mark.parametrize("name", ["nca-diameter-hinted", "nca-diameter-exact-weights"])
     def test_whoever_is_exact_gets_the_time_that_it_needs(self, name, capsys):
         size = ["--generator", "perfect", "--size", "12", "--n", "2"]
         assert main(["solve", name, *size, "--picture", "none"]) == 0
@@ -516,7 +516,7 @@ class TestPolicies:
         out = capsys.readouterr().out
         assert ("nca-shortest-path-baseline" in out) == everything
         assert ("`policies list --all` has 7 more" in out) != everything
-        assert all((f"\n  {part:<11}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
+        assert all((f"\n  {part:<15}{meaning}\n" in out) == everything for part, meaning in NAME_PARTS.items())
         assert re.findall("^(.*?) +channels +levels +complete$", out, re.MULTILINE) == [
             "shortest-path",
             "diameter",

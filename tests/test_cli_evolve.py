@@ -489,7 +489,7 @@ class TestRegret:
 
 class TestFewWeights:
     def test_states_are_the_same_to_the_bit(self):
-        model = load("nca-diameter-compiled")
+        model = load("nca-diameter-exact-weights")
         sparse = model.without_gradients()
         assert isinstance(sparse, SparseNCA)
         tiles = test_levels("random", 10, model.task, 3).tiles
@@ -498,7 +498,7 @@ class TestFewWeights:
             assert torch.equal(rollout(sparse, maze, 300), rollout(model, maze, 300))
 
     def test_others_are_run_as_they_are(self):
-        names = ("model.safetensors", "shortest-path-bfs", "nca-shortest-path-compiled")
+        names = ("model.safetensors", "shortest-path-bfs", "nca-shortest-path-exact-weights")
         for policy in (*map(load, names), NCA(4, 6, n_iterations=None)):
             assert policy.without_gradients() is policy
 

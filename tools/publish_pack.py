@@ -1,6 +1,6 @@
 """Put an evolved population among the packs, the hardest level first, with what made it and what was measured.
 
-maze-nca-gym evolve nca-diameter-compiled --out runs/evolve-diameter
+maze-nca-gym evolve nca-diameter-exact-weights --out runs/evolve-diameter
 python -m tools.publish_pack evolved-diameter-16 runs/evolve-diameter
 """
 

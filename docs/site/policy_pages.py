@@ -32,8 +32,8 @@ LEGENDS: Mapping[str, Any] = {
     "all-shortest-paths": dijkstra.Channel,
     "depth-first": depth_first.Channel,
     "diameter": diameter.Channel,
-    "nca-shortest-path-compiled": shortest_path_weights,
-    "nca-diameter-compiled": diameter_weights,
+    "nca-shortest-path-exact-weights": shortest_path_weights,
+    "nca-diameter-exact-weights": diameter_weights,
     "nca-shortest-path-hinted": hinted_shortest_path.Signal,
     "nca-shortest-path-healing-hinted": hinted_healing,
     "nca-diameter-hinted": hinted_diameter,
@@ -73,7 +73,7 @@ def _parts(meanings: Mapping[str, str]) -> str:
 
 def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
     card, side = cards().get(name, {}), pictures.SIZE if policy.size is None else policy.size[0]
-    named = {part: meaning for part, meaning in NAME_PARTS.items() if part in name.split("-") and card}
+    named = {part: meaning for part, meaning in NAME_PARTS.items() if f"-{part}-" in f"{name}-" and card}
     parts = [
         f"# {name}",
         sentence(info.description),

@@ -31,7 +31,7 @@ FORMS: dict[str, tuple[str, dict[str, str], bool, Held]] = {
     "a table of weights that counts ages, in machine code": ("shortest-path-bfs", {}, False, COUNTING),
     "the same as a dense convolution": ("shortest-path-bfs", {}, True, COUNTING),
     "distances modulo 3": ("shortest-path-bfs", {"form": "bounded"}, False, BOUNDED),
-    "exact weights of the learned architecture": ("nca-shortest-path-compiled", {}, False, EXACT),
+    "exact weights of the learned architecture": ("nca-shortest-path-exact-weights", {}, False, EXACT),
     "weights learned from the rule": ("nca-shortest-path-hinted", {}, False, PAIRS),
 }
 """Form -> policy, its options, whether gradients are kept, and where the rule's signals are in its state."""
@@ -93,7 +93,7 @@ def test_every_form_of_the_diameter_ends_with_the_canonical_path() -> None:
     canonical = find_task("diameter").solve_all(tiles)
     *_, last = DIAMETER.trace(tiles)
     np.testing.assert_array_equal(last[:, DIAMETER.signals["PATH"]], canonical)
-    for name in ("diameter", "nca-diameter-compiled", "nca-diameter-hinted"):
+    for name in ("diameter", "nca-diameter-exact-weights", "nca-diameter-hinted"):
         policy = load(name)
         n_steps = policy.max_steps(5, 5, int(canonical.sum(axis=(1, 2)).max()) - 1)
         with torch.no_grad():

@@ -179,7 +179,7 @@ class TestCommand:
     def test_a_model_file_gives_its_name(self, tmp_path):
         from maze_nca_gym.agents.weights import save_model
 
-        model = save_model(load("nca-shortest-path-compiled"), tmp_path / "mine")
+        model = save_model(load("nca-shortest-path-exact-weights"), tmp_path / "mine")
         assert main(["export", str(model), "--out", str(tmp_path / "there")]) == 0
         assert read(tmp_path / "there.json")["name"] == "mine"
 

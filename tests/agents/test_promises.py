@@ -38,7 +38,7 @@ class TestStepBound:
             StepBound(**values)
 
     def test_without_a_length_any_is_reckoned_with(self):
-        policy = load("nca-shortest-path-compiled")
+        policy = load("nca-shortest-path-exact-weights")
         assert policy.max_steps(5, 6) == 2 * 29 + 2
         assert policy.max_steps(5, 6, n_moves=10) == 22
         assert load("nca-shortest-path").max_steps(5, 6) is None

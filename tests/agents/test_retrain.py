@@ -63,10 +63,10 @@ def test_hashes_tell_names_shapes_and_values_apart():
 def test_a_model_that_was_written_by_hand_is_refused(tmp_path, capsys, monkeypatch):
     with pytest.raises(ValueError, match="nca-x was not trained: its card has no configuration"):
         retrain.retrain("nca-x", {"made_by": "hand"}, tmp_path)
-    monkeypatch.setattr(sys, "argv", ["retrain", "nca-shortest-path-compiled"])
+    monkeypatch.setattr(sys, "argv", ["retrain", "nca-shortest-path-exact-weights"])
     with pytest.raises(SystemExit):
         retrain.main()
-    assert "unknown trained model 'nca-shortest-path-compiled'" in capsys.readouterr().err
+    assert "unknown trained model 'nca-shortest-path-exact-weights'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -14,12 +14,12 @@ from maze_nca_gym.agents.training.config import PRESETS, TrainingConfig, changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot
 
-COMPILED = "nca-shortest-path-compiled"
-CONFIG = changed(PRESETS["extrapolate"], n_channels=16, start_from=COMPILED)
+EXACT = "nca-shortest-path-exact-weights"
+CONFIG = changed(PRESETS["extrapolate"], n_channels=16, start_from=EXACT)
 
 
 def test_the_first_channels_do_what_the_network_does():
-    model, start = CONFIG.make_model(), load(COMPILED)
+    model, start = CONFIG.make_model(), load(EXACT)
     assert isinstance(model, NCA)
     maze = torch.from_numpy(one_hot(validation_levels("loops", 10, "shortest-path", 8).tiles))
     with torch.no_grad():
@@ -32,7 +32,7 @@ def test_the_first_channels_do_what_the_network_does():
 
 def test_as_many_channels_are_enough():
     model = changed(CONFIG, n_channels=10).make_model()
-    assert torch.equal(model.weights[0], load(COMPILED).weights[0])
+    assert torch.equal(model.weights[0], load(EXACT).weights[0])
 
 
 def test_a_model_file_with_max_pooling(tmp_path):
@@ -49,19 +49,19 @@ def test_a_model_file_with_max_pooling(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"start_from": "nca"}, "unknown policy 'nca'; known: .*nca-shortest-path-compiled"),
+        ({"start_from": "nca"}, "unknown policy 'nca'; known: .*nca-shortest-path-exact-weights"),
         ({"start_from": FRESH_MLP}, f"to start from {FRESH_MLP}.* both must be of class NCA, with shared"),
         ({"start_from": "nca-diameter-hinted"}, "nca-diameter-hinted is for the task diameter, not shortest-path"),
         ({"cut_corners": False}, "has a kernel_size of 3 and cut_corners True: so must the model"),
         ({"kernel_size": 5}, "has a kernel_size of 3 and cut_corners True: so must the model"),
         ({"start_from": "no.safetensors"}, "there is no model file no.safetensors"),
         ({"start_from": "shortest-path-bfs"}, "to start from shortest-path-bfs both must be of class NCA"),
-        ({"max_pool": True}, "nca-shortest-path-compiled has max_pool False: so must the model"),
+        ({"max_pool": True}, "nca-shortest-path-exact-weights has max_pool False: so must the model"),
         (
-            {"task": "diameter", "start_from": "nca-diameter-compiled", "max_pool": True, "n_channels": 34},
-            "nca-diameter-compiled has max_pool and 33 channels: so must the model",
+            {"task": "diameter", "start_from": "nca-diameter-exact-weights", "max_pool": True, "n_channels": 34},
+            "nca-diameter-exact-weights has max_pool and 33 channels: so must the model",
         ),
-        ({"n_channels": 9}, "nca-shortest-path-compiled has 10 channels, the model only 9"),
+        ({"n_channels": 9}, "nca-shortest-path-exact-weights has 10 channels, the model only 9"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
@@ -71,4 +71,4 @@ def test_what_does_not_fit_is_refused(changes, message):
 
 def test_models_of_other_classes_start_from_none():
     with pytest.raises(ValueError, match="both must be of class NCA"):
-        changed(TrainingConfig(), model="GCN", start_from=COMPILED)
+        changed(TrainingConfig(), model="GCN", start_from=EXACT)

@@ -1,6 +1,6 @@
 MazePlay.addPolicy({
 "format": "maze_nca_gym automaton 1",
-"name": "nca-diameter-compiled",
+"name": "nca-diameter-exact-weights",
 "task": "diameter",
 "draws": "path",
 "exact": true,

@@ -21,7 +21,7 @@ from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import shortest_path
 
-NAME = "nca-shortest-path-compiled"
+NAME = "nca-shortest-path-exact-weights"
 
 
 def mazes(tiles: Tiles) -> torch.Tensor:
@@ -155,7 +155,7 @@ def test_the_default_environment_runs_it():
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_shipped_file_is_what_the_code_makes(tmp_path, name):
-    made, shipped = NCA.from_handcoded(name), load(f"nca-{name}-compiled")
+    made, shipped = NCA.from_handcoded(name), load(f"nca-{name}-exact-weights")
     assert isinstance(shipped, NCA)
     assert shipped.arguments == made.arguments
     for key, tensor in made.state_dict().items():

@@ -1,6 +1,6 @@
 MazePlay.addPolicy({
 "format": "maze_nca_gym automaton 1",
-"name": "nca-shortest-path-compiled",
+"name": "nca-shortest-path-exact-weights",
 "task": "shortest-path",
 "draws": "path",
 "exact": true,
