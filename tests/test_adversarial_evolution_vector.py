@@ -263,7 +263,7 @@ class TestContract:
         [
             ({"capacity": 3}, "n_offspring=4 exceeds the capacity of 3"),
             ({"measure_unfinished": True}, "measure_unfinished"),
-            ({"evolve_every": -1}, "evolve_every must be an integer >= 0"),
+            ({"evolve_every": -1}, "evolve_every must be at least 0"),
             ({"population": LevelPopulation(), "evolve_below": None}, "has its own capacity: leave them out"),
         ],
     )

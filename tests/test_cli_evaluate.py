@@ -243,18 +243,17 @@ class TestFailure:
 
 
 WRONG = {
-    "evaluate": "name at least one policy, or a model file",
+    "evaluate": "maze-nca-gym evaluate needs POLICY …; --help describes it",
     "evaluate nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "evaluate nowhere.safetensors": "no model file nowhere.safetensors",
     "evaluate a-file.safetensors": "a-file.safetensors is not a readable model file",
     "evaluate shortest-path-bfs diameter": "all policies must be of one task, but shortest-path-bfs for the task "
     "'shortest-path' and diameter for the task 'diameter' were asked for",
-    "evaluate depth-first --families mazes": "--families: unknown family 'mazes'; known: " + ", ".join(FAMILIES),
-    "evaluate depth-first --families random,": "unknown family ''",
-    "evaluate depth-first --families": "--families must name at least one family; known: random",
-    "evaluate depth-first --sizes": "--sizes must be numbers from 2 on such as 16 or 16,32, got ''",
-    "evaluate depth-first --sizes large": "--sizes must be numbers from 2 on such as 16 or 16,32, got 'large'",
-    "evaluate depth-first --sizes 16,1": "--sizes must be numbers from 2 on",
+    "evaluate depth-first --families mazes": "unknown family of levels 'mazes'; known: " + ", ".join(FAMILIES),
+    "evaluate depth-first --families": "--families needs a value",
+    "evaluate depth-first --sizes": "--sizes needs a value",
+    "evaluate depth-first --sizes large": "--sizes: an integer is expected, got 'large'",
+    "evaluate depth-first --sizes 16,1": "--sizes must be from 2 to 9,999, got 1",
     "evaluate depth-first --n 0": "--n must be at least 1, got 0",
     "evaluate depth-first --steps 0": "--steps must be at least 1, got 0",
     "evaluate depth-first --batch 0": "--batch must be at least 1, got 0",

@@ -400,12 +400,12 @@ def test_ctrl_c_while_it_measures():
 
 
 WRONG = {
-    "": "name at least one policy, or a model file (*.safetensors)",
+    "": "maze-nca-gym evolve needs POLICY …; --help describes it",
     "nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
     "missing.safetensors": "there is no model file missing.safetensors",
     "shortest-path-bfs diameter": "all policies must be of one task",
     "model.safetensors --n 0": "--n must be at least 1, got 0",
-    "model.safetensors --n-offspring 0": "n_offspring must be an integer >= 1, got 0",
+    "model.safetensors --n-offspring 0": "--n-offspring must be at least 1, got 0",
     "model.safetensors --rounds -1": "--rounds must be at least 0, got -1",
     "model.safetensors --seed -1": "--seed must be at least 0, got -1",
     "model.safetensors --steps 0": "--steps must be at least 1, got 0",
@@ -423,10 +423,10 @@ WRONG = {
     "model.safetensors --eviction oldest": "unknown eviction 'oldest'; known: fitness, replay-weight",
     "model.safetensors --score luck": "unknown score 'luck'; known: regret, loss, accuracy, learnability",
     "model.safetensors --prioritisation best": "unknown prioritisation 'best'; known: rank",
-    "model.safetensors --temperature 0": "temperature must be a finite number > 0",
+    "model.safetensors --temperature 0": "--temperature must be a finite number above 0",
     "model.safetensors --device quantum": "unknown device 'quantum'",
     "model.safetensors --out a-file": "--out must be a folder, but a-file is a file",
-    "model.safetensors --unheard-of 1": "Unrecognized options",
+    "model.safetensors --unheard-of 1": "there is no option --unheard-of",
     "model.safetensors --size 6 --n 99 --steps 9": "model.safetensors: this policy has weights for 5 iterations",
 }
 

@@ -12,8 +12,7 @@ import pytest
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.hinting import learning
-from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.agents.hinting.run import command_line
+from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.cli import main
 
 pytestmark = pytest.mark.usefixtures("command_line")
@@ -86,9 +85,9 @@ def test_a_run_is_not_overwritten_by_accident(capsys):
 
 
 def test_a_command_line_says_all_that_differs():
-    assert command_line(HintConfig()) == "maze-nca-gym train-hinted"
-    assert command_line(HintConfig.of("diameter")) == "maze-nca-gym train-hinted --automaton diameter"
-    assert command_line(HintConfig(sizes=(4, 5), seed=2)) == "maze-nca-gym train-hinted --sizes 4 5 --seed 2"
+    assert changes(HintConfig()) == {}
+    assert changes(HintConfig.of("diameter")) == {"automaton": "diameter"}
+    assert changes(HintConfig(sizes=(4, 5), seed=2)) == {"sizes": (4, 5), "seed": 2}
 
 
 WRONG = {
@@ -96,13 +95,13 @@ WRONG = {
     "--automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, diameter, or",
     "--automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no module 'no_such'",
     "--automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",
-    "--sizes 3": "sizes must be an integer from 4 on, got 3",
-    "--n-updates 0": "n_updates must be an integer from 1 on, got 0",
+    "--sizes 3": "--sizes must be at least 4, got 3",
+    "--n-updates 0": "--n-updates must be at least 1, got 0",
     "--learning-rate much": "a number is expected, got 'much'",
-    "--learning-rate -1": "learning_rate must be a number above 0, got -1",
+    "--learning-rate -1": "--learning-rate must be a finite number above 0, got -1",
     "--threads 0": "--threads must be at least 1, got 0",
     "--out a-file": "--out must be a folder, but a-file is a file",
-    "--unheard-of 1": "Unrecognized options",
+    "--unheard-of 1": "there is no option --unheard-of",
 }
 
 

@@ -135,7 +135,7 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
     "replacements": (stating("n_replacements", "1"), "n_replacements must be an integer"),
     "no config": (stating("config", None), "configuration must hold capacity"),
     "other config": (configuring("colour", 1), "configuration must hold capacity"),
-    "bad config": (configuring("temperature", 0), "temperature must be a finite number > 0"),
+    "bad config": (configuring("temperature", 0), "temperature must be a finite number above 0"),
     "capacity": (configuring("capacity", 5), "12 levels exceed the capacity of 5"),
     "another task": (configuring("task", "diameter"), "levels of the task 'diameter' have no source"),
     "no fitness": (leave_out("fitness"), r"arrays are missing: \['fitness'\]"),

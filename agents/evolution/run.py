@@ -24,6 +24,7 @@ from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.options import flag
 from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
@@ -36,7 +37,7 @@ from ..runs import (
     check_at_least,
     check_folder,
     command_line,
-    flag,
+    import_option,
     naming_memory,
     progress_bar,
     versions,
@@ -199,7 +200,8 @@ def _prepare(
         for name, value in {**given, "size": written, **options}.items()
         if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
     }
-    command = command_line(["evolve", *found], changed)
+    own = import_option([*map(type, found.values()), find_task(task).solve])
+    command = command_line(["evolve", *found], {**own, **changed})
     return _Job(given, players, levels, reserved, population, configuration, command)
 
 

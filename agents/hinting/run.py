@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ import torch
 from ..automata import Automaton
 from ..learned import NCA
 from ..promises import Promises
-from ..runs import ProgressBar, RunFolder, check_at_least, check_folder, flag
+from ..runs import ProgressBar, RunFolder, check_at_least, check_folder, command_line
 from ..training.loop import MODEL
 from ..weights import save_model
 from .certificate import Certificate, certify
@@ -86,19 +85,10 @@ def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
 def _describe(automaton: Automaton, config: HintConfig, threads: int) -> Mapping[str, object]:
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
     return {
-        "command": command_line(config, automaton),
+        "command": command_line(["train-hinted"], changes(config, automaton)),
         "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {', '.join(config.families)} "
         f"levels at {sizes}: each patch of five tiles once",
         "device": "cpu",
         "processes": 1,
         "threads": threads,
     }
-
-
-def command_line(config: HintConfig, automaton: Automaton | None = None) -> str:
-    """Return the command that learns with a configuration, in the words of a shell."""
-    words = ["maze-nca-gym", "train-hinted"]
-    words += [] if config.automaton == HintConfig().automaton else ["--automaton", config.automaton]
-    for name, value in changes(config, automaton).items():
-        words += [flag(name), *map(str, value if isinstance(value, tuple) else [value])]
-    return shlex.join(words)

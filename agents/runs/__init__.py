@@ -9,9 +9,13 @@ stopping    Ctrl-C and a scheduler's SIGTERM as something to ask for
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+
+from maze_nca_gym.options import flag
 
 from .folder import DESCRIPTION, METRICS, Line, RunFolder, check_folder, read_last, read_metrics, versions, write_json
 from .progress import ProgressBar, duration, progress_bar, say
@@ -28,7 +32,7 @@ __all__ = [
     "check_folder",
     "command_line",
     "duration",
-    "flag",
+    "import_option",
     "naming_memory",
     "progress_bar",
     "read_last",
@@ -39,17 +43,28 @@ __all__ = [
 ]
 
 
-def flag(name: str) -> str:
-    """Return an option's name as it is typed: --n-levels for n_levels."""
-    return "--" + name.replace("_", "-")
-
-
 def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
     """Return a command with options, in the words of a shell; several values of an option follow each other."""
     words = ["maze-nca-gym", *command]
     for name, value in options.items():
         words += [flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
     return shlex.join(words)
+
+
+def import_option(things: Iterable[Any]) -> dict[str, str]:
+    """Return the option that imports the modules of classes and functions that are not of this package, if any are."""
+    modules = dict.fromkeys(_importable(thing.__module__) for thing in things)
+    own = [module for module in modules if module.partition(".")[0] != __name__.partition(".")[0]]
+    return {"import": ",".join(own)} if own else {}
+
+
+def _importable(module: str) -> str:
+    """Return the name by which a module can be imported; that of a script is the name of its file."""
+    main = sys.modules["__main__"]
+    if module != "__main__" or getattr(main, "__file__", None) is None:
+        return module
+    spec = getattr(main, "__spec__", None)
+    return str(spec.name) if spec is not None else Path(str(main.__file__)).stem
 
 
 @contextmanager

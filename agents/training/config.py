@@ -5,17 +5,28 @@ Importing this does not load torch; making a configuration does, which checks th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.levels import has_border
 from maze_nca_gym.loading import load_levels
-from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
+from maze_nca_gym.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.options import (
+    Between,
+    OneOf,
+    Option,
+    check,
+    check_known,
+    check_options,
+    flat,
+    options_of,
+    to_json,
+    unflattened,
+)
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION
 from maze_nca_gym.tasks import TASKS, find_task
@@ -28,11 +39,6 @@ from .options import (
     ModelConfig,
     OptimiserConfig,
     PoolConfig,
-    RunOptions,
-    check,
-    check_choice,
-    check_range,
-    check_types,
     constructor_options,
 )
 
@@ -45,13 +51,33 @@ MUTATION_OPTIONS = {**PAPER_POPULATION.mutation_options, "n_edits": 5}
 
 
 @dataclass(frozen=True)
-class TrainingConfig(RunOptions):
+class TrainingConfig:
     """All options that determine the weights at the end of a training run.
 
     Raises:
         ValueError: a bad value, or options that contradict each other.
     """
 
+    task: Annotated[str, OneOf(TASKS)] = "shortest-path"
+    """Task to learn: shortest-path, diameter, or one of your own."""
+    n_updates: Annotated[int, Between(1, 10**9)] = 8_000
+    """Number of updates of the weights."""
+    batch_size: Annotated[int, Between(1, 2**20)] = 64
+    """Number of levels in an update."""
+    precision: Annotated[str, OneOf(PRECISIONS)] = "float32"
+    """Number format: float32; tf32, which rounds the factors of products on a GPU and is float32 on a CPU; or bfloat16
+    (autocast). The last two are faster on hardware for them, such as CPUs with AVX512_BF16. Elsewhere bfloat16 is
+    slower."""
+    compile: bool = False
+    """Run the iterations that PyTorch runs through torch.compile: for GPUs; takes half a minute to compile, brings no
+    gain on a CPU."""
+    seed: Annotated[int, Between(0, 2**63 - 1)] = 0
+    """Seed of all randomness, at least 0: initial weights, levels and pool."""
+    evolve: bool = False
+    """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation")."""
+    evolve_absolute: bool = False
+    """Compare evolve_below with the mean regret itself, a squared error over all tiles, not relative to that of empty
+    paths. The paper's code does, with a threshold of 0.01 in 2022."""
     model: ModelConfig = field(default_factory=ModelConfig)
     levels: LevelsConfig = field(default_factory=LevelsConfig)
     loss: LossConfig = field(default_factory=LossConfig)
@@ -68,13 +94,8 @@ class TrainingConfig(RunOptions):
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        check_types(self)
-        check_choice(self, "task", TASKS)
+        check_options(self)
         object.__setattr__(self, "population", replace(self.population, task=self.task))
-        check_choice(self, "precision", PRECISIONS)
-        check_range(self, "batch_size", 1, 2**20)
-        check_range(self, "n_updates", 1, 10**9)
-        check_range(self, "seed", 0, 2**63 - 1)
         self._check_pool(self._check_model())
         self._check_evolution()
         option, fresh = None, 1.0
@@ -197,111 +218,54 @@ class TrainingConfig(RunOptions):
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""
-        values: dict[str, Any] = {"task": self.task}
-        for part in PARTS:
-            values |= {f.name: getattr(getattr(self, part), f.name) for f in fields(PARTS[part]) if f.name != "options"}
-        values |= self.model.options
-        values |= {name: getattr(self.population, name) for name in _POPULATION}
-        values |= MUTATION_OPTIONS | dict(self.population.mutation_options)
-        return values | {name: getattr(self, name) for name in _OWN}
-
-    @classmethod
-    def _of(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """The configuration of flat values, one for each option."""
-        parts: dict[str, Any] = {}
-        for part, kind in PARTS.items():
-            given = {f.name: values[f.name] for f in fields(kind) if f.name != "options"}
-            own = {name: value for name, value in values.items() if name not in DEFAULTS} if part == "model" else None
-            parts[part] = kind(**given) if own is None else kind(**given, options=own)
-        mutation = values["mutation"]
-        taken = mutation_options(mutation) if mutation in MUTATIONS else []
-        population = PopulationConfig(
-            **{name: values[name] for name in _POPULATION},
-            mutation_options={name: values[name] for name in MUTATION_OPTIONS if name in taken},
-        )
-        return cls(**{name: values[name] for name in _OWN}, **parts, population=population)
+        return MUTATION_OPTIONS | flat(self)
 
     def to_json(self) -> dict[str, Any]:
         """Return the options by name as a JSON-serialisable dict, which `from_json` reads back."""
-        return cast(dict[str, Any], json.loads(json.dumps(self.flat())))
+        return cast(dict[str, Any], to_json(self.flat()))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """Make a configuration from the values that `to_json` returned, or from an object with an object for each part.
+        """Make a configuration from the values that `to_json` returned.
 
         Raises:
             ValueError: an unknown or missing option, or a bad value.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        given = _flattened(values)
-        missing = sorted(DEFAULTS.keys() - MUTATION_OPTIONS.keys() - given.keys())
+        missing = sorted(DEFAULTS.keys() - MUTATION_OPTIONS.keys() - values.keys())
         check(not missing, f"the configuration lacks {', '.join(missing)}{OTHER_VERSION}")
-        given = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        _check_known(given, given["model"], OTHER_VERSION)
-        return cls._of({**DEFAULTS, **given})
+        check_known(values, {*DEFAULTS, *_of_model(values["model"])}, "a configuration", OTHER_VERSION)
+        return unflattened(cls, DEFAULTS | dict(values))
 
 
-PARTS: dict[str, Any] = {
-    "model": ModelConfig,
-    "levels": LevelsConfig,
-    "loss": LossConfig,
-    "optimiser": OptimiserConfig,
-    "pool": PoolConfig,
-    "breeding": BreedingSchedule,
+OPTIONS = {**options_of(TrainingConfig), **{k: v for kind in MUTATIONS.values() for k, v in options_of(kind).items()}}
+"""Name of an option -> what it is: all but those of a model of one's own."""
+DEFAULTS = {
+    **{name: option.default for name, option in OPTIONS.items()},
+    **vars(PAPER_BREEDING),
+    **{name: value for name, value in flat(PAPER_POPULATION).items() if name != "task"},
+    **MUTATION_OPTIONS,
 }
-"""Field of `TrainingConfig` -> class of the part, all of whose options go by their own names."""
-_POPULATION = tuple(f.name for f in fields(PopulationConfig) if f.name not in ("task", "mutation_options"))
-"""Fields of a population that are options."""
-_OWN = [f.name for f in fields(TrainingConfig) if f.name not in (*PARTS, "population")]
-
-
-def _defaults() -> dict[str, Any]:
-    """The defaults of all options."""
-    kinds = [TrainingConfig, *PARTS.values()]
-    own = {f.name: f.default for kind in kinds for f in fields(kind) if f.default is not MISSING}
-    own = {name: value for name, value in own.items() if name not in ("population", "breeding")}
-    population = {name: getattr(PAPER_POPULATION, name) for name in _POPULATION}
-    return {**own, **vars(PAPER_BREEDING), **population, **MUTATION_OPTIONS}
-
-
-DEFAULTS = _defaults()
 """Name of an option -> its default."""
-EVOLUTION = ("evolve_absolute", *(f.name for f in fields(BreedingSchedule)), *_POPULATION, *MUTATION_OPTIONS)
+EVOLUTION = tuple(
+    name
+    for name, option in OPTIONS.items()
+    if option.group in (BreedingSchedule, PopulationConfig, *MUTATIONS.values()) or name == "evolve_absolute"
+)
 """Options that mean nothing without `evolve`."""
 SWITCHES: dict[str, tuple[str, ...]] = {
-    "pool_size": tuple(f.name for f in fields(PoolConfig) if f.name != "pool_size"),
+    "pool_size": tuple(name for name in options_of(PoolConfig) if name != "pool_size"),
     "evolve": EVOLUTION,
 }
 """Option -> those that mean nothing while it is off: 0 or False."""
 
 
-def _flattened(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The flat form of JSON that may be nested."""
-    if not isinstance(values.get("model"), Mapping):
-        return dict(values)
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if key == "population" and isinstance(value, Mapping):
-            flat |= {f: v for f, v in value.items() if f in _POPULATION} | dict(value.get("mutation_options", {}))
-        elif key in PARTS and isinstance(value, Mapping):
-            flat |= {f: v for f, v in value.items() if f != "options"} | dict(value.get("options", {}))
-        else:
-            flat[key] = value
-    return flat
-
-
-def _check_known(values: Mapping[str, Any], model: Any, hint: str = "") -> None:
-    """Check that there are such options; the hint ends the message.
-
-    Raises:
-        ValueError: there is one that neither a configuration nor the constructor of its model has.
-    """
+def _of_model(model: Any) -> Mapping[str, Option]:
+    """The options of a model's constructor; none of an unknown model, which is refused later."""
     from ..weights import MODELS
 
-    known = {*DEFAULTS, *(constructor_options(model) if isinstance(model, str) and model in MODELS else ())}
-    unknown = sorted(set(values) - known)
-    check(not unknown, f"a configuration has no field {', '.join(unknown)}{hint}")
+    return constructor_options(model) if isinstance(model, str) and model in MODELS else {}
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -317,14 +281,12 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     Raises:
         ValueError: bad values, or unknown options.
     """
-    from ..weights import MODELS
-
-    before, model = config.flat(), changes.get("model", config.model.model)
-    _check_known(changes, model)
-    if isinstance(model, str) and model in MODELS:
-        known = constructor_options(model)
-        before = {name: value for name, value in before.items() if name in DEFAULTS or name in known}
-        before |= {name: None for name in MODEL_OPTIONS if name not in known}
+    model = changes.get("model", config.model.model)
+    of_model = _of_model(model)
+    known = {*DEFAULTS, *of_model}
+    check_known(changes, known, "a configuration")
+    before = {name: value for name, value in config.flat().items() if name in known}
+    before |= {name: None for name in MODEL_OPTIONS if name not in of_model}
     for switch in SWITCHES.keys() & changes.keys():
         if not changes[switch]:
             before |= {name: DEFAULTS[name] for name in SWITCHES[switch]}
@@ -334,7 +296,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
     idle = {name: changes[name] for name in MUTATION_OPTIONS if changes.get(name, DEFAULTS[name]) != DEFAULTS[name]}
     if idle:
         find_mutation(mutation, idle)
-    return TrainingConfig._of(before | changes)
+    return unflattened(TrainingConfig, before | changes)
 
 
 _PUBLISHED: dict[str, dict[str, Any]] = {

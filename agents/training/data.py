@@ -23,11 +23,11 @@ from maze_nca_gym.families import (
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, level_hashes
 from maze_nca_gym.loading import load_levels
+from maze_nca_gym.options import check
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
 
 from .config import TrainingConfig
-from .options import check
 
 AHEAD = 8
 """Number of batches that are made ahead."""

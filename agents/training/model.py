@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch import nn
 
+from maze_nca_gym.options import check
 from maze_nca_gym.random_streams import torch_rng_for
 
 from ..policy import PATH, Policy
@@ -15,7 +16,7 @@ from ..promises import Promises
 from ..registry import load
 from ..weights import model_class, without_memory
 from .losses import STEPS
-from .options import ModelConfig, check
+from .options import ModelConfig
 
 FIRST_BIAS = 0.3
 """Usual initial bias of the channels in the loss, for NCAs that end each iteration with a ReLU.

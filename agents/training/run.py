@@ -10,8 +10,12 @@ from typing import Any
 
 import torch
 
+from maze_nca_gym.options import differences
+from maze_nca_gym.tasks import find_task
+
 from ..policy import Policy
-from ..runs import RunFolder, asked_to_stop, check_folder, command_line, duration, naming_memory
+from ..registry import load
+from ..runs import RunFolder, asked_to_stop, check_folder, command_line, duration, import_option, naming_memory
 from ..weights import load_model, model_class
 from . import loop
 from .config import TrainingConfig, changed, preset_values
@@ -74,8 +78,7 @@ def train(
     """
     name = preset if isinstance(preset, str) else "fast"
     start = find_preset(preset) if isinstance(preset, str) else preset
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in configuration.items()}
-    config, intervals = changed(start, **values), Intervals(log_every, validate_every, save_every)
+    config, intervals = changed(start, **configuration), Intervals(log_every, validate_every, save_every)
     folder = FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
     check_folder("--out", folder)
     with naming_memory(f"--batch-size {config.batch_size}", device):
@@ -99,8 +102,7 @@ def train(
 
 def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
     """Return the fields in which a configuration differs from a preset, with its values."""
-    usual = preset_values(name)
-    return {key: value for key, value in config.flat().items() if key not in usual or value != usual[key]}
+    return differences(config.flat(), preset_values(name))
 
 
 @contextmanager
@@ -157,7 +159,7 @@ def _begin(
 
 def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
     return {
-        "command": command_line(["train", name], {**_own_module(config), **changes(name, config)}),
+        "command": command_line(["train", name], {**_own_modules(config), **changes(name, config)}),
         "preset": name,
         "data": _data(config),
         "device": str(workers.device),
@@ -179,10 +181,10 @@ def _data(config: TrainingConfig) -> str:
     return f"{', '.join(levels.families)} levels at {sizes}, {kind}, none of any test or validation set{hints}"
 
 
-def _own_module(config: TrainingConfig) -> dict[str, str]:
-    """Return the option that imports the model's class, if that is not of this package."""
-    module = model_class(config.to_json()["model"]).__module__
-    return {} if module.partition(".")[0] == __name__.partition(".")[0] else {"import": module}
+def _own_modules(config: TrainingConfig) -> dict[str, str]:
+    """Return the option that imports the model's class and the task, if they are not of this package."""
+    start = [] if config.model.start_from is None else [type(load(config.model.start_from))]
+    return import_option([model_class(config.model.model), find_task(config.task).solve, *start])
 
 
 def _announce(folder: Path, state: TrainingState, workers: Workers) -> None:

@@ -7,20 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
-
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.benchmark_sets import find_benchmark_set
-from maze_nca_gym.cli.options import INTEGER, ImportOption
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
 from maze_nca_gym.cli.output import print_table
+from maze_nca_gym.options import Between, OneOf, Shown, check_options
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.leaderboard.rows import Row
-
-_SETS = arg(metavar="[SET …]")
-_POLICIES = arg(metavar="POLICY|FILE …")
-_STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to size and longest solution)")
-_BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,21 +25,27 @@ class Bench(ImportOption):
     policies.
     """
 
-    sets: Annotated[Positional[tuple[str, ...]], _SETS] = ("maze-unique-30", "maze-hard-30")
+    sets: Annotated[tuple[str, ...], OneOf(BENCHMARK_SETS, "benchmark set"), Shown("SET …", positional=True)] = (
+        "maze-unique-30",
+        "maze-hard-30",
+    )
     """Names of sets; `levels list --details` describes them."""
-    policies: Annotated[tuple[str, ...], _POLICIES]
+    policies: Annotated[tuple[str, ...], Shown("POLICY|FILE …")]
     """Names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy of tokens,
     a row a maze. NAME=FILE gives one another name."""
-    n: Annotated[int | None, INTEGER, arg(help_behavior_hint="(default: all)")] = None
+    n: Annotated[int | None, Between(1), Shown(default="all")] = None
     """Largest number of mazes, or streams, of each set; always the first ones."""
-    steps: Annotated[int | None, INTEGER, _STEPS] = None
+    steps: Annotated[int | None, Between(1), Shown(default=USUAL_STEPS)] = None
     """Number of iterations on a maze."""
-    batch: Annotated[int | None, INTEGER, _BATCH] = None
+    batch: Annotated[int | None, Between(1), Shown(default=USUAL_BATCH)] = None
     """Number of mazes that run at once."""
     device: str = "cpu"
     """Device: cpu, cuda, cuda:1 …"""
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/bench")
+    out: Annotated[Path, Shown("FOLDER")] = Path("runs/bench")
     """Folder for leaderboard.md and leaderboard.json."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def run(self) -> int:
         """Measure, print, save; returns the exit code.
@@ -55,8 +55,6 @@ class Bench(ImportOption):
             MemoryError: the device has too little memory.
         """
         self.import_module()
-        for name in self.sets:
-            find_benchmark_set(name)
         check_folder("--out", self.out)
         from maze_nca_gym.agents import bench
         from maze_nca_gym.agents.leaderboard.run import BOARD, PAGE

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeAlias, get_args, get_type_hints
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import make_dataclass
+from functools import partial, reduce
+from operator import or_
+from typing import Annotated, Any, Protocol
 
+import tyro
 from tyro.conf import subcommand
 
 from maze_nca_gym.cli.bench import Bench
 from maze_nca_gym.cli.evaluate import Evaluate
-from maze_nca_gym.cli.evolve import Evolve
+from maze_nca_gym.cli.evolve import Evolve, parse_evolve
 from maze_nca_gym.cli.export import Export
 from maze_nca_gym.cli.levels import Generate, ListLevels, ShowLevels
-from maze_nca_gym.cli.options import read_options
 from maze_nca_gym.cli.play import Play
 from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
+from maze_nca_gym.cli.reading import read_command
 from maze_nca_gym.cli.reproduce import Reproduce
 from maze_nca_gym.cli.solve import Solve
-from maze_nca_gym.cli.train import Train
-from maze_nca_gym.cli.train_hinted import TrainHinted
+from maze_nca_gym.cli.train import Train, parse_train
+from maze_nca_gym.cli.train_hinted import TrainHinted, parse_train_hinted
 from maze_nca_gym.names import unknown_name
 
 
@@ -30,42 +34,40 @@ class Command(Protocol):
         """Run the command and return the exit code."""
 
 
-@dataclass(frozen=True)
 class Levels:
     """List and show levels: named mazes, packs, files."""
 
-    command: Annotated[ListLevels, subcommand("list")] | Annotated[ShowLevels, subcommand("show")]
 
-    def run(self) -> int:
-        """Run the subcommand and return the exit code."""
-        return self.command.run()
-
-
-@dataclass(frozen=True)
 class Policies:
     """List and show the policies that come with the package."""
 
-    command: Annotated[ListPolicies, subcommand("list")] | Annotated[ShowPolicy, subcommand("show")]
 
-    def run(self) -> int:
-        """Run the subcommand and return the exit code."""
-        return self.command.run()
-
-
-AnyCommand: TypeAlias = (
-    Annotated[Solve, subcommand("solve")]
-    | Annotated[Play, subcommand("play")]
-    | Annotated[Train, subcommand("train")]
-    | Annotated[TrainHinted, subcommand("train-hinted")]
-    | Annotated[Evaluate, subcommand("evaluate")]
-    | Annotated[Evolve, subcommand("evolve")]
-    | Annotated[Bench, subcommand("bench")]
-    | Annotated[Reproduce, subcommand("reproduce")]
-    | Annotated[Generate, subcommand("generate")]
-    | Annotated[Export, subcommand("export")]
-    | Annotated[Levels, subcommand("levels")]
-    | Annotated[Policies, subcommand("policies")]
-)
+COMMANDS: Mapping[str, Any] = {
+    "solve": Solve,
+    "play": Play,
+    "train": Train,
+    "train-hinted": TrainHinted,
+    "evaluate": Evaluate,
+    "evolve": Evolve,
+    "bench": Bench,
+    "reproduce": Reproduce,
+    "generate": Generate,
+    "export": Export,
+    "levels": Levels,
+    "policies": Policies,
+}
+"""Name of a command -> the class of its options, or of commands of its own."""
+_WITHIN: Mapping[Any, Mapping[str, Any]] = {
+    Levels: {"list": ListLevels, "show": ShowLevels},
+    Policies: {"list": ListPolicies, "show": ShowPolicy},
+}
+_PARSERS: Mapping[Any, Callable[[Sequence[str]], Command]] = {
+    Train: parse_train,
+    TrainHinted: parse_train_hinted,
+    Evolve: parse_evolve,
+}
+"""Commands whose options depend on what is named among them, which have parsers of their own."""
+ABOUT = "Mazes in which each step is one iteration of a neural cellular automaton."
 
 
 def parse(arguments: Sequence[str]) -> Command:
@@ -73,34 +75,31 @@ def parse(arguments: Sequence[str]) -> Command:
 
     Raises:
         SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
-        ValueError: an unknown command or preset; the message names the nearest.
+        ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
     """
-    _check_commands(arguments)
-    if arguments[:1] == ["train"]:
-        from maze_nca_gym.cli.configured import parse_train  # here, because only this command needs it
-
-        return parse_train(arguments[1:])
-    about = "Mazes in which each step is one iteration of a neural cellular automaton."
-    command: Command = read_options(AnyCommand, arguments, "maze-nca-gym", about)
-    return command
+    return _parse(list(arguments), COMMANDS, "maze-nca-gym", ABOUT)
 
 
-def _check_commands(arguments: Sequence[str]) -> None:
-    """Check the names of commands at the beginning of the arguments, which tyro would reject without a suggestion.
+def _parse(words: list[str], commands: Mapping[str, Any], prog: str, about: str) -> Command:
+    if not words:
+        raise ValueError(f"{prog} needs a command: {', '.join(commands)}; --help describes them")
+    name = words[0].replace("_", "-")
+    if name.startswith("-"):
+        _help(commands, words, prog, about)
+    if name not in commands:
+        raise ValueError(unknown_name("command", words[0], commands))
+    kind, prog = commands[name], f"{prog} {name}"
+    if kind in _WITHIN:
+        return _parse(words[1:], _WITHIN[kind], prog, inspect.getdoc(kind) or "")
+    parser: Callable[[Sequence[str]], Command] = _PARSERS.get(kind, partial(read_command, kind, prog=prog))
+    return parser(words[1:])
 
-    Raises:
-        ValueError: an unknown name; the message lists the known ones.
-    """
-    commands = _commands(AnyCommand)
-    for word in arguments:
-        name = word.replace("_", "-")
-        if not commands or word.startswith("-"):
-            return
-        if name not in commands:
-            raise ValueError(unknown_name("command", word, commands))
-        commands = _commands(get_type_hints(commands[name], include_extras=True).get("command"))
 
-
-def _commands(choices: Any) -> dict[str, Any]:
-    """Return the classes of a union of commands by name; an empty dict for anything else."""
-    return {marked.__metadata__[0].name: get_args(marked)[0] for marked in get_args(choices)}
+def _help(commands: Mapping[str, Any], words: Sequence[str], prog: str, about: str) -> None:
+    """Print the help that lists commands, or what is wrong with an option in place of one; end the program."""
+    kinds = []
+    for name, kind in commands.items():
+        listed = make_dataclass(kind.__name__, [], namespace={"__doc__": inspect.getdoc(kind)})
+        kinds.append(Annotated[listed, subcommand(name)])
+    form: Any = reduce(or_, kinds)
+    tyro.cli(form, prog=prog, description=about, args=words)

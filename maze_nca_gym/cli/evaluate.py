@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.agents.evaluation import DEFAULT_N, FAMILIES
 from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import INTEGER, ImportOption
+from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_table
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.scoring import MINIBATCH
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
     from maze_nca_gym.agents.evaluation import Estimate, Evaluation, Result, Stability
-
-_POLICIES = arg(metavar="POLICY …", help_behavior_hint="(at least one)")
-_FAMILIES = arg(metavar="{" + ",".join(FAMILIES) + "} …")
-_SIZES = arg(metavar="SIZE …")
-_N = arg(help_behavior_hint=f"(default: {DEFAULT_N})")
-_STEPS = arg(help_behavior_hint="(default: the policy's usual number, in proportion to size and longest solution)")
-_BATCH = arg(help_behavior_hint="(default: 256, fewer of large levels)")
 
 
 @dataclass(frozen=True)
@@ -40,56 +30,34 @@ class Evaluate(ImportOption):
     level unsolved.
     """
 
-    policies: Annotated[Positional[tuple[str, ...]], _POLICIES]
+    policies: Annotated[tuple[str, ...], Shown("POLICY …", positional=True)]
     """Names from `policies list`, or model files (*.safetensors); NAME=FILE gives one another name in tables and
     figures."""
-    families: Annotated[tuple[str, ...], _FAMILIES] = ("random", "perfect")
+    families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = ("random", "perfect")
     """Families of levels, separated by commas or spaces; sparse is random with a fifth to a half of walls."""
-    sizes: Annotated[tuple[str, ...], _SIZES] = ("16", "32")
+    sizes: Annotated[tuple[int, ...], Between(2, 9999), Shown("SIZE …")] = (16, 32)
     """Inner sizes of the levels, separated by commas or spaces."""
-    n: Annotated[int | None, INTEGER, _N] = None
+    n: Annotated[int | None, Between(1), Shown(default=str(DEFAULT_N))] = None
     """Largest number of levels of each set; always the first ones. 8192 takes whole sets, which have fewer levels
     beyond size 32."""
-    steps: Annotated[int | None, INTEGER, _STEPS] = None
+    steps: Annotated[int | None, Between(1), Shown(default=USUAL_STEPS)] = None
     """Number of iterations on a level."""
     stability: bool = False
     """Test of stability too: 10 times the iterations, corrupted states and edited mazes, on the first 256 of the levels
     (fewer of large ones). It takes some 15 times as long as the rest does on them."""
-    batch: Annotated[int | None, INTEGER, _BATCH] = None
+    batch: Annotated[int | None, Between(1), Shown(default=USUAL_BATCH)] = None
     """Number of levels that run at once."""
     device: str = "cpu"
     """Device: cpu, cuda, cuda:1 …"""
     details: bool = False
     """Print the intervals of accuracies, agreement with exact search and stability too; results.json has them."""
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/evaluate")
+    out: Annotated[Path, Shown("FOLDER")] = Path("runs/evaluate")
     """Folder for results.json and the figures; it replaces those of an earlier run."""
-    format: Literal["png", "pdf", "svg"] = "png"
+    format: Annotated[str, OneOf(("png", "pdf", "svg"))] = "png"
     """File type of the figures."""
 
-    def family_names(self) -> list[str]:
-        """Return the names of the families, each once.
-
-        Raises:
-            ValueError: an unknown family.
-        """
-        names = _words(self.families)
-        if not names:
-            raise ValueError(f"--families must name at least one family; known: {', '.join(FAMILIES)}")
-        for name in names:
-            if name not in FAMILIES:
-                raise ValueError(f"--families: {unknown_name('family', name, FAMILIES)}")
-        return names
-
-    def inner_sizes(self) -> list[int]:
-        """Return the sizes, each once.
-
-        Raises:
-            ValueError: a word that is not a size.
-        """
-        words = _words(self.sizes)
-        if not words or not all(re.fullmatch(r"\d{1,4}", word) and int(word) >= 2 for word in words):
-            raise ValueError(f"--sizes must be numbers from 2 on such as 16 or 16,32, got {','.join(self.sizes)!r}")
-        return [int(word) for word in words]
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def run(self) -> int:
         """Evaluate, print, save; returns the exit code.
@@ -99,7 +67,6 @@ class Evaluate(ImportOption):
             MemoryError: the device has too little memory.
         """
         self.import_module()
-        families, sizes = self.family_names(), self.inner_sizes()
         check_folder("--out", self.out)
         from maze_nca_gym.agents import evaluate
         from maze_nca_gym.agents.evaluation.figures import FIGURES
@@ -108,8 +75,8 @@ class Evaluate(ImportOption):
         policies = named_policies(self.policies)
         results = evaluate(
             policies,
-            families=families,
-            sizes=sizes,
+            families=self.families,
+            sizes=self.sizes,
             n=self.n,
             steps=self.steps,
             stability=self.stability,
@@ -128,11 +95,6 @@ class Evaluate(ImportOption):
         for path in filter(Path.exists, figures):
             print(f"figure: {path}")
         return max(map(_verdict, results))
-
-
-def _words(given: tuple[str, ...]) -> list[str]:
-    """Split at commas and spaces, and return each word once."""
-    return list(dict.fromkeys(word for text in given for word in text.split(",")))
 
 
 def _notes(policies: Mapping[str, Policy]) -> list[str]:

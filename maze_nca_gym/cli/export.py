@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from tyro.conf import Positional, arg
-
 from maze_nca_gym.cli.options import ImportOption
+from maze_nca_gym.options import OneOf, Shown, check_options
 
-_OUT = arg(metavar="FILE", help_behavior_hint="(default: the policy's name, in the current folder)")
-_FORMAT = arg(
-    name="format",
-    metavar="{json,torchscript,onnx}",
-    help_behavior_hint="(default: that of the suffix of --out, .json, .pt or .onnx; else json)",
-)
+FORMATS = ("json", "torchscript", "onnx")
+BY_SUFFIX = "that of the suffix of --out, .json, .pt or .onnx; else json"
 
 
 @dataclass(frozen=True)
@@ -26,12 +21,15 @@ class Export(ImportOption):
     for torch.jit.load. An onnx file is for onnxruntime, and needs maze-nca-gym[onnx].
     """
 
-    policy: Annotated[Positional[str], arg(metavar="POLICY")]
+    policy: Annotated[str, Shown("POLICY", positional=True)]
     """Name from `policies list`, or a model file (*.safetensors)."""
-    kind: Annotated[str | None, _FORMAT] = None
+    kind: Annotated[str | None, OneOf(FORMATS), Shown(default=BY_SUFFIX, name="format")] = None
     """Format of the file."""
-    out: Annotated[Path | None, _OUT] = None
+    out: Annotated[Path | None, Shown("FILE", default="the policy's name, in the current folder")] = None
     """File to write; the format's suffix is added if missing. A file that exists is replaced."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def run(self) -> int:
         """Write the file and return the exit code.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -12,16 +11,15 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from tyro.conf import Positional, arg
 
-from maze_nca_gym.agents.runs import flag
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
-from maze_nca_gym.cli.options import INTEGER, GeneratorOptions, ImportOption
+from maze_nca_gym.cli.options import GeneratorOptions, ImportOption
 from maze_nca_gym.cli.output import print_facts, print_level, print_table
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.loading import load_levels
+from maze_nca_gym.options import Between, Shown, check_options, flag
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
@@ -35,17 +33,20 @@ _FIGURES = ("regret", "solution length")
 class Generate(ImportOption):
     """Write levels, and the configuration that made them, to one .npz file."""
 
-    file: Annotated[Positional[Path], arg(metavar="FILE")]
+    file: Annotated[Path, Shown("FILE", positional=True)]
     """File to write; `.npz` is added if missing."""
-    n: Annotated[int, INTEGER] = 1000
+    n: Annotated[int, Between(1)] = 1000
     """Number of levels."""
-    seed: Annotated[int, INTEGER] = 0
+    seed: Annotated[int, Between(0)] = 0
     """Seed of all randomness, at least 0; the same seed gives the same levels."""
     no_endpoints: bool = False
     """Leave out source and target: levels of the diameter task."""
     force: bool = False
     """Overwrite the file if it exists."""
     options: GeneratorOptions = field(default_factory=GeneratorOptions)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def run(self) -> int:
         """Generate the levels, save them and return the exit code.
@@ -71,7 +72,7 @@ class Generate(ImportOption):
 class ListLevels(ImportOption):
     """List the named mazes, packs, benchmark sets and generators; with files or names, their contents."""
 
-    files: Annotated[Positional[tuple[str, ...]], arg(metavar="[FILE|NAME …]", help_behavior_hint="(optional)")] = ()
+    files: Annotated[tuple[str, ...], Shown("FILE|NAME …", "all names", positional=True)] = ()
     """Files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes."""
 
     details: bool = False
@@ -101,18 +102,21 @@ class ListLevels(ImportOption):
 class ShowLevels(ImportOption):
     """Show levels as text, coloured on a terminal, or as a picture."""
 
-    source: Annotated[Positional[str], arg(metavar="NAME|FILE")]
+    source: Annotated[str, Shown("NAME|FILE", positional=True)]
     """Name from `levels list`, or a file written by `generate` or `evolve`."""
-    index: Annotated[str, arg(metavar="INDEX,…")] = "0"
+    index: Annotated[tuple[int, ...], Between(0), Shown("INDEX,…")] = (0,)
     """Indices of the levels to show, from 0: 3, or 0,1,2."""
     family: bool = False
     """Show the ancestors of an evolved level: a table or, with --png, its family tree."""
     solution: bool = False
     """Mark the shortest path or, in levels without source and target, the diameter."""
-    png: Annotated[Path | None, arg(metavar="FILE.png", help_behavior_hint="(default: text)")] = None
+    png: Annotated[Path | None, Shown("FILE.png", "text")] = None
     """Picture to write instead of text."""
-    gif: Annotated[Path | None, arg(metavar="FILE.gif", help_behavior_hint="(with --family; default: none)")] = None
+    gif: Annotated[Path | None, Shown("FILE.gif", "none; needs --family")] = None
     """Animation to write: the first ancestor becomes the level, generation by generation."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def run(self) -> int:
         """Print the levels, or write the pictures, and return the exit code.
@@ -144,7 +148,7 @@ class ShowLevels(ImportOption):
         from maze_nca_gym.rendering.family_tree import save_line, save_tree
 
         if len(shown) > 1:
-            raise ValueError(f"--family is for one level, got --index {self.index}")
+            raise ValueError(f"--family is for one level, got --index {','.join(map(str, self.index))}")
         population = load_population(self.source)
         id = int(population.members["id"][shown[0]])
         if self.png is None and self.gif is None:
@@ -156,12 +160,9 @@ class ShowLevels(ImportOption):
         return 0
 
     def _indices(self, n: int) -> list[int]:
-        if not re.fullmatch(r"\d+(,\d+)*", self.index):
-            raise ValueError(f"--index must be numbers such as 3 or 0,1,2, got {self.index!r}")
-        indices = [int(number) for number in self.index.split(",")]
-        if max(indices) >= n:
-            raise ValueError(f"--index must be from 0 to {n - 1} in {self.source}, got {max(indices)}")
-        return indices
+        if max(self.index) >= n:
+            raise ValueError(f"--index must be from 0 to {n - 1} in {self.source}, got {max(self.index)}")
+        return list(self.index)
 
 
 def _check_suffix(option: str, path: Path | None, suffix: str) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
-from tyro.conf import Positional, arg
-
-from maze_nca_gym.agents.runs import check_at_least
-from maze_nca_gym.cli.options import INTEGER, NUMBER, ImportOption, LevelOptions
-
-_EPISODES = arg(help_behavior_hint="(default: until q is pressed)")
+from maze_nca_gym.cli.options import ImportOption, LevelOptions
+from maze_nca_gym.options import Above, Between, Shown, check_options
 
 
 @dataclass(frozen=True)
@@ -22,15 +17,18 @@ class Play(ImportOption):
     A solved level stays until another is asked for. The window changes policy, generator and speed, and saves pictures.
     """
 
-    policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
+    policy: Annotated[str, Shown("POLICY", positional=True)] = "shortest-path-bfs"
     """Name from `policies list`, or a model file (*.safetensors)."""
-    fps: Annotated[float, NUMBER] = 10.0
+    fps: Annotated[float, Above(0)] = 10.0
     """Largest number of iterations per second."""
-    episodes: Annotated[int | None, INTEGER, _EPISODES] = None
+    episodes: Annotated[int | None, Between(1), Shown(default="until q is pressed")] = None
     """Number of levels after which the window closes by itself."""
-    seed: Annotated[int, INTEGER] = 0
+    seed: Annotated[int, Between(0)] = 0
     """Seed of the levels, at least 0; the same seed gives the same levels."""
     source: LevelOptions = field(default_factory=LevelOptions)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def run(self) -> int:
         """Open the window, play and return the exit code.
@@ -39,10 +37,6 @@ class Play(ImportOption):
             ValueError: a bad option or file, or there is no screen.
         """
         self.import_module()
-        check_at_least("--episodes", self.episodes, 1)
-        check_at_least("--seed", self.seed, 0)
-        if not 0 < self.fps < math.inf:
-            raise ValueError(f"--fps must be a positive number, got {self.fps}")
         from maze_nca_gym.agents import list_policies, load
         from maze_nca_gym.agents.rollouts.window import play
         from maze_nca_gym.rendering import NoScreenError

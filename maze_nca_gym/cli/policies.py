@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from gymnasium.error import DependencyNotInstalled
-from tyro.conf import Positional, arg
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
 from maze_nca_gym.agents.promises import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_list, print_table
+from maze_nca_gym.options import Shown
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:
 class ShowPolicy(ImportOption):
     """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
 
-    name: Annotated[Positional[str], arg(metavar="NAME|FILE")]
+    name: Annotated[str, Shown("NAME|FILE", positional=True)]
     """Name from `policies list`, or a model file (*.safetensors)."""
 
     def run(self) -> int:

@@ -9,19 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional, arg
-
-from maze_nca_gym.cli.options import INTEGER
 from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.options import Between, OneOf, Shown, check_options
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from maze_nca_gym.agents.reproduction import Progress
 
-_WORKERS = arg(help_behavior_hint="(default: one per core or GPU, 256 on a cluster)")
-_SUBMIT = arg(metavar="NAME=VALUE …", help_behavior_hint="(default: none)")
-_TABLES = arg(metavar="[TABLE …]", help_behavior_hint="(default: all)")
 PLAIN_EVERY = 30.0
 """Seconds from line to line where there is no terminal."""
 
@@ -35,22 +30,25 @@ class Reproduce:
     published.png and figures of behaviour.
     """
 
-    tables: Annotated[Positional[tuple[str, ...]], _TABLES] = ()
+    tables: Annotated[tuple[str, ...], Shown("TABLE …", "all", positional=True)] = ()
     """Tables 1 to 11, or rows such as 3.2 for the second row of table 3; all means all tables."""
-    trials: Annotated[int, INTEGER] = 5
+    trials: Annotated[int, Between(1)] = 5
     """Number of runs of each row, with different seeds."""
-    scale: Annotated[str, arg(metavar="{full,small,tiny}")] = "full"
+    scale: Annotated[str, OneOf(("full", "small", "tiny"))] = "full"
     """Size of the runs: full is the paper; small and tiny have narrower networks, smaller mazes and fewer updates."""
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/paper")
+    out: Annotated[Path, Shown("FOLDER")] = Path("runs/paper")
     """Folder of the runs and results; one for each scale."""
-    launcher: Annotated[str, arg(metavar="{local,submitit,slurm}")] = "local"
+    launcher: Annotated[str, OneOf(("local", "submitit", "slurm"))] = "local"
     """Place of the runs: processes of this machine, the same as jobs of submitit, or job arrays of a SLURM cluster."""
-    workers: Annotated[int | None, INTEGER, _WORKERS] = None
+    workers: Annotated[int | None, Between(1), Shown(default="one per core or GPU, 256 on a cluster")] = None
     """Largest number of runs at once."""
-    submit: Annotated[tuple[str, ...], _SUBMIT] = ()
+    submit: Annotated[tuple[str, ...], Shown("NAME=VALUE …", "none")] = ()
     """Parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long."""
     device: str = "auto"
     """Device of each run: auto (a GPU if there is one), cpu, cuda, cuda:1 …"""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def launcher_options(self) -> dict[str, int | str]:
         """Return the parameters for submitit by name.

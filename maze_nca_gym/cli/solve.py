@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from tyro.conf import Positional, arg
+from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.agents.promises import DRAWINGS
 from maze_nca_gym.agents.registry import by_label
-from maze_nca_gym.agents.runs import check_at_least, check_folder, say, versions, write_json
-from maze_nca_gym.cli.options import INTEGER, ImportOption, LevelOptions
+from maze_nca_gym.agents.runs import check_folder, say, versions, write_json
+from maze_nca_gym.cli.options import ImportOption, LevelOptions
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
+from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
@@ -23,10 +22,6 @@ DEFAULT_N = 1000
 PICTURES = ("gif", "png")
 """File types of an episode's picture."""
 
-_N = arg(help_behavior_hint=f"(default: {DEFAULT_N}, or all of --levels)")
-_STEPS = arg(help_behavior_hint="(default: the policy's limit, or else the environment's)")
-_INDEX = arg(metavar="INDEX", help_behavior_hint="(default: the one with the longest solution)")
-
 
 @dataclass(frozen=True)
 class Solve(ImportOption):
@@ -36,44 +31,34 @@ class Solve(ImportOption):
     The exit code is 1 if an exact policy finishes without a solution.
     """
 
-    policy: Annotated[Positional[str], arg(metavar="[POLICY]")] = "shortest-path-bfs"
+    policy: Annotated[str, Shown("POLICY", positional=True)] = "shortest-path-bfs"
     """Name from `policies list`, or a model file (*.safetensors); NAME=FILE gives it another name in what is shown."""
-    n: Annotated[int | None, INTEGER, _N] = None
+    n: Annotated[int | None, Between(1), Shown(default=f"{DEFAULT_N}, or all of --levels")] = None
     """Number of levels; with --levels, the first ones."""
-    seed: Annotated[int, INTEGER] = 0
+    seed: Annotated[int, Between(0)] = 0
     """Seed of fresh levels, at least 0; the same seed gives the same levels."""
-    batch: Annotated[int | None, INTEGER, arg(help_behavior_hint="(default: as many as keep the state small)")] = None
+    batch: Annotated[int | None, Between(1), Shown(default="as many as keep the state small")] = None
     """Number of levels that run at once."""
-    steps: Annotated[int | None, INTEGER, _STEPS] = None
+    steps: Annotated[int | None, Between(1), Shown(default="the policy's limit, or else the environment's")] = None
     """Largest number of iterations on a level."""
     device: str = "cpu"
     """Device: cpu, cuda, cuda:1 …"""
-    out: Annotated[Path, arg(metavar="FOLDER")] = Path("runs/solve")
+    out: Annotated[Path, Shown("FOLDER")] = Path("runs/solve")
     """Folder for results.json and the picture; it replaces those of an earlier run."""
-    picture: Literal["gif", "png", "none"] = "gif"
+    picture: Annotated[str, OneOf((*PICTURES, "none"))] = "gif"
     """Picture of one episode: gif shows every step, png the end, none writes nothing."""
-    picture_level: Annotated[int | None, INTEGER, _INDEX] = None
+    picture_level: Annotated[int | None, Between(0), Shown("INDEX", "the one with the longest solution")] = None
     """Index of the level in the picture, from 0."""
     source: LevelOptions = field(default_factory=LevelOptions)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     @property
     def name(self) -> str:
         """The policy's name in what is shown."""
         (name,) = by_label([self.policy])
         return name
-
-    def check(self) -> None:
-        """Check the options before the work begins.
-
-        Raises:
-            ValueError: what is wrong and what is allowed.
-        """
-        check_at_least("--n", self.n, 1)
-        check_at_least("--seed", self.seed, 0)
-        check_at_least("--batch", self.batch, 1)
-        check_at_least("--steps", self.steps, 1)
-        check_at_least("--picture-level", self.picture_level, 0)
-        check_folder("--out", self.out)
 
     def run(self) -> int:
         """Solve the levels, print and save the results, and return the exit code.
@@ -83,7 +68,7 @@ class Solve(ImportOption):
             MemoryError: the device has too little memory.
         """
         self.import_module()
-        self.check()
+        check_folder("--out", self.out)
         from maze_nca_gym.agents import load
 
         policy = load(by_label([self.policy])[self.name])

@@ -1,18 +1,24 @@
-"""`maze-nca-gym train`: the options of how to run. `configured` has those of what to train and loads torch."""
+"""`maze-nca-gym train`: its options, those of a configuration included, and what it prints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tyro.conf import Positional, arg
+from maze_nca_gym.agents.runs import check_folder
+from maze_nca_gym.agents.training import PRESETS
+from maze_nca_gym.agents.training.config import OPTIONS, preset_values
+from maze_nca_gym.cli.options import ImportOption
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
+from maze_nca_gym.cli.reading import in_words, read_values
+from maze_nca_gym.options import Between, Option, Shown, check_options, options_of, unflattened
 
-from maze_nca_gym.agents.runs import check_at_least, check_folder
-from maze_nca_gym.cli.options import INTEGER, NUMBER, ImportOption
-
-_OUT = arg(metavar="FOLDER", help_behavior_hint="(default: runs/train/PRESET)")
-_THREADS = arg(help_behavior_hint="(default: one per core)")
+if TYPE_CHECKING:
+    from maze_nca_gym.agents import Policy
 
 
 @dataclass(frozen=True)
@@ -24,41 +30,134 @@ class Train(ImportOption):
     If its levels evolve, it ends with population.npz, which the other commands accept as --levels.
     """
 
-    preset: Annotated[Positional[str], arg(metavar="[PRESET]")] = "fast"
+    preset: Annotated[str, Shown("PRESET", positional=True)] = "fast"
     """Preset whose values apply unless given; `train PRESET --help` shows them."""
-    out: Annotated[Path | None, _OUT] = None
+    out: Annotated[Path | None, Shown("FOLDER", "runs/train/PRESET")] = None
     """Folder of the run."""
     device: str = "auto"
     """Device: auto (a GPU if there is one), cpu, cuda, cuda:1 …"""
-    threads: Annotated[int | None, INTEGER, _THREADS] = None
+    threads: Annotated[int | None, Between(1), Shown(default="one per core")] = None
     """Number of CPU threads."""
-    log_every: Annotated[int, INTEGER] = 25
+    log_every: Annotated[int, Between(1)] = 25
     """Number of updates between two lines of metrics."""
-    validate_every: Annotated[int, INTEGER] = 250
+    validate_every: Annotated[int, Between(1)] = 250
     """Number of updates between two validations, a multiple of --log-every."""
-    save_every: Annotated[float, NUMBER] = 60.0
+    save_every: Annotated[float, Between(0)] = 60.0
     """Seconds between two checkpoints."""
     tensorboard: bool = False
     """Also write events for TensorBoard, into the folder tb of the run."""
     overwrite: bool = False
     """Delete the run in the folder, if there is one, and start a new one."""
 
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.validate_every % self.log_every:
+            raise ValueError(
+                f"--validate-every must be a multiple of --log-every {self.log_every}, got {self.validate_every}"
+            )
+
     @property
     def folder(self) -> Path:
         """Folder of the run."""
         return Path("runs/train") / self.preset if self.out is None else self.out
 
-    def check(self) -> None:
-        """Check the options before the work begins.
+
+@dataclass(frozen=True)
+class ConfiguredTrain:
+    """A run, and the options of its configuration that were given."""
+
+    how: Train
+    configuration: Mapping[str, Any]
+
+    def run(self) -> int:
+        """Train, print, save; returns the exit code.
 
         Raises:
-            ValueError: what is wrong and what is allowed.
+            ValueError: a bad option or combination, or a folder with another run.
+            JobError: the job could not be done; the last checkpoint is intact.
         """
-        for name in ("threads", "log_every", "validate_every"):
-            check_at_least("--" + name.replace("_", "-"), getattr(self, name), 1)
-        check_at_least("--save-every", self.save_every, 0)
-        if self.validate_every % self.log_every:
-            raise ValueError(
-                f"--validate-every must be a multiple of --log-every {self.log_every}, got {self.validate_every}"
+        self.how.import_module()
+        check_folder("--out", self.how.folder)
+        from maze_nca_gym.agents.training import Diverged
+        from maze_nca_gym.agents.training.run import train
+
+        first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, one tells how it went
+        how = {name: value for name, value in vars(self.how).items() if name != "module"}
+        try:
+            policy = train(**how, **self.configuration)
+        except (KeyboardInterrupt, Diverged) as end:
+            if first:
+                complain(str(end) if isinstance(end, KeyboardInterrupt) else f"error: {end}")
+            return INTERRUPTED if isinstance(end, KeyboardInterrupt) else FAILED
+        except ImportError as error:
+            raise JobError(str(error)) from error
+        if first:
+            self._summarise(policy)
+        return 0
+
+    def _summarise(self, policy: Policy) -> None:
+        """Print what came out, and where it is."""
+        from maze_nca_gym.agents.runs import METRICS, duration, read_metrics
+        from maze_nca_gym.agents.training import LEVELS, MODEL
+        from maze_nca_gym.agents.training.reports import CURVES, ROLLOUTS
+
+        folder = self.how.folder
+        lines = read_metrics(folder / METRICS)
+        facts = {
+            "policy": f"{type(policy).__name__}, {policy.task}, {policy.n_weights:,} weights",
+            "training": f"{lines[-1]['update']:,} updates, {duration(lines[-1]['seconds'])}",
+        }
+        validated = next((line for line in reversed(lines) if "complete" in line), None)
+        if validated is not None:
+            size = {**preset_values(self.how.preset), **self.configuration}["sizes"][0]
+            facts[f"validation, {size}x{size}"] = (
+                f"accuracy {validated['accuracy']:.4f}, complete {percent(validated['complete'])}, "
+                f"optimal {percent(validated['optimal'])}"
             )
-        check_folder("--out", self.folder)
+        print_facts(facts)
+        written = {"metrics": [METRICS], "pictures": [CURVES, ROLLOUTS], "levels": [LEVELS], "model": [MODEL]}
+        for label, names in written.items():
+            paths = [str(folder / name) for name in names if (folder / name).exists()]
+            if paths:
+                print(f"{label}: {', '.join(paths)}")
+
+
+def parse_train(words: Sequence[str]) -> ConfiguredTrain:
+    """Return the command that the words after `train` ask for.
+
+    A preset may stand anywhere among them. A model of one's own has options once its module is imported.
+
+    Raises:
+        SystemExit: the same codes as from `read_values`.
+        ValueError: an unknown preset; the message lists the known ones. Or an option that there is not.
+    """
+    how = options_of(Train)
+    usual = preset_values(next((word for word in words if word in PRESETS), Train.preset))
+    options = dict(how)
+    for name, option in {**_own_options(words, usual["model"]), **OPTIONS}.items():
+        style = Shown(default=in_words(usual.get(name, option.default)), takes_value=True)
+        options[name] = replace(option, style=style)
+    about = f"{inspect.getdoc(Train)}\n\nPresets: {', '.join(PRESETS)}."
+    given = read_values(options, words, "maze-nca-gym train", about, Train)
+    configuration = {name: value for name, value in given.items() if name not in how}
+    return ConfiguredTrain(
+        unflattened(Train, {name: option.default for name, option in how.items()} | given), configuration
+    )
+
+
+def _own_options(words: Sequence[str], usual: str) -> Mapping[str, Option]:
+    """Return the options of the model that words name, of which there is nothing to know before its module is there."""
+    named = {flag: value for flag, value in map(_pair, words, [*words[1:], ""]) if flag in ("--import", "--model")}
+    if not named:
+        return {}
+    ImportOption(module=named.get("--import")).import_module()
+    from maze_nca_gym.agents.training.options import constructor_options
+    from maze_nca_gym.agents.weights import MODELS
+
+    model = named.get("--model", usual)
+    return constructor_options(model) if model in MODELS else {}
+
+
+def _pair(word: str, following: str) -> tuple[str, str]:
+    flag, equals, value = word.partition("=")
+    return flag, value if equals else following

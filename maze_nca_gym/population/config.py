@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
-from typing import Any
+from numbers import Integral
+from typing import Annotated, Any
 
 import numpy as np
 
 from maze_nca_gym.files import OTHER_VERSION
-from maze_nca_gym.generation import check_fraction
-from maze_nca_gym.mutation import find_mutation
+from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.options import Above, Between, Further, OneOf, check_options
 from maze_nca_gym.population.selection import PRIORITISATIONS
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.tasks import TASKS
 
 EVICTIONS = ("fitness", "replay-weight")
 MEASURES = ("regret", "loss", "accuracy")
@@ -23,6 +22,10 @@ MEASURES = ("regret", "loss", "accuracy")
 SCORES = (*MEASURES, "learnability")
 PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
+
+
+def _of_mutation(values: Mapping[str, Any]) -> Collection[str]:
+    return mutation_options(values["mutation"]) if values["mutation"] in tuple(MUTATIONS) else ()
 
 
 @dataclass(frozen=True)
@@ -35,52 +38,37 @@ class PopulationConfig:
         ValueError: an unknown name or a value out of range.
     """
 
-    task: str = "shortest-path"
+    task: Annotated[str, OneOf(TASKS)] = "shortest-path"
     """Task of the levels: "shortest-path", "diameter", or one of your own."""
-    capacity: int = 4000
-    """Largest number of levels, at least 1."""
-    prioritisation: str = "rank"
-    """How scores become replay weights: "rank", "top-k", "proportional" or "uniform"."""
-    temperature: float = 0.3
-    """Temperature of "rank" and "proportional", > 0; the lower, the larger the weights of the highest scores."""
-    top_k: int = 4
-    """Number of levels that "top-k" replays, at least 1."""
-    staleness_weight: float = 0.3
-    """Fraction of the replay weights that depends on how long ago levels were measured, in [0, 1]."""
-    eviction: str = "fitness"
-    """Member that a fitter candidate replaces in a full population: the one of lowest score ("fitness"), or of lowest
-    replay weight ("replay-weight")."""
-    score: str = "regret"
-    """Score of a level, for replay and eviction. "regret" is the loss against the nearest optimum, as the environment
-    scores; "loss" that against the canonical solution. "accuracy" is 1 - accuracy: an error weighs most beside a short
-    path then, and levels may become trivial. "learnability" is p (1 - p) with the probability p that the agent
-    completes the level; regret is what is measured then."""
-    mutation: str = "flip"
-    """Name in `mutation.MUTATIONS`."""
-    mutation_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    capacity: Annotated[int, Between(1)] = 4000
+    """Largest number of levels in the population."""
+    prioritisation: Annotated[str, OneOf(PRIORITISATIONS)] = "rank"
+    """How scores become replay weights."""
+    temperature: Annotated[float, Above(0)] = 0.3
+    """Temperature of rank and proportional; the lower, the larger the weights of the highest scores."""
+    top_k: Annotated[int, Between(1)] = 4
+    """Number of levels to which top-k gives weight."""
+    staleness_weight: Annotated[float, Between(0, 1)] = 0.3
+    """Fraction of the replay weights that depends on the time since a level was measured, 0 to 1."""
+    eviction: Annotated[str, OneOf(EVICTIONS)] = "fitness"
+    """Member of a full population that a fitter candidate replaces: the one of lowest score (fitness), or of lowest
+    replay weight."""
+    score: Annotated[str, OneOf(SCORES)] = "regret"
+    """Score of a level, for replay and eviction. regret is the loss against the nearest optimum, as the environment
+    scores, loss that against the canonical solution. accuracy is 1 - accuracy: an error weighs most beside a short
+    path then, and levels may become trivial. learnability is p (1 - p) with the probability p that the agent completes
+    the level; regret is what is measured then."""
+    mutation: Annotated[str, OneOf(MUTATIONS)] = "flip"
+    """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
+    changes."""
+    mutation_options: Annotated[Mapping[str, Any], Further(_of_mutation)] = field(default_factory=dict, hash=False)
     """Options of that mutation."""
 
     def __post_init__(self) -> None:
-        find_task(self.task)
-        for name, known in (("prioritisation", PRIORITISATIONS), ("eviction", EVICTIONS), ("score", SCORES)):
-            check_name(name, getattr(self, name), known)
-        for name in ("capacity", "top_k"):
-            check_count(name, getattr(self, name), 1)
-        if not isinstance(self.temperature, Real) or not 0 < self.temperature <= sys.float_info.max:
-            raise ValueError(f"temperature must be a finite number > 0, got {self.temperature!r}")
-        check_fraction("staleness_weight", self.staleness_weight)
-        if not isinstance(self.mutation_options, Mapping):
-            raise ValueError(f"mutation_options must map names to values, got {self.mutation_options!r}")
+        check_options(self)
         find_mutation(self.mutation, self.mutation_options)
-        self._make_plain()
-
-    def _make_plain(self) -> None:
-        """Let no NumPy number be among the values, which go into files as JSON."""
         options = {name: v.item() if isinstance(v, np.generic) else v for name, v in self.mutation_options.items()}
-        plain = {"capacity": int(self.capacity), "top_k": int(self.top_k), "mutation_options": options}
-        plain |= {name: float(getattr(self, name)) for name in ("temperature", "staleness_weight")}
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "mutation_options", options)
 
     @property
     def measure(self) -> str:
@@ -113,28 +101,22 @@ class BreedingSchedule:
         ValueError: a value out of range, or an unknown rule for parents.
     """
 
-    replay_probability: float = 0.8
+    replay_probability: Annotated[float, Between(0, 1)] = 0.8
     """Probability that a level is replayed from the population, 0 to 1; in training, that fraction of every batch. The
     others are fresh levels, which may enter the population; in the wrappers, offspring that wait come before these."""
-    evolve_every: int = 200
+    evolve_every: Annotated[int, Between(0)] = 200
     """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
-    evolve_below: float | None = 0.5
+    evolve_below: Annotated[float | None, Between(0)] = 0.5
     """Threshold of the recent regret, relative to that of empty paths: a round takes place below it. None means always.
     The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
-    n_offspring: int = 64
+    n_offspring: Annotated[int, Between(1)] = 64
     """Number of mutated levels in a round, which may replace members of lower score."""
-    parents: str = "random"
+    parents: Annotated[str, OneOf(PARENTS)] = "random"
     """How parents are chosen: at random (as in the paper), fittest (highest score, its code of 2025) or replay (by
     replay weight)."""
 
     def __post_init__(self) -> None:
-        check_fraction("replay_probability", self.replay_probability)
-        check_count("evolve_every", self.evolve_every, 0)
-        check_count("n_offspring", self.n_offspring, 1)
-        check_name("parents", self.parents, PARENTS)
-        below = self.evolve_below
-        if below is not None and (isinstance(below, bool) or not isinstance(below, Real) or not below >= 0):
-            raise ValueError(f"evolve_below must be a number >= 0 or None, got {below!r}")
+        check_options(self)
 
 
 def check_name(name: str, value: Any, known: Iterable[str]) -> None:

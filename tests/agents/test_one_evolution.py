@@ -17,8 +17,8 @@ from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.data import Batch
 from maze_nca_gym.agents.training.evolving_levels import measured_by
-from maze_nca_gym.cli.configured import parse_train
-from maze_nca_gym.cli.evolve import PopulationOptions
+from maze_nca_gym.cli.evolve import population_options
+from maze_nca_gym.cli.train import parse_train
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.levels import parse
@@ -78,7 +78,7 @@ class TestNames:
 
     def test_the_command_to_train(self):
         words = [word for name, value in OPTIONS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        assert OPTIONS.items() <= parse_train(words).configuration.values().items()
+        assert OPTIONS.items() <= parse_train(words).configuration.items()
 
     def test_wrappers(self):
         for env in (
@@ -100,11 +100,10 @@ class TestNames:
                 evolve("shortest-path-bfs", **SMALL, **{name: OPTIONS[name]})
 
     def test_the_command_to_evolve(self):
-        names = {f.name for f in fields(PopulationOptions)}
-        assert names == OF_POPULATIONS | {"tile_rate", "source_rate", "n_edits"}
-        usual = {f.name: f.default for f in fields(PopulationConfig)} | {"capacity": None}
-        for field in fields(PopulationOptions):
-            assert field.default == usual.get(field.name)
+        options = population_options()
+        assert options.keys() == OF_POPULATIONS | {"tile_rate", "source_rate", "n_edits", "n_offspring", "parents"}
+        usual = {f.name: f.default for f in (*fields(PopulationConfig), *fields(BreedingSchedule))}
+        assert all(option.default == usual[name] for name, option in options.items() if name in usual)
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -1,0 +1,212 @@
+"""Command lines read by the options that they may give: words become values, and help is shown by tyro."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, is_dataclass, make_dataclass
+from typing import Annotated, Any, get_args, get_origin
+
+import tyro
+from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
+from tyro.constructors import PrimitiveConstructorSpec
+
+from maze_nca_gym.options import (
+    REQUIRED,
+    Option,
+    Shown,
+    flag,
+    meant,
+    options_of,
+    type_name,
+    unflattened,
+)
+
+_SWITCH = ("True", "False")
+_METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
+
+
+def read_command(kind: Any, words: Sequence[str], prog: str) -> Any:
+    """Return a dataclass of options with the values that the words of a command line give.
+
+    Raises:
+        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+        ValueError: an option that there is not, or a bad value.
+    """
+    options = options_of(kind)
+    given = read_values(options, words, prog, inspect.getdoc(kind) or "", kind)
+    return unflattened(kind, {name: option.default for name, option in options.items()} | given)
+
+
+def read_values(
+    options: Mapping[str, Option], words: Sequence[str], prog: str, about: str, main: Any
+) -> dict[str, Any]:
+    """Return the values that are given, by the names of the options.
+
+    Args:
+        options: by name.
+        words: of the command line, behind the command.
+        prog: the words of the command, for the help.
+        about: what the command does, for the help.
+        main: whose options come first, without a heading of their own.
+
+    Raises:
+        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+        ValueError: an option that there is not, one that is missing, or a bad value.
+    """
+    words = list(_normalised(options, words))
+    form, members = _form(options, main), (OmitArgPrefixes, FlagCreatePairsOff)
+    parsed = tyro.cli(form, prog=prog, description=about, args=words, config=members)
+    found = dict(_found(parsed, options))
+    lacking = [_shown(option) for option in options.values() if option.default is REQUIRED and option.name not in found]
+    if lacking:
+        raise ValueError(f"{prog} needs {', '.join(lacking)}; --help describes it")
+    return found
+
+
+def _normalised(options: Mapping[str, Option], words: Sequence[str]) -> Iterator[str]:
+    """Yield the words, with each switch followed by its value: --heals, --no-heals, --heals False.
+
+    Raises:
+        ValueError: an option that there is not.
+    """
+    flags = {flag(_name(option)): option for option in options.values() if not _style(option).positional}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        typed, equals, value = word.partition("=")
+        typed = typed.replace("_", "-")
+        positive = "--" + typed.removeprefix("--no-")
+        if not word.startswith("--") or typed in ("--", "--help"):
+            yield word
+        elif typed in flags and not _is_switch(flags[typed]):
+            yield typed + equals + value
+        elif (option := flags.get(typed) or flags.get(positive)) is not None and _is_switch(option):
+            on = typed in flags
+            if equals or (rest and rest[0] in (*_SWITCH, "None")):
+                value = value if equals else rest.pop(0)
+                yield from (_shown(option), value if on or value == "None" else str(value != "True"))
+            else:
+                yield from (_shown(option), str(on))
+        else:
+            raise ValueError(f"there is no option {typed}{_meant(typed, flags)}")
+
+
+def _meant(typed: str, flags: Mapping[str, Option]) -> str:
+    """Return which option may be meant by one that there is not, as the end of a message."""
+    names = [_name(option) for option in flags.values()]
+    found = meant(typed.removeprefix("--"), names)
+    for name in names:
+        found = found.replace(repr(name), flag(name))
+    return found or "; --help lists all"
+
+
+def _form(options: Mapping[str, Option], main: Any) -> Any:
+    """Return the dataclass from which tyro makes parser and help: a group of options a field."""
+    groups: dict[Any, list[Any]] = {}
+    for option in options.values():
+        groups.setdefault(option.group, []).append(_tyro_field(option))
+    own = groups.pop(main, [])
+    inner = []
+    for group, members in groups.items():
+        about = (inspect.getdoc(group) or "").split("\n\n")[0]
+        kind = make_dataclass(group.__name__, members, namespace={"__doc__": about})
+        inner.append((_heading(group.__name__), kind, field(default_factory=kind)))
+    return make_dataclass("Options", [*own, *inner])
+
+
+def _heading(name: str) -> str:
+    """Return the heading of a group, to which tyro adds "options": breeding_schedule for BreedingSchedule."""
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]*|[a-z0-9]+", name)
+    return "_".join(word.lower() for word in words if word not in ("Config", "Options"))
+
+
+def _tyro_field(option: Option) -> Any:
+    style, several, size = _style(option), _several(option), _fixed_size(option)
+    spec = PrimitiveConstructorSpec(
+        nargs="*" if several else size,
+        metavar=_metavar(option),
+        instance_from_str=tuple,
+        is_instance=lambda value: True,
+        str_from_instance=lambda value: [""] * (0 if several else size),
+    )
+    shown = arg(name=_shown(option).removeprefix("--"), help=option.help, help_behavior_hint=_default(option))
+    markers = (spec, shown, Positional) if style.positional else (spec, shown)
+    return (option.name, Annotated[(Any, *markers)], field(default=None))
+
+
+def _found(parsed: Any, options: Mapping[str, Option]) -> Iterator[tuple[str, Any]]:
+    """Yield the values that were given, by the names of their options."""
+    for name, words in vars(parsed).items():
+        if is_dataclass(words):
+            yield from _found(words, options)
+        elif words == () and not _style(options[name]).positional:
+            raise ValueError(f"{_shown(options[name])} needs a value")
+        elif words:
+            yield name, options[name].read(words)
+
+
+def _style(option: Option) -> Shown:
+    return option.style if isinstance(option.style, Shown) else Shown()
+
+
+def _name(option: Option) -> str:
+    return _style(option).name or option.name
+
+
+def _shown(option: Option) -> str:
+    """Return the option as the help shows it: what is on by default has a --no-."""
+    if _style(option).positional:
+        return _metavar(option)
+    return flag("no_" * (_is_plain(option) and option.default is True) + _name(option))
+
+
+def _is_switch(option: Option) -> bool:
+    return bool in (option.type, *get_args(option.type))
+
+
+def _is_plain(option: Option) -> bool:
+    """Return whether an option is a switch whose default no preset changes, so that no value needs to follow."""
+    return option.type is bool and not _style(option).takes_value
+
+
+def _several(option: Option) -> bool:
+    return any(get_args(kind)[-1:] == (Ellipsis,) for kind in (option.type, *get_args(option.type)))
+
+
+def _fixed_size(option: Option) -> int:
+    return len(get_args(option.type)) if get_origin(option.type) is tuple and not _several(option) else 1
+
+
+def _metavar(option: Option) -> str:
+    style = _style(option)
+    if style.metavar is not None:
+        return style.metavar
+    if _is_plain(option):
+        return ""
+    names = [name for rule in option.rules for name in rule.names]
+    if names:
+        return "{" + ",".join(names) + "}" + " …" * _several(option)
+    if _is_switch(option):
+        return "{" + "None," * option.optional + "True,False}"
+    kinds = [kind for kind in get_args(option.type) if kind is not Ellipsis] or [option.type]
+    return " ".join(_METAVARS.get(kind, type_name(kind).upper()) for kind in kinds if kind is not type(None)) + (
+        " …" * _several(option)
+    )
+
+
+def _default(option: Option) -> str:
+    style = _style(option)
+    if style.default is not None:
+        return f"(default: {style.default})"
+    if option.default is REQUIRED:
+        return "(required)"
+    if _is_plain(option):
+        return ""
+    return f"(default: {in_words(option.default)})"
+
+
+def in_words(value: Any) -> str:
+    """Return a value as it is typed."""
+    return " ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)

@@ -1,0 +1,189 @@
+"""The command in a run's config.json: typed again, it parses and means the same configuration."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from maze_nca_gym.agents import evolve, train
+from maze_nca_gym.agents.hinting.config import HintConfig
+from maze_nca_gym.agents.hinting.config import changes as hint_changes
+from maze_nca_gym.agents.runs import command_line
+from maze_nca_gym.agents.training import PRESETS, changed, preset, reports
+from maze_nca_gym.agents.training.run import changes
+from maze_nca_gym.agents.weights import MODELS
+from maze_nca_gym.cli import main
+from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.cli.output import importing_from_here
+from maze_nca_gym.tasks import TASKS
+
+pytestmark = pytest.mark.usefixtures("command_line")
+
+MODULE = '''
+import numpy as np
+from maze_nca_gym import solvers
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.weights import register_model
+from maze_nca_gym.tasks import SHORTEST_PATH, register_task
+from dataclasses import replace
+
+
+@register_model
+class Mine(NCA):
+    """An NCA with a wide part.
+
+    Args:
+        n_hidden: width of the part.
+    """
+
+    def __init__(self, n_tiles, n_channels, n_hidden: int = 8, gain=0.5, kind: str | None = None, **options):
+        super().__init__(n_tiles, n_channels, **options)
+        self.own = {"n_hidden": n_hidden, "gain": gain, "kind": kind}
+
+    @property
+    def arguments(self):
+        return super().arguments | self.own
+
+
+def solve(tiles):
+    return solvers.shortest_path(tiles)
+
+
+register_task(replace(SHORTEST_PATH, name="mine", solve=solve))
+'''
+TINY = {"n_channels": 6, "n_iterations": 4, "sizes": 6, "n_updates": 2, "batch_size": 8}
+
+
+@pytest.fixture(autouse=True)
+def _without_pictures(monkeypatch):
+    monkeypatch.setattr(reports.Pictures, "on_validation", lambda *_: None)
+    monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
+
+
+@pytest.fixture
+def own_module():
+    Path("mine_to_record.py").write_text(MODULE)
+    forget()
+    with importing_from_here():
+        yield
+    forget()
+
+
+def forget():
+    MODELS.pop("Mine", None)
+    TASKS.pop("mine", None)
+    sys.modules.pop("mine_to_record", None)
+
+
+def recorded(folder):
+    return json.loads((Path(folder) / "config.json").read_text())
+
+
+def meant(command):
+    """The configuration that a recorded command of `train` means."""
+    words = shlex.split(command)
+    assert words[0] == "maze-nca-gym"
+    parsed = parse(words[1:])
+    return changed(preset(parsed.how.preset), **parsed.configuration)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
+def test_every_preset_in_words_of_another(name, other):
+    config = preset(name)
+    assert meant(command_line(["train", other], changes(other, config))) == config
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "MLP", "n_nodes": 12, "sizes": (5,)},
+        {"model": "GCN", "traversable_edges_only": False},
+        {"families": ("caves", "rooms"), "compile": True, "learning_rate": 1e-5, "cut_corners": None},
+        {"evolve": True, "mutation": "edits", "n_edits": 3, "evolve_below": None},
+        {"evolve": True, "tile_rate": 0.25},
+        {"level_set": "ctm-39", "dihedral": True, "sizes": 39},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_of_training(options):
+    config = changed(preset("fast"), **options)
+    assert meant(command_line(["train", "fast"], changes("fast", config))) == config
+
+
+def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
+    assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "mine options" in out
+    assert "--n-hidden INT" in out
+    assert "Width of the part. (default: 8)" in out
+    words = "--import mine_to_record --model Mine --n-hidden 64 --gain 2 --kind wide --task mine"
+    tiny = command_line([], TINY).split()[1:]
+    assert main(["train", *words.split(), *tiny, "--threads", "1", "--out", "run"]) == 0
+    there = recorded("run")
+    assert {"n_hidden": 64, "gain": 2.0, "kind": "wide"}.items() <= there["configuration"].items()
+    forget()  # what is typed in a new shell begins without the module
+    assert meant(there["command"]).to_json() == there["configuration"]
+
+
+def test_a_misspelt_option_of_a_model_of_ones_own(own_module, capsys):
+    assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--n-hiden", "64"]) == 2
+    assert capsys.readouterr().err.endswith("there is no option --n-hiden. Did you mean --n-hidden?\n")
+    assert main(["train", "--import", "mine_to_record", "--model", "Mine", "--n-hidden", "wide"]) == 2
+    assert capsys.readouterr().err.endswith("--n-hidden: an integer is expected, got 'wide'\n")
+
+
+def test_runs_of_python_are_recorded_as_commands_too(own_module):
+    import mine_to_record  # noqa: F401
+
+    train("guided", out="run", threads=1, model="Mine", n_hidden=16, pool_size=0, **TINY)
+    there = recorded("run")
+    forget()
+    assert meant(there["command"]).to_json() == there["configuration"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        HintConfig(),
+        HintConfig.of("diameter", seed=4, sizes=(4, 5)),
+        HintConfig.of("shortest-path-healing", balanced=False, families=("caves",), learning_rate=1e-4),
+    ],
+)
+def test_learning_from_hints(config):
+    words = shlex.split(command_line(["train-hinted"], hint_changes(config)))
+    parsed = parse(words[1:])
+    assert HintConfig.of(**{"automaton": "shortest-path", **parsed.configuration}) == config
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"size": (4, 5), "generator": "caves", "wall_probability": 0.5, "smoothing": 1},
+        {"mutation": "edits", "n_edits": 2, "capacity": 12, "parents": "fittest", "temperature": 0.5, "steps": 3},
+    ],
+)
+def test_evolution(options):
+    small = {"n": 10, "rounds": 1, "n_offspring": 2, "size": 4, "batch": 4}
+    evolve("shortest-path-bfs", out="first", **{**small, **options})
+    there = recorded("first")
+    words = shlex.split(there["command"])
+    assert main([*words[1:], "--out", "again"]) == 0
+    assert recorded("again")["configuration"] == there["configuration"]
+    assert sorted(shlex.split(recorded("again")["command"])) == sorted(words)
+
+
+def test_evolution_against_a_model_of_ones_own(own_module):
+    import mine_to_record  # noqa: F401
+
+    train("fast", out="run", threads=1, model="Mine", **TINY)
+    evolve("run/model.safetensors", out="first", n=4, rounds=1, n_offspring=2, size=6)
+    command = recorded("first")["command"]
+    forget()
+    assert main([*shlex.split(command)[1:], "--out", "again"]) == 0
+    assert "--import mine_to_record" in command
