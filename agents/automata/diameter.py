@@ -11,7 +11,7 @@ races a replay B of the longest wave so far, and the one that moves longer has g
 - **Ends.** Where A is NEW and B does not move, A outlasts it: FAR_NEXT, and FAR when BETTER is on. BETTER wipes the
   path of the best wave so far and the flood that it follows. A FLOOD then spreads from FAR, and END moves (MARK) to
   TOKEN.
-- **Path.** NEAR, ENTER and PATH lead from END against the flood, as in `shortest_path`.
+- **Path.** NEAR and ENTER lead from END against the flood, as `canonical_path` says, and PATH shows where.
 - **Skipping.** Let e be the eccentricity of A's origin and b the largest so far. No tile within b - e of the origin has
   an eccentricity above b. TOKEN grows once for each distance at which only B moves, so it covers just those tiles.
   Where it has been is SKIPped: most tiles never launch.

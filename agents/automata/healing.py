@@ -5,9 +5,8 @@ itself: each tile can verify what the flood leaves. A tile that finds a contradi
 everything everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch, Patt-Shamir and
 Varghese, *Self-stabilization by local checking and correction*, 1991.)
 
-- **Flood and path.** FLOOD spreads from the target, the ROOT, over free tiles. A neighbour that it reaches before the
-  tile is NEAR, and stays so. The path is ON at the source and where it ENTERs, which it does by the first move to a
-  nearer tile. PATH shows it an iteration later, where the flood is.
+- **Flood and path.** FLOOD, NEAR and ENTER are those of `canonical_path`, and the target is the ROOT of the flood. The
+  path is ON at the source and where it ENTERs, and PATH shows it an iteration later, where the flood is.
 - **Checks.** Mazes are bipartite, so no two neighbours are equally far. Of two flooded neighbours, exactly one is NEAR
   the other. MANY: both are, or one that the flood has not reached is. FEW: neither is. Both are checked for a tile and
   the one below it (V) or to the right (H). ORPHAN: a flooded tile that is no ROOT has nothing nearer. A closed wall or

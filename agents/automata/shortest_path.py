@@ -1,15 +1,10 @@
 """The automaton of the canonical shortest path: nine booleans a tile.
 
-It does the same as that of `handcoded.canonical`, iteration by iteration, without ages: a tile stores which neighbours
-the flood had reached before it.
+It is the rule of `canonical_path` from the source to the target, and nothing else. PATH shows where the path is, once
+the flood is there. A tile stores no signal for its neighbour to the right, which is nearer where no other is.
 
-- **Flood.** It spreads from the target over free tiles. A neighbour that it reaches before the tile is nearer, and
-  stays so.
-- **Path.** It is at the source and wherever it has entered. It goes on to the first neighbour that is nearer, in the
-  order up, left, down, right, and is shown where the flood is.
-
-All this, and that a tile holds nothing but `_states`, is argued here. It is tested on all mazes of up to 3 x 5 or 5 x 3
-tiles (3,774,892). All 75 states of a tile do occur there.
+That the rule is right is argued there, and here that a tile holds nothing but `_states`. Both are tested on all mazes
+of up to 3 x 5 or 5 x 3 tiles (3,774,892). All 75 states of a tile do occur there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The canonical shortest path: ten channels over a 3x3 kernel without corners. The diameter has the same parts.
 
-After every iteration the path is the same as that of the automaton `handcoded.canonical`. So it is complete after
+Its channels hold the signals of the rule `automata.canonical_path` after every iteration. So the path is complete after
 exactly 2 L + 2 iterations for a path of L edges, and stays forever. All sums are over the tile C or its neighbours U,
 L, D, R; f is the `Clipped` pair WET and EXCESS.
 

@@ -4,6 +4,9 @@ The paper's extraction finds all shortest paths at once. To break ties it sugges
 mechanism" to its depth-first search's (section "Shortest path extraction"). This is that mechanism. Every tile points
 to the first of its neighbours up, left, down, right that the flood reached earlier. The path follows the pointers.
 Every rule is local, so nothing is pooled.
+
+It is a form of the rule `automata.canonical_path`, with the same path after every iteration: ages take the place of the
+signals that say which neighbours are nearer.
 """
 
 from __future__ import annotations
