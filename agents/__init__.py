@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .leaderboard.run import bench
     from .policy import Policy
-    from .rollouts import rollout, trace
+    from .rollouts import iterate, rollout
     from .training.run import train
 
 __all__ = [
@@ -36,12 +36,12 @@ __all__ = [
     "evaluate",
     "evolve",
     "find_policy",
+    "iterate",
     "list_policies",
     "load",
     "make_env",
     "register_automaton",
     "rollout",
-    "trace",
     "train",
 ]
 
@@ -49,8 +49,8 @@ _LAZY = {
     "Automaton": ".automata",
     "register_automaton": ".automata",
     "Policy": ".policy",
+    "iterate": ".rollouts",
     "rollout": ".rollouts",
-    "trace": ".rollouts",
     "DepthFirstNCA": ".handcoded",
     "DiameterNCA": ".handcoded",
     "ShortestPathNCA": ".handcoded",

@@ -27,7 +27,8 @@ from torch import Tensor, nn
 from maze_nca_gym.files import replacing
 from maze_nca_gym.names import unknown_name
 
-from .policy import Policy, Program
+from .policy import Policy
+from .program import Program
 
 KIND = "maze_nca_gym automaton 1"
 """Value of `format` in JSON files."""
@@ -101,7 +102,7 @@ def to_json(policy: Policy, name: str) -> bytes:
         "bound": policy.promises.to_json()["bound"],
         "iterations": policy.n_iterations,
         "needs_border": policy.needs_border,
-        "rule": program.rule,
+        "rule": program.activation,
         "ceiling": program.ceiling,
         "max_pool": program.max_pool,
         "inputs": program.inputs,
@@ -200,7 +201,8 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 
 def is_convolution(policy: Policy) -> bool:
     """Return whether every iteration is a convolution with activations that have a name."""
-    return policy.program() is not None
+    program = policy.program()
+    return program is not None and program.same_at_every_step
 
 
 def stays_the_same(policy: Policy) -> bool:

@@ -6,7 +6,7 @@ A policy maps a maze and a state to the next state. It stores only weights: its 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from maze_nca_gym.transfer import read_back, upload
 
 from .environments import make_env
 from .precision import tf32
+from .program import Program
 from .promises import DRAWINGS, Promises
 
 PATH = 0
@@ -29,50 +30,6 @@ ROUNDING = 0.1
 
 Counters = tuple[NDArray[np.int64]]
 """The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
-
-
-class Convolution(NamedTuple):
-    """Iterations that are the same convolution of the maze and the positive part of the state, and then a ReLU.
-
-    Attributes:
-        weight: (C, T + C, taps).
-        bias: (C,).
-        kernel_size: side of the kernel, odd.
-        taps: the places in the kernel that have weights, counted row by row.
-        unbounded: the step after which there is no ReLU; None if there is no such step.
-        sees_maze: whether every iteration reads the maze, and not only the first.
-        max_pool: whether the last two channels become maxima, as in `learned.NCA`.
-        pool_adds: whether maxima are added to them before the ReLU instead.
-    """
-
-    weight: Tensor
-    bias: Tensor
-    kernel_size: int
-    taps: tuple[int, ...]
-    unbounded: int | None
-    sees_maze: bool
-    max_pool: bool
-    pool_adds: bool = False
-
-
-class Program(NamedTuple):
-    """One iteration as data, for files that other programs read: a convolution, then activations that have a name.
-
-    Attributes:
-        rule: name of the activations.
-        inputs: names of the S static channels, which come before the state's.
-        kernel: (C, S + C, k, k).
-        bias: (C,).
-        ceiling: the largest number that an iteration leaves; None for no bound.
-        max_pool: whether the last two channels become maxima, as in `learned.NCA`.
-    """
-
-    rule: str
-    inputs: tuple[str, ...]
-    kernel: Tensor
-    bias: Tensor
-    ceiling: float | None = None
-    max_pool: bool = False
 
 
 class Policy(nn.Module):
@@ -143,12 +100,12 @@ class Policy(nn.Module):
         """Return the next state, from the maze's `share` and the (B, C, H, W) float state."""
         return self.update(share, state, step)
 
-    def convolution(self) -> Convolution | None:
-        """Return what all iterations are, for machine code to run them; None if they are something else."""
-        return None
-
     def program(self) -> Program | None:
-        """Return one iteration as data; None where it is no convolution followed by activations that have a name."""
+        """Return all iterations as data, which machine code and files read; None where they are something else.
+
+        They are one convolution, followed by activations that have a name. The weights are those of the policy itself,
+        so that gradients reach them.
+        """
         return None
 
     def portable(self) -> Policy:

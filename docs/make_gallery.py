@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maze_nca_gym import solvers
-from maze_nca_gym.agents import Policy, load, trace
+from maze_nca_gym.agents import Policy, iterate, load
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
 from maze_nca_gym.rendering import contact_sheet, draw_frame, draw_level, save_gif, save_png
@@ -80,7 +80,7 @@ def animate(animation: Animation, folder: Path) -> Path:
 def _run(animation: Animation, frames: list[Frame], begun: Tensor | None, first: int) -> tuple[Tensor, int]:
     """Add the frames of one maze; the state and the step with which the automaton has finished."""
     maze = torch.from_numpy(one_hot(animation.tiles[None], animation.policy.n_tiles))
-    for step, state in enumerate(trace(animation.policy, maze, sys.maxsize, begun), start=first):
+    for step, state in enumerate(iterate(animation.policy, maze, None, begun), start=first):
         finished = step > first and _finished(animation, maze, state, step)
         if finished or step % animation.every == 0:
             frames.append(_frame(animation, state[0].numpy(), step))

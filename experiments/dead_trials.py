@@ -13,7 +13,7 @@ import torch
 import tyro
 
 from maze_nca_gym.agents.policy import PATH
-from maze_nca_gym.agents.rollouts import unroll
+from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed, preset
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.updates import update
@@ -77,7 +77,7 @@ def trial(config: TrainingConfig) -> Trial:
 def paths(state: TrainingState, levels: Batch) -> np.ndarray:
     """Return the (N, H, W) float32 paths of a run on N levels after an episode."""
     n_steps, maze = state.config.model.n_iterations or 0, levels.one_hot(state.model.n_tiles, CPU)
-    path: np.ndarray = unroll(state.model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH].numpy()
+    path: np.ndarray = rollout(state.model, maze, n_steps, fast=True, n_returned=PATH + 1)[:, PATH].numpy()
     return path
 
 

@@ -25,11 +25,11 @@ from ..rollouts import (
     curve_steps,
     default_steps,
     encode,
+    iterate,
     run_to_end,
     score_state,
     task_of,
     tiles_of,
-    visit,
     wanted_of,
 )
 from ..statistics import Estimate, proportion
@@ -230,11 +230,13 @@ class _Probe:
         """Let the episode run for longer, and look at its end."""
         steps = [mark - self.n_steps for mark in marks]
         state, table = self.state, np.empty(0)
-        visits = visit(self.policy, self.maze, steps, self.state, start_step=self.n_steps, undisturbed=True)
+        states = iterate(
+            self.policy, self.maze, steps, self.state, start_step=self.n_steps, fast=True, undisturbed=True
+        )
         for index, mark in enumerate(marks):
-            moment = next(visits, None)
-            if moment is not None:
-                state, table = moment.state, self._score(moment.state)
+            later = next(states, None)  # none where the rollout has ended early
+            if later is not None:
+                state, table = later, self._score(later)
             self.tables.add("longer", mark, table)
             self.report((steps[index] - ([0, *steps])[index]) * len(self.levels.tiles))
         of_state, of_path = find_periods(self.policy, self.maze, state, marks[-1])

@@ -19,7 +19,8 @@ from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-from ..policy import Policy, Program
+from ..policy import Policy
+from ..program import Program
 from ..promises import Promises, StepBound
 from .weight_table import Row, WeightTable, convolve
 
@@ -124,9 +125,11 @@ class HandcodedNCA(Policy):
         return self.table.largest_sum
 
     def program(self) -> Program | None:
-        """Return one iteration as data; None where only Python has the activations."""
-        inputs = tuple(channel.name.lower() for channel in self.table.inputs)
-        return None if self.rule is None else Program(self.rule, inputs, self.weight, self.bias)
+        """Return all iterations as data; None where only Python has the activations."""
+        if self.rule is None:
+            return None
+        inputs, size = tuple(channel.name.lower() for channel in self.table.inputs), self.weight.shape[-1]
+        return Program(self.rule, inputs, self.weight.flatten(2), self.bias, size, tuple(range(size**2)))
 
     def weight_rows(self) -> list[Row]:
         """Return the table of weights for printing, one row for each weight."""

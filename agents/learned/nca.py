@@ -14,7 +14,8 @@ from maze_nca_gym.levels import Tile
 from maze_nca_gym.names import unknown_name
 
 from ..exact_weights import NETWORKS, stays_exact
-from ..policy import Convolution, Policy, Program
+from ..policy import Policy
+from ..program import RELU, Program
 from ..promises import Promises
 from .arguments import (
     check_ceiling,
@@ -267,34 +268,43 @@ class NCA(Policy):
 
     @property
     def replayable(self) -> bool:  # type: ignore[override]
-        """Whether its operations are always the same; unknown of a subclass."""
-        return type(self) is NCA
+        """Whether its operations are always the same; unknown where a subclass iterates otherwise."""
+        return self._iterates_as_is
 
     @property
     def same_share(self) -> bool:
         """Whether `share` is the same at every step."""
         return self.shared_weights and self.skip_connections
 
-    def convolution(self) -> Convolution | None:
-        """Return the convolution of all iterations; None with weights for each, or for a subclass."""
-        if type(self) is not NCA or not self.shared_weights:
-            return None
-        shape = self.kernel_size, tuple(_live_taps(self.kernel_size, self.cut_corners))
-        pools = self.max_pool, self.max_pool and self.pool_adds
-        return Convolution(self._live_weights(0), self.biases[0], *shape, self.unbounded, self.skip_connections, *pools)
-
     def program(self) -> Program | None:
-        """Return one iteration as data, with the ReLU that the last one of an episode lacks; None if they differ, or
-        if maxima are added."""
-        convolution = self.convolution()
-        if convolution is None or not convolution.sees_maze or convolution.pool_adds:
+        """Return all iterations as data; None with weights for each, or where a subclass iterates otherwise."""
+        if not self._iterates_as_is or not self.shared_weights:
             return None
         inputs = tuple(tile.name.lower() for tile in Tile)[: self.n_tiles]
-        return Program("relu", inputs, self.kernel(), self.biases[0], self.ceiling, self.max_pool)
+        return Program(
+            RELU,
+            inputs,
+            self._live_weights(0),
+            self.biases[0],
+            self.kernel_size,
+            tuple(_live_taps(self.kernel_size, self.cut_corners)),
+            self.ceiling,
+            self.max_pool,
+            self.max_pool and self.pool_adds,
+            self.skip_connections,
+            self.unbounded,
+        )
+
+    @property
+    def _iterates_as_is(self) -> bool:
+        """Whether a subclass leaves all that makes an iteration as it is here."""
+        names = ("update", "share", "advance", "bounded", "_iterate", "_convolve", "_live_weights", "_of_layer")
+        return all(getattr(type(self), name) is getattr(NCA, name) for name in names)
 
     def without_gradients(self) -> Policy:
         """Return a `SparseNCA` where that is faster: on the CPU, with few weights that are not zero."""
-        fits = type(self) is NCA and self.n_iterations is None and self.skip_connections and self.device.type == "cpu"
+        shared = self._iterates_as_is and self.n_iterations is None and self.skip_connections
+        fits = shared and self.device.type == "cpu"
         if not fits or not has_few_weights(self.weights[0]):
             return self
         return SparseNCA(self, self.kernel().detach(), self.biases[0].detach(), self.bounded, self.check_precision)

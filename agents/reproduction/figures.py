@@ -24,7 +24,7 @@ from maze_nca_gym.tasks import find_task
 
 from ..figures import COLOURS, GREY, STYLE
 from ..policy import Policy
-from ..rollouts import encode, path_of, trace
+from ..rollouts import encode, iterate, path_of
 from ..statistics import spearman
 from ..training.loop import MODEL
 from ..weights import load_model
@@ -182,7 +182,7 @@ def _draw_strip(job: Job, strip: Strip, is_large: bool, path: Path) -> bool:
 
 def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:
     """Return (N, H, W) paths after some numbers of iterations, ascending."""
-    states = enumerate(trace(policy, encode(policy, tiles), max(steps)))
+    states = enumerate(iterate(policy, encode(policy, tiles), max(steps)))
     return [path_of(state) for step, state in states if step in steps]
 
 

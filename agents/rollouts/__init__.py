@@ -1,8 +1,7 @@
 """The engine that runs policies: step by step, differentiable, visited now and then, or until levels are solved.
 
-    rollout, trace      the states of stepping environments, bit for bit
-    unroll              the same up to rounding, several times as fast, with gradients: in machine code where it can be
-    visit, find_paths   a rollout without gradients that ends once nothing changes any more
+    rollout, iterate    states after chosen iterations, or one after the other; bit for bit as environments, or fast
+    run_to_end          the last state, found early where nothing changes any more; find_paths: of many levels
     run_until_solved    many levels, each until it is solved
     default_steps       how many iterations a policy gets; check_steps, step_limit, curve_steps
     encode, score_paths what a policy reads of levels, and the scores of what it draws
@@ -10,6 +9,7 @@
 The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.
 """
 
+from .iterating import iterate, one_thread, rollout
 from .scores import (
     ERROR,
     LENGTH,
@@ -22,22 +22,30 @@ from .scores import (
     tiles_of,
     wanted_of,
 )
-from .solving import SolveResult, check_steps, curve_steps, default_steps, run_until_solved, step_limit
-from .unrolling import rollout, trace, unroll
-from .visits import Report, Visit, find_paths, one_thread, run_to_end, visit
+from .solving import (
+    Report,
+    SolveResult,
+    check_steps,
+    curve_steps,
+    default_steps,
+    find_paths,
+    run_to_end,
+    run_until_solved,
+    step_limit,
+)
 
 __all__ = [
     "ERROR",
     "LENGTH",
     "Report",
     "SolveResult",
-    "Visit",
     "batches",
     "check_steps",
     "curve_steps",
     "default_steps",
     "encode",
     "find_paths",
+    "iterate",
     "one_thread",
     "path_of",
     "rollout",
@@ -48,8 +56,5 @@ __all__ = [
     "step_limit",
     "task_of",
     "tiles_of",
-    "trace",
-    "unroll",
-    "visit",
     "wanted_of",
 ]

@@ -18,7 +18,7 @@ from ..precision import tf32
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a rollout, see `unroll`.
+    """What is asked of a rollout, see `rollout`.
 
     Attributes:
         keep: the numbers of iterations after which to return a state; the last is that of the whole rollout.
@@ -38,22 +38,22 @@ class Request:
         return self.keep[-1]
 
 
-def roll_out_in_pytorch(model: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-    """Return the states that are asked for, each (B, n_returned, H, W).
+class PyTorch:
+    """Rollouts of every policy, on every device, in every dtype."""
 
-    Args:
-        model: the policy to iterate.
-        maze: (B, T, H, W) floats.
-        state: (B, C, H, W), the first state; None for zeros.
-        request: what is asked for.
-    """
-    if state is None:
-        state = maze.new_zeros(()).expand(len(maze), model.n_channels, *maze.shape[2:])
-    states = enumerate(_trace(model, maze, request.n_steps, state, request.start_step, request.growth))
-    return [current[:, : request.n_returned] for n_iterations, current in states if n_iterations in request.keep]
+    def supports(self, policy: Policy, maze: Tensor) -> bool:
+        """Return that it runs the policy."""
+        return True
+
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+        """Return the states that are asked for, each (B, n_returned, H, W)."""
+        if state is None:
+            state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
+        states = enumerate(_states(policy, maze, request.n_steps, state, request.start_step, request.growth))
+        return [current[:, : request.n_returned] for n_iterations, current in states if n_iterations in request.keep]
 
 
-def _trace(
+def _states(
     model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
 ) -> Iterator[Tensor]:
     """Yield every state of a rollout in PyTorch, the first as given."""

@@ -6,13 +6,18 @@ launch. A CUDA graph launches all of them at once. On the CPU the same code runs
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+
+from ..policy import Policy
+from .eager import PyTorch, Request
 
 MOST = 16
 """Recordings of one model that stay in memory; each has its own, for all states of its rollout."""
@@ -147,3 +152,53 @@ def _capture(work: Work, pool: Any) -> Work:
 def _overwrite(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
     for target, source in zip(targets, sources, strict=True):
         target.copy_(source)
+
+
+class Recorded:
+    """Rollouts that repeat a recording of PyTorch's work; the first of its kind runs in PyTorch, the second records."""
+
+    def __init__(self) -> None:
+        self._recordings = Recordings()
+
+    def supports(self, policy: Policy, maze: Tensor) -> bool:
+        """Return whether a rollout of (B, T, H, W) mazes can be recorded, on a GPU.
+
+        An exact network under autocast reads its weights on the CPU; a recording within another one belongs to that.
+        """
+        autocast = torch.is_autocast_enabled(maze.device.type)
+        free = maze.is_cuda and maze.numel() > 0 and not torch.cuda.is_current_stream_capturing()
+        return free and policy.replayable and not (policy.exact and autocast)
+
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+        """Return the states that are asked for, each (B, n_returned, H, W)."""
+        if policy.same_from is not None:  # later starts are the same rollout
+            request = replace(request, start_step=min(request.start_step, policy.same_from))
+        inputs = [maze] if state is None else [maze, state]
+        weights = [each for each in policy.parameters() if each.requires_grad and torch.is_grad_enabled()]
+        owner, autocast = weakref.ref(policy), _autocast(maze)
+
+        def compute(*own: Tensor) -> list[Tensor]:
+            current = owner()
+            assert current is not None  # a recording goes with its policy
+            with autocast:
+                return PyTorch()(current, own[0], own[1] if len(own) > 1 else None, request)
+
+        key = _key(policy, inputs, request)
+        recording = self._recordings.find(policy, key, lambda: Recording(compute, inputs, weights))
+        return PyTorch()(policy, maze, state, request) if recording is None else recording(*inputs)
+
+
+def _autocast(maze: Tensor) -> torch.autocast:
+    """Return the present autocast of the mazes' device; what it has cast is not for others, nor theirs for it."""
+    kind = maze.device.type
+    enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
+    return torch.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=False)
+
+
+def _key(policy: Policy, inputs: list[Tensor], request: Request) -> Hashable:
+    """Return all that the operations of a rollout depend on, but for the numbers in its tensors."""
+    kind = inputs[0].device.type
+    modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled(kind)
+    shapes = tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in inputs)
+    places = tuple((tensor.data_ptr(), tensor.requires_grad) for tensor in [*policy.parameters(), *policy.buffers()])
+    return request, modes, torch.get_autocast_dtype(kind), torch.backends.cudnn.allow_tf32, shapes, places

@@ -20,9 +20,9 @@ from maze_nca_gym.transfer import read_back
 
 from ..policy import Policy
 from ..promises import DRAWINGS
+from .iterating import rollout
 from .scores import encode, score_paths, wanted_of
 from .solving import step_limit
-from .unrolling import rollout
 
 
 class Session:

@@ -25,10 +25,9 @@ from maze_nca_gym.transfer import read_back, upload
 from ..environments import border_warning
 from ..policy import Policy
 from ..runs import naming_memory, progress_bar, say
+from .iterating import iterate, one_thread
 from .scores import usual_batch
 from .solving import SolveResult, check_steps, run_until_solved, step_limit
-from .unrolling import trace
-from .visits import one_thread
 
 MANY_TILES = 10**7
 """Tiles above which it is said that levels are being solved exactly, which comes before the policy runs."""
@@ -181,5 +180,5 @@ def _spread(n_steps: int, most: int) -> set[int]:
 def _states(policy: Policy, task: Task, tiles: Tiles, n_steps: int) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield (step, (C, H, W) state) from 0 to `n_steps`."""
     maze = upload(one_hot(tiles[None], task.n_tiles), policy.device)
-    for step, state in enumerate(trace(policy, maze, n_steps)):
+    for step, state in enumerate(iterate(policy, maze, n_steps)):
         yield step, read_back(state[0])

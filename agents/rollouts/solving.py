@@ -19,12 +19,15 @@ from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import Policy
 from ..promises import USUAL_SIZE
+from .iterating import iterate, one_thread, rollout
 from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
-from .unrolling import rollout
-from .visits import one_thread
 
 _ASK_EVERY = 32
 """Steps between two questions whether a policy has finished; each costs one or two iterations."""
+
+
+Report = Callable[[int], Any]
+"""Receives the number of iterations of a level since the last call."""
 
 
 class SolveResult(NamedTuple):
@@ -122,6 +125,54 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     if policy.most_iterations is not None or policy.max_steps(1, 1) is not None:
         return usual
     return max(usual, ENVIRONMENTS[environment_id(policy.task)][1])
+
+
+def run_to_end(
+    policy: Policy,
+    maze: Tensor,
+    n_steps: int,
+    state: Tensor | None = None,
+    *,
+    start_step: int = 0,
+    every: int = 32,
+    pause: Callable[[], Any] = lambda: None,
+) -> Tensor:
+    """Return the last state of a rollout, (B, C, H, W) floats, found early where nothing changes any more.
+
+    Args:
+        policy: what to run.
+        maze: (B, T, H, W).
+        n_steps: iterations, at least 1.
+        state: (B, C, H, W), the first state; by default zeros.
+        start_step: iterations that `state` has already had.
+        every: iterations between two moments at which the rollout may be found to have finished.
+        pause: called at these moments; what it raises ends the rollout.
+    """
+    steps = [*range(every, n_steps, every), n_steps]
+    for reached in iterate(policy, maze, steps, state, start_step=start_step, fast=True):
+        state = reached
+        pause()
+    assert state is not None
+    return state
+
+
+def find_paths(
+    policy: Policy, tiles: Tiles, n_steps: int, *, batch: int | None = None, pause: Callable[[], Any] = lambda: None
+) -> NDArray[np.float32]:
+    """Return the path with which a policy ends on each level, (N, H, W).
+
+    Args:
+        policy: what to run.
+        tiles: (N, H, W).
+        n_steps: iterations, at least 1.
+        batch: levels that run at once; by default as many as keep the state small.
+        pause: called every 64 iterations; what it raises ends the work.
+    """
+    found = np.zeros(tiles.shape, np.float32)
+    for members in batches(tiles, batch):
+        maze = encode(policy, tiles[members])
+        found[members] = path_of(run_to_end(policy, maze, n_steps, every=64, pause=pause))
+    return found
 
 
 @one_thread()

@@ -10,8 +10,8 @@ from maze_nca_gym.rendering import Action, Request, Window
 
 from ..policy import Policy
 from ..promises import DRAWINGS
+from .iterating import one_thread
 from .session import Session
-from .visits import one_thread
 
 _LINGER = 10
 """Number of frames for which the end of an episode stays in view before the next level, but no longer than a second."""

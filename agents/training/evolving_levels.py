@@ -25,7 +25,7 @@ from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
 from ..policy import PATH, Policy
-from ..rollouts import unroll
+from ..rollouts import rollout
 from .config import TrainingConfig
 from .data import Batch, LevelStream, concatenate, is_held_out
 from .lessons import Lessons
@@ -182,7 +182,7 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
     n_steps = config.model.n_iterations
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        return unroll(model, maze, n_steps, [n_steps], n_returned=PATH + 1)[0][:, PATH]
+        return rollout(model, maze, n_steps, fast=True, n_returned=PATH + 1)[:, PATH]
 
 
 def _of_empty_paths(target: NDArray[np.bool_]) -> float:

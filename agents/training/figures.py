@@ -31,7 +31,7 @@ from maze_nca_gym.tasks import find_task
 from ..figures import BLUE, GREEN, GREY, STYLE, VERMILION
 from ..figures import INK as TEXT
 from ..policy import Policy
-from ..rollouts import default_steps, encode, path_of, trace
+from ..rollouts import default_steps, encode, iterate, path_of
 from ..runs import Line
 from .config import TrainingConfig
 from .data import Batch, solutions, validation_batch
@@ -223,7 +223,7 @@ def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:
     """Yield captioned pictures, row by row."""
     tiles, target = (np.stack(arrays) for arrays in zip(*rows, strict=True))
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
-    states = enumerate(trace(policy, encode(policy, tiles), n_steps))
+    states = enumerate(iterate(policy, encode(policy, tiles), n_steps))
     paths = [path_of(state) for step, state in states if step in steps]
     judge = find_task(policy.task).judge
     scores = [score(tiles, path, target, judge) for path in paths]

@@ -12,6 +12,7 @@ from maze_nca_gym.options import check
 from maze_nca_gym.random_streams import torch_rng_for
 
 from ..policy import PATH, Policy
+from ..program import RELU
 from ..promises import Promises
 from ..registry import load
 from ..weights import model_class, without_memory
@@ -57,10 +58,10 @@ def make_model(
     if config.start_from is not None:
         begin_with(model, config.start_from)
         return model
-    convolution = model.convolution()
-    if convolution is not None and convolution.unbounded is None and config.initialisation == "usual":
+    program = model.program()
+    if program is not None and program.unbounded is None and config.initialisation == "usual":
         with torch.no_grad():
-            convolution.bias[:n_shown] = FIRST_BIAS
+            program.bias[:n_shown] = FIRST_BIAS
     return model
 
 
@@ -86,8 +87,8 @@ def begin_with(model: Policy, name: str) -> None:
         ValueError: no such network or file, or one that does not fit.
     """
     start = load(name)
-    theirs, ours = start.convolution(), model.convolution()
-    if theirs is None or ours is None:
+    theirs, ours = start.program(), model.program()
+    if theirs is None or ours is None or {theirs.activation, ours.activation} != {RELU}:
         raise ValueError(f"to start from {name} both must be of class NCA, with shared weights")
     check(start.task == model.task, f"{name} is for the task {start.task}, not {model.task}")
     same_taps = (theirs.kernel_size, theirs.taps) == (ours.kernel_size, ours.taps)

@@ -13,7 +13,7 @@ from maze_nca_gym.solvers import best_path
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
-from ..rollouts import unroll
+from ..rollouts import rollout
 from .data import Batch, LevelStream
 from .lessons import Lessons
 from .losses import guidance_losses, had_time, loss_steps, path_losses
@@ -161,7 +161,7 @@ def _backward(
     marks = loss_steps(config.loss.loss_at, n_steps)
     with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
-        states = unroll(state.model, maze, n_steps, marks, start, n_returned=n_returned, growth=growth)
+        states = rollout(state.model, maze, marks, start, fast=True, n_returned=n_returned, growth=growth)
         wanted = batch.target if not config.loss.leniency else _nearest_optima(batch, states[-1], config.loss.leniency)
         target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
         counted = had_time(target, had, config.loss.loss_after)

@@ -14,8 +14,8 @@ import torch
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policy import PATH
-from maze_nca_gym.agents.rollouts import engines, visit
-from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
+from maze_nca_gym.agents.rollouts import engines, iterate
+from maze_nca_gym.agents.rollouts.eager import Request
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path
@@ -24,9 +24,9 @@ from ..training import Setting, loss, loss_steps, problem
 from .measuring import PRECISIONS, Effort, Peaks, computing, launches_of, seconds_of, wait
 
 WAYS: dict[str, engines.Engine] = {
-    "eager": roll_out_in_pytorch,
-    "CUDA graph": engines.roll_out_recorded,
-    "torch.compile": roll_out_in_pytorch,
+    "eager": engines.PYTORCH,
+    "CUDA graph": engines.RECORDED,
+    "torch.compile": engines.PYTORCH,
 }
 """Ways to run a rollout, those first that need no compiler of half a minute."""
 STEPS_OF_ENVIRONMENTS = 20
@@ -123,7 +123,7 @@ def jobs(bench: Bench) -> Iterator[tuple[Line, Job]]:
                 yield own, _bound(_rollout, own, setting, learns, way, precision)
         if way == bench.ways[0]:
             side = bench.scale.side
-            line = Line("E", f"a perfect maze of {side}x{side} by {GUIDED}", "as unroll chooses")
+            line = Line("E", f"a perfect maze of {side}x{side} by {GUIDED}", "as rollout chooses")
             yield line, _bound(_guided, line)
 
 
@@ -207,13 +207,13 @@ def _guided(bench: Bench, line: Line) -> Line:
     solution = shortest_path(tiles)
     moments = range(EVERY, 4 * int(solution.sum()) + EVERY, EVERY)
     with torch.no_grad():
-        deque(visit(policy, maze, [1]), maxlen=0)
+        deque(iterate(policy, maze, [1], fast=True), maxlen=0)
         wait(bench.device)
         start = perf_counter()
-        last = deque(visit(policy, maze, moments), maxlen=1).pop()
+        step, state = deque(zip(moments, iterate(policy, maze, moments, fast=True), strict=False), maxlen=1).pop()
         wait(bench.device)
         seconds = perf_counter() - start
-    drawn = last.state[:, PATH].cpu().numpy() > PATH_FROM
+    drawn = state[:, PATH].cpu().numpy() > PATH_FROM
     ending = "complete" if (drawn == solution).all() else "not complete"
-    note = f"{last.step:,} iterations for a path of {int(solution.sum()):,} tiles, {ending}"
+    note = f"{step:,} iterations for a path of {int(solution.sum()):,} tiles, {ending}"
     return Line(line.row, line.name, line.way, seconds, note=note)

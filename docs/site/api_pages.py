@@ -22,9 +22,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.export",
     ),
     "Rollouts": (
-        "agents.rollouts.unrolling",
+        "agents.rollouts.iterating",
         "agents.rollouts.solving",
-        "agents.rollouts.visits",
         "agents.rollouts.solved",
     ),
     "Hand-coded automata": (

@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents import Policy, trace
+from maze_nca_gym.agents import Policy, iterate
 from maze_nca_gym.agents.promises import DRAWINGS
-from maze_nca_gym.agents.rollouts import run_until_solved, step_limit
-from maze_nca_gym.agents.rollouts.visits import one_thread
+from maze_nca_gym.agents.rollouts import one_thread, run_until_solved, step_limit
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import draw_frame, gif_bytes
@@ -74,7 +73,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
             front=front,
             size=PIXELS,
         )
-        for step, state in enumerate(trace(policy, maze, n_steps))
+        for step, state in enumerate(iterate(policy, maze, n_steps))
         if step in shown
     ]
 

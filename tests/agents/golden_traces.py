@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents import Policy, trace
+from maze_nca_gym.agents import Policy, iterate
 from maze_nca_gym.agents.handcoded.depth_first import DepthFirstNCA
 from maze_nca_gym.agents.handcoded.diameter import DiameterNCA
 from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
@@ -48,7 +48,7 @@ def traced(policy: Policy, drawing: str) -> NDArray[np.int16]:
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))[None]
     states, finished = [], 0
     with torch.no_grad():
-        for state in trace(policy, maze, 8 * tiles.size):
+        for state in iterate(policy, maze, 8 * tiles.size):
             states.append(state[0].numpy())
             finished += policy.finished(maze, state).item()
             if finished > 3:

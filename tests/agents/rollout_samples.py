@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.agents import trace
+from maze_nca_gym.agents import iterate
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.policy import Policy
+from maze_nca_gym.agents.rollouts import engines
 from maze_nca_gym.levels import one_hot
 
 
@@ -31,6 +32,11 @@ def mazes(n: int, height: int, width: int, n_tiles: int = 4, seed: int = 0) -> T
     return torch.from_numpy(one_hot(tiles, n_tiles))
 
 
+def in_machine_code(model: Policy, maze: Tensor) -> bool:
+    """Whether `rollout(..., fast=True)` runs a model on such mazes in machine code."""
+    return engines.engine_for(model, maze) is engines.MACHINE_CODE
+
+
 def noise(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
@@ -47,7 +53,7 @@ def in_double(
     """What `rollout` promises, and autograd's gradients; returns the model to single precision."""
     model.double()
     first = None if state is None else state.double()
-    steps = enumerate(trace(model, maze.double(), keep[-1], first, start_step=start))
+    steps = enumerate(iterate(model, maze.double(), keep[-1], first, start_step=start))
     states = [current for step, current in steps if step in keep]
     expected = [current.detach() for current in states], gradients(model, states)
     model.float()

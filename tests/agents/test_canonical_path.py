@@ -14,7 +14,7 @@ from golden_traces import MAZES as GOLDEN
 from maze_samples import FAMILIES, Tiles, sample
 from numpy.typing import NDArray
 
-from maze_nca_gym.agents import load, trace
+from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
 from maze_nca_gym.agents.automata.shortest_path import ENTER, NEAR, Signal
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
@@ -53,7 +53,7 @@ def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
         tiles = sample(np.random.default_rng(4), family, 4, 9, 10)
         maze = torch.from_numpy(one_hot(tiles))
         with nullcontext() if gradients else torch.no_grad():
-            states = trace(policy, maze, 100)
+            states = iterate(policy, maze, 100)
         for step, (state, signals) in enumerate(zip(states, followed(tiles, 100), strict=True)):
             channels = dict(zip(policy.channel_names, state.detach().unbind(dim=1), strict=True))
             where = f"{family}, after {step} iterations"
@@ -97,5 +97,5 @@ def test_every_form_of_the_diameter_ends_with_the_canonical_path() -> None:
         policy = load(name)
         n_steps = policy.max_steps(5, 5, int(canonical.sum(axis=(1, 2)).max()) - 1)
         with torch.no_grad():
-            *_, state = trace(policy, torch.from_numpy(one_hot(tiles, 2)), n_steps)
+            *_, state = iterate(policy, torch.from_numpy(one_hot(tiles, 2)), n_steps)
         np.testing.assert_array_equal(state[:, 0] > 0.5, canonical)

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from maze_nca_gym.agents import learned
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
+from maze_nca_gym.agents.rollouts.eager import Request
+from maze_nca_gym.agents.rollouts.engines import PYTORCH
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
 N_STEPS = 12
@@ -48,11 +49,11 @@ def backend(monkeypatch) -> Iterator[Backend]:
 
 def check(model: Policy) -> None:
     maze, request = mazes(2, 4, 5), Request((3, N_STEPS))
-    expected = roll_out_in_pytorch(model, maze, None, request)
+    expected = PYTORCH(model, maze, None, request)
     wanted = gradients(model, expected)
     model.compile_iterations()
     for _ in range(2):
-        states = roll_out_in_pytorch(model, maze, None, request)
+        states = PYTORCH(model, maze, None, request)
         assert_near(states, expected, 1e-5)
         assert_near(gradients(model, states), wanted, 1e-4)
 

@@ -10,7 +10,7 @@ from maze_samples import Tiles
 from path_oracles import all_paths
 from search_oracles import depth_first_order
 
-from maze_nca_gym.agents import Policy, trace
+from maze_nca_gym.agents import Policy, iterate
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 PATH_SLIPS = {
@@ -59,7 +59,7 @@ def states(policy: Policy, tiles: Tiles) -> list[np.ndarray]:
     """Channel 0 after every step, for far longer than a right automaton needs."""
     maze = torch.from_numpy(one_hot(tiles))[None]
     with torch.no_grad():
-        return [state[0, 0].numpy() for state in trace(policy, maze, 6 * tiles.size)]
+        return [state[0, 0].numpy() for state in iterate(policy, maze, 6 * tiles.size)]
 
 
 def finds_all_paths(policy: Policy, tiles: Tiles) -> bool:

@@ -13,7 +13,7 @@ from path_oracles import canonical_path
 from torch.nn import functional as F
 
 from maze_nca_gym import generation
-from maze_nca_gym.agents import list_policies, load, rollout, trace
+from maze_nca_gym.agents import iterate, list_policies, load, rollout
 from maze_nca_gym.agents.exact_weights import NETWORKS
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
@@ -39,7 +39,7 @@ def check(tiles: Tiles, dtype: torch.dtype = torch.float32) -> int:
     due = 2 * n_edges(paths) + 2
     target, solvable = torch.from_numpy(paths), torch.from_numpy(paths.any(axis=(1, 2)))
     with torch.no_grad():
-        for step, state in enumerate(trace(nca, mazes(tiles).to(dtype), int(due.max()) + 8)):
+        for step, state in enumerate(iterate(nca, mazes(tiles).to(dtype), int(due.max()) + 8)):
             path = state[:, 0]
             right = (path == target).flatten(1).all(dim=1)
             assert torch.equal(right, torch.from_numpy(due <= step) | ~solvable)
@@ -84,7 +84,7 @@ def test_a_long_corridor(nca):
 def test_an_unreachable_target_leaves_the_path_empty(nca):
     maze = mazes(np.stack([parse("S.#T.."), parse("T#S...")]))
     with torch.no_grad():
-        states = list(trace(nca, maze, 40))
+        states = list(iterate(nca, maze, 40))
     assert not torch.stack(states)[:, :, 0].any()
     assert torch.equal(states[-1], states[-2])
 
@@ -106,7 +106,7 @@ def test_it_is_an_ordinary_network(nca):
     assert int(nca.kernel().count_nonzero()) == 81
     maze = mazes(sample(np.random.default_rng(5), "loops", 5, 11, 12))
     with torch.no_grad():
-        for one, other in zip(plain_states(nca, maze, 60), list(trace(nca, maze, 60))[1:], strict=True):
+        for one, other in zip(plain_states(nca, maze, 60), list(iterate(nca, maze, 60))[1:], strict=True):
             assert torch.equal(one, other)
 
 
@@ -117,7 +117,7 @@ def test_no_sum_is_too_large_for_bfloat16(nca):
     for family in FAMILIES:
         maze = mazes(sample(np.random.default_rng(6), family, 4, 9, 9))
         with torch.no_grad():
-            for state in trace(nca, maze, 60):
+            for state in iterate(nca, maze, 60):
                 assert (2 * state == (2 * state).round()).all()
                 assert state.min() >= 0
                 assert state.max() <= 11.5

@@ -9,7 +9,7 @@ import torch
 from maze_samples import FAMILIES, Tiles
 from torch.nn import functional as F
 
-from maze_nca_gym.agents import rollout, trace
+from maze_nca_gym.agents import iterate, rollout
 from maze_nca_gym.agents.exact_weights.diameter_weights import Channel
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.levels import one_hot, parse
@@ -50,7 +50,7 @@ def check(nca: NCA, tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
     paths = diameter(tiles)
     due = int((scan_time(tiles) + 2 * paths.sum(axis=(1, 2)) + 5).max())
     with torch.no_grad():
-        for step, state in enumerate(trace(nca, mazes(tiles).to(dtype), due + 3)):
+        for step, state in enumerate(iterate(nca, mazes(tiles).to(dtype), due + 3)):
             assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
             if step >= due:
                 np.testing.assert_array_equal(state[:, 0].float(), paths)
@@ -79,7 +79,7 @@ def test_every_tile_launches_once_in_order_and_its_eccentricity_is_counted(nca, 
     tiles = FAMILIES[family](np.random.default_rng(2), 7, 6)
     measured = []
     with torch.no_grad():
-        for state in trace(nca, mazes(tiles[None]), int(scan_time(tiles[None])[0]) + 5):
+        for state in iterate(nca, mazes(tiles[None]), int(scan_time(tiles[None])[0]) + 5):
             if state[0, Channel.ENDED].any():
                 (place,) = state[0, Channel.TOKEN].nonzero().tolist()
                 measured.append((tuple(place), int(state[0, Channel.COUNT, 0, 0]) - 1))
@@ -92,7 +92,7 @@ def test_the_promised_times(nca):
     tiles = parse("......")
     steps: dict[str, int] = {}
     with torch.no_grad():
-        for step, state in enumerate(trace(nca, mazes(tiles[None]), 60)):
+        for step, state in enumerate(iterate(nca, mazes(tiles[None]), 60)):
             wet = state[0, Channel.WET] - state[0, Channel.EXCESS]
             if wet[0, 0] == 1:
                 steps.setdefault("first wave", step)
@@ -114,7 +114,7 @@ def test_it_is_an_ordinary_network(nca):
     maze = mazes(FAMILIES["loops"](np.random.default_rng(3), 6, 7)[None])
     state = torch.zeros(1, 33, 6, 7)
     with torch.no_grad():
-        for expected in list(trace(nca, maze, 300))[1:]:
+        for expected in list(iterate(nca, maze, 300))[1:]:
             state = F.relu(F.conv2d(torch.cat([maze, state], dim=1), nca.kernel(), nca.biases[0], padding=1))
             over_channels = state.amax(dim=1)
             state[:, 31] = state[:, 31].max()

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 from numba.extending import intrinsic
-from rollout_samples import assert_near, gradients, in_double, mazes, network, noise
+from rollout_samples import assert_near, gradients, in_double, in_machine_code, mazes, network, noise
 from torch import Tensor
 from torch.nn import functional as F
 
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.rollouts import engines, unroll
+from maze_nca_gym.agents.rollouts import machine_code as engine
+from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.rollouts.fused import blocks, layout, sparse, vectors
-from maze_nca_gym.agents.rollouts.unrolling import supported
 
 KEEP = (2, 5, 9)
 KERNELS: list[dict[str, Any]] = [
@@ -78,7 +78,7 @@ def in_double_of_rounded(nca: NCA, maze: Tensor, state: Tensor | None, start: in
 @pytest.fixture
 def pairs_everywhere(monkeypatch):
     """Let machines without instructions for pairs multiply them by others, and read all states as dense."""
-    monkeypatch.setattr(engines, "_multiplies_pairs", lambda: True)
+    monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
     layout.layout.cache_clear()
     monkeypatch.setattr(layout, "SPARSE", -1)
     yield
@@ -93,48 +93,48 @@ def test_states_and_gradients_are_those_of_rounded_factors(arguments, start, giv
         state = noise(3, nca.n_channels, *size) if given else None
         expected_states, expected_gradients = in_double_of_rounded(nca, maze, state, start)
         with torch.autocast("cpu", torch.bfloat16):
-            assert supported(nca, maze)
-            states = unroll(nca, maze, KEEP[-1], KEEP, state, start)
+            assert in_machine_code(nca, maze)
+            states = rollout(nca, maze, KEEP, state, start_step=start, fast=True)
         assert_near(states, expected_states, NEAR)
         assert_near(gradients(nca, states), expected_gradients, NEAR)
 
 
 def test_rounding_is_seen(pairs_everywhere):
     nca, maze = network(24), mazes(3, 6, 5)
-    exact = unroll(nca, maze, 5, [5])[0]
+    exact = rollout(nca, maze, [5], fast=True)[0]
     with torch.autocast("cpu", torch.bfloat16):
-        low = unroll(nca, maze, 5, [5])[0]
+        low = rollout(nca, maze, [5], fast=True)[0]
     difference = (exact - low).abs().max() / exact.abs().max()
     assert 1e-4 < difference < 3e-2
 
 
 def test_sparse_states_are_not_rounded(monkeypatch):
-    monkeypatch.setattr(engines, "_multiplies_pairs", lambda: True)
+    monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
     nca, maze = network(32), mazes(2, 6, 6)
     with torch.no_grad():
         nca.biases[0].fill_(-0.4)
-    exact = unroll(nca, maze, 4, [4])[0]
+    exact = rollout(nca, maze, [4], fast=True)[0]
     assert 0 < exact.count_nonzero() < 0.1 * exact.numel()
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(unroll(nca, maze, 4, [4])[0], exact)
+        assert torch.equal(rollout(nca, maze, [4], fast=True)[0], exact)
 
 
 def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatch):
     nca, maze = NCA(4, 6), mazes(2, 4, 5)
     for has_them in (False, True):
-        monkeypatch.setattr(engines, "_multiplies_pairs", lambda has_them=has_them: has_them)
+        monkeypatch.setattr(engine, "_multiplies_pairs", lambda has_them=has_them: has_them)
         with torch.autocast("cpu", torch.bfloat16):
-            assert supported(nca, maze) == has_them
-            assert unroll(nca, maze, 3, [3])[0].isfinite().all()
+            assert in_machine_code(nca, maze) == has_them
+            assert rollout(nca, maze, [3], fast=True)[0].isfinite().all()
         with torch.autocast("cpu", torch.float16):
-            assert not supported(nca, maze)
+            assert not in_machine_code(nca, maze)
 
 
 def test_an_exact_network_still_says_why_it_refuses_autocast(monkeypatch):
-    monkeypatch.setattr(engines, "_multiplies_pairs", lambda: True)
+    monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
     nca = NCA.from_handcoded("diameter")
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match="rounds too much"):
-        unroll(nca, mazes(1, 20, 20, n_tiles=2), 3, [3])
+        rollout(nca, mazes(1, 20, 20, n_tiles=2), [3], fast=True)
 
 
 def machine_code(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:

@@ -13,8 +13,7 @@ from maze_samples import FAMILIES as SAMPLES
 from maze_samples import sample
 from path_oracles import canonical_path
 
-from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata.shortest_path import ENTER, SHORTEST_PATH, Signal
 from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, certify
@@ -191,7 +190,7 @@ class TestCertificate:
             tiles = sample(np.random.default_rng(8), family, 6, 9, 10)
             watched = list(trace(tiles))
             with torch.no_grad():
-                states = trace_policy(policy, torch.from_numpy(one_hot(tiles)), len(watched) - 1)
+                states = iterate(policy, torch.from_numpy(one_hot(tiles)), len(watched) - 1)
                 for signals, state in zip(watched, states, strict=True):
                     path, low, high = state[:, 0], state[:, 1::2], state[:, 2::2]
                     on, on_path = torch.from_numpy(signals[:, 1:]), torch.from_numpy(signals[:, 0])
@@ -248,7 +247,7 @@ class TestPolicy:
             tiles = sample(np.random.default_rng(10), family, 4, 7, 10)
             watched = list(trace(tiles))
             with torch.no_grad():
-                states = trace_policy(policy, torch.from_numpy(one_hot(tiles)), len(watched) - 1)
+                states = iterate(policy, torch.from_numpy(one_hot(tiles)), len(watched) - 1)
                 for signals, state in zip(watched, states, strict=True):
                     np.testing.assert_array_equal(state[:, 0] > 0.5, signals[:, Signal.PATH])
 

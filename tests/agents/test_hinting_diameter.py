@@ -10,8 +10,7 @@ import torch
 from maze_samples import FAMILIES as SAMPLES
 from maze_samples import sample
 
-from maze_nca_gym.agents import load
-from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.automata.automaton import MapView
 from maze_nca_gym.agents.automata.diameter import DIAMETER, EVERYWHERE, WALKER, S
 from maze_nca_gym.agents.evaluation import FAMILIES
@@ -29,7 +28,7 @@ from maze_nca_gym.agents.hinting.patches import (
     tile_codes,
 )
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.rollouts import unroll
+from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities
@@ -229,7 +228,7 @@ class TestCertificate:
         certificate, tiles = certify(policy), mazes(9, "loops", 3, 6, 6)
         watched = list(DIAMETER.trace(tiles))
         with torch.no_grad():
-            states = trace_policy(policy, torch.from_numpy(one_hot(tiles, 2)), len(watched) - 1)
+            states = iterate(policy, torch.from_numpy(one_hot(tiles, 2)), len(watched) - 1)
             for signals, state in zip(watched, states, strict=True):
                 low, high = state[:, 1:-2:2], state[:, 2:-2:2]
                 on = torch.from_numpy(signals[:, 1:-1])
@@ -260,14 +259,14 @@ class TestPolicy:
         tiles = named_levels(family, 6, "diameter", 8).tiles
         maze, n_steps = torch.from_numpy(one_hot(tiles, 2)), len(list(DIAMETER.trace(tiles)))
         with torch.no_grad():
-            for path in unroll(policy, maze, n_steps + 51, [n_steps, n_steps + 51], n_returned=1):
+            for path in rollout(policy, maze, [n_steps, n_steps + 51], fast=True, n_returned=1):
                 np.testing.assert_array_equal(path[:, 0] > 0.5, diameter(tiles))
 
     def test_pieces_and_mazes_without_a_free_tile(self, policy):
         tiles = noise(np.random.default_rng(10), 64, 4, 5)
         n_steps = len(list(DIAMETER.trace(tiles)))
         with torch.no_grad():
-            (path,) = unroll(policy, torch.from_numpy(one_hot(tiles, 2)), n_steps, [n_steps], n_returned=1)
+            (path,) = rollout(policy, torch.from_numpy(one_hot(tiles, 2)), [n_steps], fast=True, n_returned=1)
         np.testing.assert_array_equal(path[:, 0] > 0.5, diameter(tiles))
 
 

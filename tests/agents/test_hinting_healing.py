@@ -10,8 +10,7 @@ import torch
 from maze_samples import FAMILIES as SAMPLES
 from maze_samples import sample
 
-from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents import trace as trace_policy
+from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
 from maze_nca_gym.agents.evaluation import FAMILIES
@@ -199,7 +198,7 @@ class TestCertificate:
         for tiles in (first, first[::-1].copy(), first):
             watched = list(HEALING.trace(tiles, signals))
             with torch.no_grad():
-                states = trace_policy(policy, torch.from_numpy(one_hot(tiles)), len(watched) - 1, state)
+                states = iterate(policy, torch.from_numpy(one_hot(tiles)), len(watched) - 1, state)
                 for signals, state in zip(watched, states, strict=True):
                     low, high = state[:, 1:-2:2], state[:, 2:-2:2]
                     on, reset = torch.from_numpy(signals[:, 1:-1]), torch.from_numpy(signals[:, S.RESET])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from maze_samples import sample
 
-from maze_nca_gym.agents import Policy, rollout, trace
+from maze_nca_gym.agents import Policy, iterate, rollout
 from maze_nca_gym.agents import learned as learned_package
 from maze_nca_gym.agents.learned import GAT, GCN, MLP
 from maze_nca_gym.levels import one_hot, parse
@@ -69,7 +69,7 @@ def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
     assert (last.uses_step, none.uses_step) == (True, False)
     maze, _ = random_batch(3, 6)
     with torch.no_grad():
-        for step, (one, other) in enumerate(zip(trace(last, maze, 6), trace(none, maze, 6), strict=True)):
+        for step, (one, other) in enumerate(zip(iterate(last, maze, 6), iterate(none, maze, 6), strict=True)):
             assert (one < 0).any() == (step == 3)
             assert torch.equal(one.clamp(min=0), other)
 
@@ -79,7 +79,7 @@ def test_a_last_relu_makes_all_iterations_alike(name):
     kinds = ({"n_iterations": 3, "last_relu": True}, {"n_iterations": None})
     last, none = (MODELS[name](4, 6, **kind, generator=torch.Generator().manual_seed(1)) for kind in kinds)
     maze, _ = random_batch(3, 6)
-    for one, other in zip(trace(last, maze, 6), trace(none, maze, 6), strict=True):
+    for one, other in zip(iterate(last, maze, 6), iterate(none, maze, 6), strict=True):
         assert torch.equal(one, other)
     assert not last.uses_step
     assert last.arguments == {**none.arguments, "n_iterations": 3, "last_relu": True}

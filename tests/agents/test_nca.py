@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from maze_nca_gym.agents import rollout, trace
+from maze_nca_gym.agents import iterate, rollout
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.levels import one_hot, parse
 
@@ -118,7 +118,7 @@ def test_iterations_are_those_of_the_equation(arguments):
 def test_a_last_relu_makes_all_iterations_alike():
     one, other = (NCA(4, 6, **kwargs) for kwargs in ({"n_iterations": 3, "last_relu": True}, {"n_iterations": None}))
     maze, _ = random_batch(4, 6)
-    for left, right in zip(trace(one, maze, 6), trace(other, maze, 6), strict=True):
+    for left, right in zip(iterate(one, maze, 6), iterate(other, maze, 6), strict=True):
         assert torch.equal(left, right)
     assert one.same_from == other.same_from == 0
     assert NCA(4, 6, last_relu=True, skip_connections=False).same_from == 1
@@ -155,7 +155,7 @@ def test_a_shared_network_goes_on_after_its_last_iteration_as_if_that_had_a_relu
     last, none = (NCA(4, 6, n_iterations=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
     maze, _ = random_batch(4, 6)
     with torch.no_grad():
-        for step, (one, other) in enumerate(zip(trace(last, maze, 6), trace(none, maze, 6), strict=True)):
+        for step, (one, other) in enumerate(zip(iterate(last, maze, 6), iterate(none, maze, 6), strict=True)):
             assert (one < 0).any() == (step == 3)
             assert torch.equal(one.clamp(min=0), other)
 
@@ -217,7 +217,7 @@ def test_stepping_the_environment_equals_a_rollout(arguments):
     maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
     counters = None
     with torch.no_grad():
-        for expected in list(trace(nca, maze, 7, zeros))[1:]:
+        for expected in list(iterate(nca, maze, 7, zeros))[1:]:
             action, counters = nca.predict(observation, counters)
             observation, *_ = env.step(action)
             np.testing.assert_array_equal(observation["state"], expected[0].numpy())

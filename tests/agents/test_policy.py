@@ -5,9 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from maze_nca_gym.agents import Policy, rollout, trace
+from maze_nca_gym.agents import Policy, iterate, rollout
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.rollouts import unroll
 
 
 class Counting(Policy):
@@ -155,7 +154,7 @@ def test_predict_rejects_counts_of_another_length():
 def test_rollout_iterates_under_the_dynamics():
     maze = torch.zeros(1, 4, 2, 2)
     state = torch.tensor([[[[1.0, -1.0], [0.0, 3.0]]]])
-    states = list(trace(Doubling(), maze, 30, state))
+    states = list(iterate(Doubling(), maze, 30, state))
     assert len(states) == 31
     assert torch.equal(states[0], state)
     assert torch.equal(states[2], 4 * state)
@@ -189,7 +188,7 @@ def test_rollout_rejects():
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
-@pytest.mark.parametrize("run", [rollout, lambda policy, maze, n_steps: unroll(policy, maze, n_steps, [n_steps])])
+@pytest.mark.parametrize("run", [rollout, lambda policy, maze, n_steps: rollout(policy, maze, [n_steps], fast=True)])
 def test_a_maze_without_tiles_is_refused(shape, run):
     with pytest.raises(ValueError, match=r"a maze needs at least one tile, got shape \(1, 4, (0, 5|5, 0)\)"):
         run(NCA(4, 3), torch.zeros(1, 4, *shape), 2)

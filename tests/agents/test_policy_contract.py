@@ -13,9 +13,8 @@ from fresh_models import FRESH_MLP
 from torch import Tensor
 
 from maze_nca_gym import ENVIRONMENTS
-from maze_nca_gym.agents import Policy, list_policies, load, rollout, trace
+from maze_nca_gym.agents import Policy, iterate, list_policies, load, rollout
 from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
-from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.agents.weights import MODELS, load_model, save_model
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.generation import GENERATORS, generate
@@ -72,7 +71,7 @@ def _no_gradients():
 def test_rollouts(name: str) -> None:
     policy = made(name)
     maze, n_steps = mazes(policy, 4), min(12, policy.most_iterations or 12)
-    states = list(trace(policy, maze, n_steps))
+    states = list(iterate(policy, maze, n_steps))
     assert policy.channel_names[0] == "path"
     assert policy.front in policy.channel_names
     assert not states[0].any(), "an episode begins with zeros"
@@ -84,7 +83,7 @@ def test_rollouts(name: str) -> None:
     middle = n_steps // 2
     rest = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
     assert torch.equal(rest, states[-1]), "goes on from any state"
-    unrolled = unroll(policy, maze, n_steps - middle, [n_steps - middle], states[middle], middle)[0]
+    unrolled = rollout(policy, maze, [n_steps - middle], states[middle], start_step=middle, fast=True)[0]
     torch.testing.assert_close(unrolled, states[-1], rtol=1e-4, atol=1e-4)
     strided = states[middle].to(memory_format=torch.channels_last)
     torch.testing.assert_close(policy(maze, strided, middle), policy(maze, states[middle], middle))
@@ -107,7 +106,7 @@ def test_stepping_an_environment_is_the_rollout(name: str, n: int | None) -> Non
     maze, state = (torch.from_numpy(observation[key].copy()).view(n or 1, -1, *observation[key].shape[-2:])
                    for key in ("maze", "state"))  # fmt: skip
     counters, running = None, np.ones(n or 1, bool)
-    for expected in list(trace(policy, maze, min(30, policy.most_iterations or 30), state))[1:]:
+    for expected in list(iterate(policy, maze, min(30, policy.most_iterations or 30), state))[1:]:
         action, counters = policy.predict(observation, counters)
         observation, _, terminated, truncated, _ = env.step(action)
         found = observation["state"].reshape(expected.shape)

@@ -18,7 +18,6 @@ from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.precision import tf32
 from maze_nca_gym.agents.promises import Promises, StepBound
-from maze_nca_gym.agents.rollouts import unroll
 from maze_nca_gym.levels import clear_endpoints, one_hot
 
 
@@ -48,7 +47,7 @@ def test_proven_networks_refuse_low_precision(proven, dtype):
         with pytest.raises(ValueError, match=rf"exact in float32, and {dtype} .* give it float32 weights, mazes and"):
             run(maze, state)
     with pytest.raises(ValueError, match=f"{dtype}"):
-        unroll(proven, maze, 2, [2])
+        rollout(proven, maze, [2], fast=True)
     with pytest.raises(ValueError, match=f"{dtype}"):
         proven.to(dtype)(maze.float(), state.float())
 
@@ -57,9 +56,9 @@ def test_proven_networks_refuse_low_precision(proven, dtype):
 def test_proven_networks_refuse_autocast(proven, dtype):
     maze = mazes(proven.n_tiles)
     with torch.autocast("cpu", dtype):
-        for run in (rollout, lambda *arguments: unroll(*arguments, [2])):
+        for fast in (False, True):
             with pytest.raises(ValueError, match=f"{dtype}.*outside of autocast"):
-                run(proven, maze, 2)
+                rollout(proven, maze, 2, fast=fast)
         assert rollout(proven, maze.double(), 2).dtype == torch.float64, "autocast leaves float64 alone"
 
 
@@ -139,15 +138,15 @@ class Probe(Policy):
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("run", [rollout, lambda *arguments: unroll(*arguments, [2])], ids=["rollout", "unroll"])
-def test_exact_policies_run_without_tf32_on_a_gpu(exact, run, gpu):
+@pytest.mark.parametrize("fast", [False, True])
+def test_exact_policies_run_without_tf32_on_a_gpu(exact, fast, gpu):
     policy, maze = Probe(exact), mazes(4)
     with tf32(True):
-        run(policy, maze.to(GPU), 2)
+        rollout(policy, maze.to(GPU), 2, fast=fast)
         policy(maze.to(GPU), torch.zeros(len(maze), 3, *maze.shape[2:], device=GPU))
         assert policy.seen == {(not exact, not exact)}
         policy.seen.clear()
-        run(policy, maze, 2)
+        rollout(policy, maze, 2, fast=fast)
         assert policy.seen == {(True, True)}, "a CPU has none"
 
 

@@ -15,9 +15,10 @@ from torch import Tensor
 
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts import engines, recording, unroll
-from maze_nca_gym.agents.rollouts.eager import Request, roll_out_in_pytorch
-from maze_nca_gym.agents.rollouts.engines import roll_out_recorded
+from maze_nca_gym.agents.program import Program
+from maze_nca_gym.agents.rollouts import engines, recording, rollout
+from maze_nca_gym.agents.rollouts.eager import Request
+from maze_nca_gym.agents.rollouts.engines import PYTORCH, RECORDED
 from maze_nca_gym.agents.rollouts.recording import Recording, Recordings
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -48,14 +49,14 @@ class Made:
 @pytest.fixture(autouse=True)
 def made(monkeypatch) -> Iterator[Made]:
     made = Made()
-    monkeypatch.setattr(engines, "_recordings", made)
+    monkeypatch.setattr(RECORDED, "_recordings", made)
     before, torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.allow_tf32, False
     yield made
     torch.backends.cudnn.allow_tf32 = before
 
 
 def check(nca: NCA, maze: Tensor, state: Tensor | None, request: Request) -> None:
-    actual, expected = roll_out_recorded(nca, maze, state, request), roll_out_in_pytorch(nca, maze, state, request)
+    actual, expected = RECORDED(nca, maze, state, request), PYTORCH(nca, maze, state, request)
     assert_near(actual, expected, 1e-5)
     assert_near(gradients(nca, actual, unused=True), gradients(nca, expected, unused=True), 1e-4)
 
@@ -78,7 +79,7 @@ def test_weights_may_change_in_place(device, made):
     for _ in range(4):
         check(nca, maze, None, REQUEST)
         optimiser.zero_grad()
-        roll_out_recorded(nca, maze, None, REQUEST)[-1].square().mean().backward()
+        RECORDED(nca, maze, None, REQUEST)[-1].square().mean().backward()
         optimiser.step()
     assert made.n == 1
 
@@ -88,10 +89,10 @@ def test_rollouts_that_overlap_keep_their_gradients(device):
     nca = network(6).to(device)
     several = [mazes(3, 4, 5, seed=seed).to(device) for seed in range(3)]
     for maze in several[:2]:
-        roll_out_recorded(nca, maze, None, REQUEST)  # from the third on it is recorded
-    states = [roll_out_recorded(nca, maze, None, REQUEST) for maze in several]
+        RECORDED(nca, maze, None, REQUEST)  # from the third on it is recorded
+    states = [RECORDED(nca, maze, None, REQUEST) for maze in several]
     for maze, actual in zip(several, states, strict=True):
-        expected = roll_out_in_pytorch(nca, maze, None, REQUEST)
+        expected = PYTORCH(nca, maze, None, REQUEST)
         assert_near(actual, expected, 1e-5)
         assert_near(gradients(nca, actual), gradients(nca, expected), 1e-4)
 
@@ -99,7 +100,7 @@ def test_rollouts_that_overlap_keep_their_gradients(device):
 def test_a_graph_that_is_kept_goes_back_twice():
     nca, maze = network(6), mazes(3, 4, 5)
     for _ in range(2):
-        (state,) = roll_out_recorded(nca, maze, None, Request((4,)))
+        (state,) = RECORDED(nca, maze, None, Request((4,)))
     first = torch.autograd.grad(state.sum(), nca.weights[0], retain_graph=True)
     assert torch.equal(first[0], torch.autograd.grad(state.sum(), nca.weights[0])[0])
 
@@ -107,7 +108,7 @@ def test_a_graph_that_is_kept_goes_back_twice():
 def test_weights_changed_between_both_ways_are_an_error():
     nca, maze = network(6), mazes(3, 4, 5)
     for _ in range(2):
-        (state,) = roll_out_recorded(nca, maze, None, Request((4,)))
+        (state,) = RECORDED(nca, maze, None, Request((4,)))
     with torch.no_grad():
         nca.weights[0].mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -118,7 +119,7 @@ def test_a_weight_that_is_not_used_gets_no_gradient():
     nca, maze = network(4, shared_weights=False, n_iterations=6), mazes(2, 3, 3)
     for _ in range(3):
         nca.zero_grad()
-        roll_out_recorded(nca, maze, None, Request((2,)))[0].sum().backward()
+        RECORDED(nca, maze, None, Request((2,)))[0].sum().backward()
         assert [weight.grad is None for weight in nca.weights] == [False] * 2 + [True] * 4
 
 
@@ -134,11 +135,11 @@ def test_without_gradients_there_are_none(device, made):
     nca, maze = network(6, max_pool=True).to(device), mazes(3, 4, 5).to(device)
     with torch.no_grad():
         for _ in range(3):
-            (state,) = roll_out_recorded(nca, maze, None, Request((5,), n_returned=1))
+            (state,) = RECORDED(nca, maze, None, Request((5,), n_returned=1))
     assert made.n == 1
     assert state.shape == (3, 1, 4, 5)
     assert not state.requires_grad
-    assert_near([state], [roll_out_in_pytorch(nca, maze, None, Request((5,)))[0][:, :1]], 1e-5)
+    assert_near([state], [PYTORCH(nca, maze, None, Request((5,)))[0][:, :1]], 1e-5)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -146,8 +147,8 @@ def test_autocast_is_recorded_too(device, made):
     nca, maze = network(6, max_pool=True).to(device), mazes(3, 4, 5).to(device)
     for low in (True, True, True, False, False):
         with torch.autocast(device, torch.bfloat16, enabled=low):
-            actual = roll_out_recorded(nca, maze, None, Request((4,)))
-            expected = roll_out_in_pytorch(nca, maze, None, Request((4,)))
+            actual = RECORDED(nca, maze, None, Request((4,)))
+            expected = PYTORCH(nca, maze, None, Request((4,)))
         assert_near(actual, expected, 1e-5)
         assert_near(gradients(nca, actual), gradients(nca, expected), 1e-3)
     assert made.n == 2
@@ -194,10 +195,10 @@ def test_a_recording_goes_with_its_model():
 
 def test_who_runs_what_on_the_cpu():
     maze = mazes(2, 4, 4)
-    assert engines.engine_for(network(4), maze) is engines.roll_out_in_machine_code
+    assert engines.engine_for(network(4), maze) is engines.MACHINE_CODE
     separate = network(4, shared_weights=False, n_iterations=3)
-    assert engines.engine_for(separate, maze) is engines.roll_out_in_pytorch
-    assert engines.engine_for(network(4).double(), maze.double()) is engines.roll_out_in_pytorch
+    assert engines.engine_for(separate, maze) is engines.PYTORCH
+    assert engines.engine_for(network(4).double(), maze.double()) is engines.PYTORCH
 
 
 class OnGPU:
@@ -214,20 +215,65 @@ class OnGPU:
 
 
 def test_who_runs_what_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(engines, "runs_in_machine_code", lambda convolution, maze: False)
+    monkeypatch.setattr(engines.MACHINE_CODE, "supports", lambda policy, maze: False)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     maze: Any = OnGPU(mazes(2, 4, 4))
-    assert engines.engine_for(network(4), maze) is engines.roll_out_recorded
-    assert engines.engine_for(network(4, shared_weights=False, n_iterations=3), maze) is engines.roll_out_recorded
-    assert engines.engine_for(MLP(4, 4, size=2), maze) is engines.roll_out_in_pytorch
+    assert engines.engine_for(network(4), maze) is engines.PYTORCH, "recordings are asked for"
     exact = NCA.from_handcoded("diameter")
-    assert engines.may_be_recorded(exact, maze)
+    with engines.preferring(engines.RECORDED):
+        assert engines.engine_for(network(4), maze) is engines.RECORDED
+        separate = network(4, shared_weights=False, n_iterations=3)
+        assert engines.engine_for(separate, maze) is engines.RECORDED
+        assert engines.engine_for(MLP(4, 4, size=2), maze) is engines.PYTORCH
+        assert engines.engine_for(exact, maze) is engines.RECORDED
+    assert engines.engine_for(exact, maze) is engines.PYTORCH
     with monkeypatch.context() as patch:
         patch.setattr(torch, "is_autocast_enabled", lambda kind: True)
-        assert not engines.may_be_recorded(exact, maze)
-        assert engines.may_be_recorded(network(4), maze)
+        assert not RECORDED.supports(exact, maze)
+        assert RECORDED.supports(network(4), maze)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not engines.may_be_recorded(exact, maze)
+    assert not RECORDED.supports(exact, maze)
+
+
+class Halves(Policy):
+    """A policy of one's own that is a convolution: nothing but its data says so."""
+
+    def __init__(self) -> None:
+        super().__init__("shortest-path", 4, ("path", "other"))
+        self.uses_step = False
+        self.weight = torch.nn.Parameter(0.2 * noise(2, 6, 9))
+        self.bias = torch.nn.Parameter(0.1 * noise(2))
+
+    def program(self) -> Program:
+        return Program("relu", ("empty", "wall", "source", "target"), self.weight, self.bias, 3, tuple(range(9)))
+
+    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
+        program = self.program()
+        seen = torch.cat([maze, state.clamp(min=0)], dim=1)
+        return torch.nn.functional.conv2d(seen, program.kernel, program.bias, padding=1).relu()
+
+
+def test_a_policy_of_ones_own_goes_through_the_same_list():
+    policy, maze = Halves(), mazes(3, 5, 6)
+    assert engines.engine_for(policy, maze) is engines.MACHINE_CODE
+    states, expected = (rollout(policy, maze, [2, 5], fast=fast) for fast in (True, False))
+    assert_near(states, expected, 1e-5)
+    assert_near(gradients(policy, states), gradients(policy, expected), 1e-4)
+
+
+def test_an_engine_of_ones_own_joins_the_list():
+    class Nothing:
+        def supports(self, policy: Policy, maze: Tensor) -> bool:
+            return policy.n_channels == 2
+
+        def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+            return [torch.full((len(maze), 2, *maze.shape[2:]), float(n_steps)) for n_steps in request.keep]
+
+    maze = mazes(1, 3, 3)
+    with engines.preferring(Nothing()):
+        assert [float(state.amax()) for state in rollout(Halves(), maze, [2, 5], fast=True)] == [2, 5]
+        assert engines.engine_for(network(4), maze) is engines.MACHINE_CODE
+    assert engines.engine_for(Halves(), maze) is engines.MACHINE_CODE
 
 
 @pytest.mark.gpu
@@ -235,7 +281,7 @@ def test_who_runs_what_on_a_gpu(monkeypatch):
 def test_a_gpu_records(arguments, made):
     nca, maze = network(6, **arguments).cuda(), mazes(3, 6, 6).cuda()
     for _ in range(3):
-        states, expected = unroll(nca, maze, 5, [2, 5]), roll_out_in_pytorch(nca, maze, None, REQUEST)
+        states, expected = rollout(nca, maze, [2, 5], fast=True), PYTORCH(nca, maze, None, REQUEST)
         assert_near(states, expected, 1e-5)
         assert_near(gradients(nca, states, unused=True), gradients(nca, expected, unused=True), 1e-4)
     assert made.n == 1

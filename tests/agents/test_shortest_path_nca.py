@@ -8,7 +8,7 @@ import torch
 from maze_samples import FAMILIES, sample
 from path_oracles import all_paths, canonical_path
 
-from maze_nca_gym.agents import load, rollout, trace
+from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
@@ -30,7 +30,7 @@ def check(policies: list[ShortestPathNCA], ties: str, tiles: np.ndarray) -> int:
         expected = np.where(lengths > 0, per_edge * lengths + 2, -1)
         finished = np.full(len(tiles), -1)
         with torch.no_grad():
-            for step, state in enumerate(trace(policy, mazes(*tiles), int(expected.max()) + 8)):
+            for step, state in enumerate(iterate(policy, mazes(*tiles), int(expected.max()) + 8)):
                 path = state[:, 0].numpy()
                 joined = (np.where(ends, path, 1) == 1).all(axis=(1, 2))
                 finished[(finished < 0) & joined] = step
@@ -96,7 +96,7 @@ def test_paths_of_both_parities_by_hand(ties, form):
 def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, form):
     policy = ShortestPathNCA(ties, form)
     maze = mazes(parse("S.#T.."), parse("S....T"))
-    solved = [policy.finished(maze, state).tolist() for state in trace(policy, maze, policy.max_steps(1, 6))]
+    solved = [policy.finished(maze, state).tolist() for state in iterate(policy, maze, policy.max_steps(1, 6))]
     assert solved[0] == [False, False]
     assert solved[-1] == [True, True]
     assert [reached for reached, _ in solved] == sorted(reached for reached, _ in solved), "solved, then not"
@@ -108,7 +108,7 @@ def test_solved_comes_with_the_path(ties, form):
     policy = ShortestPathNCA(ties, form)
     tiles = sample(np.random.default_rng(3), "loops", 10, 11, 9)
     lengths = np.array([all_paths(level)[1] for level in tiles])
-    solved = torch.stack([policy.finished(mazes(*tiles), state) for state in trace(policy, mazes(*tiles), 80)])
+    solved = torch.stack([policy.finished(mazes(*tiles), state) for state in iterate(policy, mazes(*tiles), 80)])
     np.testing.assert_array_equal(solved.int().argmax(dim=0), policy.form.steps_per_edge * lengths + 2)
 
 

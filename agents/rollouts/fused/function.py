@@ -35,7 +35,7 @@ class Plan:
         max_pool: whether the last two channels become maxima, see `NCA`.
         pool_adds: whether maxima are added to them instead, see `NCA`.
         ceiling: the largest number that an iteration leaves.
-        growth: the largest growth of a gradient from a state to the one before, see `unroll`.
+        growth: the largest growth of a gradient from a state to the one before, see `rollout`.
         low: whether numbers are multiplied as bfloat16 ones; sums are of float32.
     """
 

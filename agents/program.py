@@ -1,0 +1,52 @@
+"""One iteration of a policy as data, which machine code runs and files hold for other programs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+RELU = "relu"
+"""The activation of learned networks; others have names of their own, which only some programs know."""
+
+
+class Program(NamedTuple):
+    """A convolution of the inputs and of the positive part of the state, and then activations that have a name.
+
+    Attributes:
+        activation: name of the activations.
+        inputs: names of the S input channels, which never change and come before the state's.
+        weight: (C, S + C, taps), of those places in the kernel that have weights.
+        bias: (C,).
+        kernel_size: side k of the kernel, odd.
+        taps: places in the kernel that have weights, counted row by row.
+        ceiling: the largest number that an iteration leaves; None for no bound.
+        max_pool: whether the last two channels become maxima, as in `learned.NCA`.
+        pool_adds: whether maxima are added to them before the activations instead.
+        sees_inputs: whether every iteration reads the inputs, and not only the first.
+        unbounded: the step after which there is no ReLU; None if there is no such step.
+    """
+
+    activation: str
+    inputs: tuple[str, ...]
+    weight: Tensor
+    bias: Tensor
+    kernel_size: int
+    taps: tuple[int, ...]
+    ceiling: float | None = None
+    max_pool: bool = False
+    pool_adds: bool = False
+    sees_inputs: bool = True
+    unbounded: int | None = None
+
+    @property
+    def kernel(self) -> Tensor:
+        """The weights with zeros where there are none, (C, S + C, k, k)."""
+        flat = self.weight.new_zeros(*self.weight.shape[:2], self.kernel_size**2)
+        flat[:, :, list(self.taps)] = self.weight
+        return flat.view(*flat.shape[:2], self.kernel_size, self.kernel_size)
+
+    @property
+    def same_at_every_step(self) -> bool:
+        """Whether one iteration stands for all: files then need no step. A ReLU that the last one lacks is put in."""
+        return self.sees_inputs and not self.pool_adds

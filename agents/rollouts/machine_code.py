@@ -1,0 +1,71 @@
+"""Rollouts in machine code for the CPU, of policies that are a `Program`."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from ..policy import Policy
+from ..program import RELU
+from .eager import Request, largest
+
+
+class MachineCode:
+    """Rollouts computed by numba on the CPU, several times as fast as by PyTorch, up to rounding.
+
+    It runs float32, or multiplies in bfloat16 under autocast where the machine has instructions for that; sums are of
+    float32. An exact policy under autocast is left to PyTorch, for only the policy itself knows in which dtypes it
+    stays exact. Neither states nor gradients depend on the number of threads. The first rollout compiles, which takes
+    some seconds once per installation.
+    """
+
+    def supports(self, policy: Policy, maze: Tensor) -> bool:
+        """Return whether it runs a policy on (B, T, H, W) mazes here."""
+        low = torch.is_autocast_enabled("cpu")
+        program = None if policy.exact and low else policy.program()
+        return (
+            program is not None
+            and program.activation == RELU
+            and all(x.dtype == torch.float32 and x.is_cpu for x in (maze, program.weight, program.bias))
+            and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
+            and maze.numel() > 0
+            and _compiles()
+            and (not low or _multiplies_pairs())
+        )
+
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+        """Return the states that are asked for, each (B, n_returned, H, W)."""
+        from .fused.function import Plan, Unroll  # here, because they import the compiler
+        from .fused.layout import layout
+
+        program = policy.program()
+        assert program is not None  # else it does not support the policy
+        weight, bias = program.weight, program.bias
+        form = layout(maze.shape[1], len(weight), *maze.shape[2:], program.kernel_size, program.taps)
+        unbounded = -1 if program.unbounded is None else program.unbounded - request.start_step
+        n_seen = request.n_steps if program.sees_inputs else int(request.start_step == 0)
+        shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
+        low = torch.is_autocast_enabled("cpu")
+        plan = Plan(*shape, program.max_pool, program.pool_adds, largest(policy), request.growth, low)
+        if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
+            weight, bias = weight.detach(), bias.detach()
+        return list(Unroll.apply(plan, maze, state, weight, bias))
+
+
+@cache
+def _compiles() -> bool:
+    try:
+        from .fused.compiling import compiled  # here, because importing the compiler takes a third of a second
+
+        compiled()
+    except Exception:  # whatever keeps it from working here: everything works without it
+        return False
+    return True
+
+
+def _multiplies_pairs() -> bool:
+    from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports the compiler
+
+    return MULTIPLIES_PAIRS
