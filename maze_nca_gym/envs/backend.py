@@ -13,7 +13,7 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.scoring import IsOptimal
 
 
-def as_array(values: Any) -> Any:
+def host_array(values: Any) -> Any:
     """Return a tensor as an array of its dtype, (...), and anything else as it is: NumPy does not read from a GPU."""
     if not hasattr(values, "detach"):
         return values

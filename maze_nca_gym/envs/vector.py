@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.envs.backend import Backend, NumpyBackend, as_array
+from maze_nca_gym.envs.backend import Backend, NumpyBackend, host_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import (
     check_n_channels,
@@ -223,7 +223,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if mask is None:
             return np.ones(self.num_envs, np.bool_)
-        array = np.asarray(as_array(mask))
+        array = np.asarray(host_array(mask))
         if array.shape != (self.num_envs,) or array.dtype != np.bool_ or not array.any():
             raise ValueError(
                 f"reset_mask must be a bool array of shape ({self.num_envs},) with at least one True, "

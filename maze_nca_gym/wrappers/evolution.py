@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.backend import as_array
+from maze_nca_gym.envs.backend import host_array
 from maze_nca_gym.envs.level_source import Draw, LevelSource
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.names import did_you_mean
@@ -124,7 +124,7 @@ class Evolution:
             rows: indices of the environments.
             state: a `dynamics.State` or `dynamics_torch.TensorState` of all of them.
         """
-        scores, path = Scores(state.scores.table[rows]), as_array(state.channels[:, 0])[rows]
+        scores, path = Scores(state.scores.table[rows]), host_array(state.channels[:, 0])[rows]
         name = self.population.config.measure
         measured = measure(name, state.tiles[rows], path, state.target[rows], self._judge, scores)
         own = self.generations[rows] != NOBODY

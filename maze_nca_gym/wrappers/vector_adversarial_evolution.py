@@ -11,7 +11,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import VectorEnv, VectorWrapper
 from numpy.typing import NDArray
 
-from maze_nca_gym.envs.backend import as_array
+from maze_nca_gym.envs.backend import host_array
 from maze_nca_gym.envs.level_source import Draw
 from maze_nca_gym.envs.spaces import check_seed, is_sequence
 from maze_nca_gym.envs.vector import Infos, MazeVectorEnv
@@ -119,7 +119,7 @@ def _started(infos: Infos) -> NDArray[np.bool_]:
     if "_solution_length" not in infos:
         return np.zeros(0, np.bool_)
     mask = infos["_solution_length"]
-    return np.asarray(as_array(mask))
+    return np.asarray(host_array(mask))
 
 
 def make(
