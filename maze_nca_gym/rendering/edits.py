@@ -49,12 +49,7 @@ class Paint:
     kind: Tile
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed tiles and the same state.
-
-        Args:
-            tiles: (H, W) uint8.
-            channels: (C, H, W) float32.
-            rng: the source of random draws.
+        """Return the changed tiles and the same state; see `Edit.apply`.
 
         Raises:
             ValueError: no tile under the stroke may change.
@@ -82,12 +77,7 @@ class MoveEnd:
     place: Place
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed tiles and the same state.
-
-        Args:
-            tiles: (H, W) uint8.
-            channels: (C, H, W) float32.
-            rng: the source of random draws.
+        """Return the changed tiles and the same state; see `Edit.apply`.
 
         Raises:
             ValueError: the place is not free.
@@ -113,13 +103,7 @@ class Damage:
     place: Place
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the same tiles and the changed state.
-
-        Args:
-            tiles: (H, W) uint8.
-            channels: (C, H, W) float32.
-            rng: the source of random draws.
-        """
+        """Return the same tiles and the changed state; see `Edit.apply`."""
         rows, cols = (slice(max(0, at - DAMAGE_RADIUS), at + DAMAGE_RADIUS + 1) for at in self.place)
         damaged = channels.copy()
         hit = damaged[:, rows, cols]

@@ -16,9 +16,9 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation, Record
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.files import save_gif, save_png
-from maze_nca_gym.rendering.layout import Panel
-from maze_nca_gym.rendering.palette import RGB, Frame
-from maze_nca_gym.rendering.panels import draw_maze
+from maze_nca_gym.rendering.layout import Box, Panel
+from maze_nca_gym.rendering.palette import Frame
+from maze_nca_gym.rendering.panels import blank, draw_maze, fill_box
 from maze_nca_gym.rendering.text import put_text, text_height, text_width
 from maze_nca_gym.tasks import find_task
 
@@ -144,7 +144,7 @@ def draw_family_tree(family: Sequence[Kin], chosen: int, title: str) -> Frame:
     pictures = {kin.id: _draw_kin(kin, kin.id == chosen) for kin in family}
     height, width, _ = pictures[chosen].shape
     places = _lay_out(family, height, width, top=MARGIN + text_height(TITLE) + text_height(CAPTION) + 14)
-    frame = _blank(max(place.top for place in places.values()) + height + MARGIN, _width(places, width, title))
+    frame = blank(max(place.top for place in places.values()) + height + MARGIN, _width(places, width, title))
     put_text(frame, MARGIN - 8, MARGIN, title, TITLE)
     put_text(frame, MARGIN + text_height(TITLE) - 4, MARGIN, _KEY, CAPTION, palette.FAINT_INK)
     line = _line_of(by_id, chosen)
@@ -168,14 +168,14 @@ def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
     """
     rows, cols = kin.tiles.shape
     panel = Panel(0, 0, rows, cols, max(LEAST_CELL, side // max(rows, cols)))
-    picture = _blank(panel.height, panel.width)
+    picture = blank(panel.height, panel.width)
     path, nothing = kin.solution.astype(np.float32), np.zeros(kin.tiles.shape, np.bool_)
     draw_maze(picture, panel, kin.tiles, path, nothing, _OVERHANG)
     _outline_edits(picture, kin.edits, panel.cell)
     if not kin.lives:
         picture = (0.6 * picture + 0.4 * np.array(palette.PAPER)).astype(np.uint8)
     line = text_height(CAPTION)
-    frame = _blank(picture.shape[0] + 6 + line * len(kin.captions), picture.shape[1])
+    frame = blank(picture.shape[0] + 6 + line * len(kin.captions), picture.shape[1])
     frame[: picture.shape[0]] = picture
     for i, (left, right) in enumerate(kin.captions):
         row = picture.shape[0] + 6 + i * line
@@ -189,8 +189,7 @@ def _draw_kin(kin: Kin, is_chosen: bool) -> Frame:
     picture = draw_kin(kin)
     colour = palette.SOURCE if is_chosen else palette.PAPER
     height, width, _ = picture.shape
-    frame = np.empty((height + 4 * _RIM, width + 4 * _RIM, 3), np.uint8)
-    frame[...] = colour
+    frame = blank(height + 4 * _RIM, width + 4 * _RIM, colour)
     frame[_RIM:-_RIM, _RIM:-_RIM] = palette.PAPER
     frame[2 * _RIM : -2 * _RIM, 2 * _RIM : -2 * _RIM] = picture
     return frame
@@ -249,29 +248,21 @@ def _connect(frame: Frame, above: _Place, below: _Place, shape: tuple[int, int],
     begin, end, middle = above.top + height, below.top, below.top - DROP // 2
     start, stop = (place.left + width // 2 for place in (above, below))
     colour = palette.INK if dark else palette.RULE
-    _draw_box(frame, begin, start, middle, start, colour)
-    _draw_box(frame, middle, min(start, stop), middle, max(start, stop), colour)
-    _draw_box(frame, middle, stop, end, stop, colour)
+    for top, left, bottom, right in (
+        (begin, start, middle, start),
+        (middle, min(start, stop), middle, max(start, stop)),
+        (middle, stop, end, stop),
+    ):
+        fill_box(frame, Box(top, left, bottom - top + _LINE, right - left + _LINE), colour)
     if n_skipped:
         words = f"{n_skipped} generation{'s' if n_skipped > 1 else ''} between"
         gap = text_width(words, CAPTION) // 2 + 6
         top = middle - text_height(CAPTION) // 2
-        frame[top : top + text_height(CAPTION), max(0, stop - gap) : stop + gap] = palette.PAPER
+        fill_box(frame, Box(top, stop - gap, text_height(CAPTION), 2 * gap), palette.PAPER)
         put_text(frame, top, stop, words, CAPTION, palette.FAINT_INK, "centre")
-
-
-def _draw_box(frame: Frame, top: int, left: int, bottom: int, right: int, colour: RGB) -> None:
-    """Draw a straight line along an axis."""
-    frame[top : bottom + _LINE, left : right + _LINE] = colour
 
 
 def _width(places: Mapping[int, _Place], width: int, title: str) -> int:
     """Return the width of the frame: the tree's, or that of the words above it."""
     words = MARGIN + max(text_width(title, TITLE), text_width(_KEY, CAPTION))
     return max(max(place.left for place in places.values()) + width, words) + MARGIN
-
-
-def _blank(height: int, width: int) -> Frame:
-    frame = np.empty((height, width, 3), np.uint8)
-    frame[...] = palette.PAPER
-    return frame
