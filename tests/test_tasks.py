@@ -15,7 +15,7 @@ import maze_nca_gym
 from maze_nca_gym import dynamics, dynamics_torch, solvers
 from maze_nca_gym.agents import load, make_env
 from maze_nca_gym.agents.evaluation import evaluate
-from maze_nca_gym.agents.evolution.loop import evolve, fill, first_levels
+from maze_nca_gym.agents.evolution.loop import breed, fill, first_levels
 from maze_nca_gym.agents.evolution.measure import Player, Regret
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
@@ -152,7 +152,7 @@ class TestAThirdTask:
         reserved = np.empty(0, np.uint64)
         first = first_levels(lambda rng, n: generate(rng, n, 5), 0, 12, reserved)
         fill(population, first, regret, 12, lambda _: None)
-        evolve(population, regret, 0, 4, 8, reserved=reserved, report=lambda _: None)
+        breed(population, regret, 0, 4, 8, reserved=reserved, report=lambda _: None)
         assert population.clock == 4
         np.testing.assert_array_equal(population.targets, self.task.solve(population.tiles))
         assert (population.members["length"] == population.targets.sum(axis=(1, 2))).all()

@@ -46,7 +46,7 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
     for id in np.delete(population.members["id"], chosen).tolist():
         population.lineage.remove(id)
     description = json.loads((run / "config.json").read_text(encoding="utf-8"))
-    lines = [json.loads(line) for line in (run / "statistics.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     arrays, state = population.to_arrays()
     arrays |= {each: arrays[each][chosen] for each in PER_LEVEL}
     facts = {

@@ -27,6 +27,7 @@ from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.tasks import Task
 
 from ..figures import COLOURS, INK, STYLE
+from ..runs import Line
 
 PANELS = {
     "mean_fitness": ("mean regret", "{:.3g}"),
@@ -41,8 +42,6 @@ SIDE, LEAST_CELL = 216, 3
 CAPTION, TITLE = 13, 18
 
 
-Line: TypeAlias = dict[str, Any]
-"""Statistics after a round: `round`, `complete` and those of `LevelPopulation.statistics`."""
 Snapshot: TypeAlias = dict[str, NDArray[Any]]
 """The hardest levels after a round: `round` (), `tiles` (n, H, W), `paths` (n, H, W) uint8 from 0 to 255, and
 `regret` (n,)."""

@@ -72,7 +72,7 @@ def fill(population: LevelPopulation, levels: Tiles, measure: Measure, batch: in
         report(len(fresh))
 
 
-def evolve(
+def breed(
     population: LevelPopulation,
     measure: Measure,
     seed: int,

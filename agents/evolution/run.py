@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import reserved_hashes
-from maze_nca_gym.files import reading
 from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
@@ -33,6 +31,7 @@ from ..policy import Policy, common_task
 from ..registry import named_policies
 from ..rollouts import check_steps, default_steps, encode, rollout
 from ..runs import (
+    RunFolder,
     asked_to_stop,
     check_at_least,
     check_folder,
@@ -40,14 +39,11 @@ from ..runs import (
     import_option,
     naming_memory,
     progress_bar,
-    versions,
-    write_json,
 )
 from . import loop
 from .measure import Player, Regret
-from .records import POPULATION, Records
+from .records import FILES, POPULATION, ROUND, Records
 
-DESCRIPTION = "config.json"
 _LEAST_SIZE = 4
 """Inner size from which on there are test sets."""
 _OF_GENERATORS = list(dict.fromkeys(name for generator in GENERATORS for name in options_of(generator)))
@@ -118,7 +114,7 @@ def evolve(
     with naming_memory(f"--batch {batch}", device):
         job = _prepare(policies, given, options)
         records = _open(job)
-        noted = bool(records.lines) and records.lines[-1]["round"] == records.population.clock
+        noted = bool(records.lines) and records.lines[-1][ROUND] == records.population.clock
         if noted and records.population.clock >= rounds and len(records.population) >= n:
             print(f"{out} is finished; more --rounds go on, --overwrite starts a new one")
         elif not _run(job, records):
@@ -262,39 +258,16 @@ def _open(job: _Job) -> Records:
         ValueError: the folder has others, or unreadable ones.
         OSError: it cannot be written.
     """
-    description = job.folder / DESCRIPTION
+    run = RunFolder(job.folder, job.configuration, FILES, counter=ROUND)
+    run.prepare(job.overwrite)
+    run.find()
     try:
-        if not job.overwrite and (job.folder / POPULATION).exists():
-            with reading(description, "is no description of a population"):
-                there = json.loads(description.read_text(encoding="utf-8"))
-            _compare(job, there)
-            records = Records.load(job.folder)
-        else:
-            job.folder.mkdir(parents=True, exist_ok=True)
-            records = Records.start(job.folder, LevelPopulation(job.population))
-        if records.population.clock <= job.rounds:
-            content = {"command": job.command, "configuration": job.configuration, "versions": versions()}
-            write_json(description, content)
+        records = Records(run, LevelPopulation(job.population))
     except (ValueError, FileNotFoundError) as error:
-        raise ValueError(f"{error}; choose another --out, or lose that population with --overwrite") from error
-    except OSError as error:
-        raise OSError(f"cannot write in {job.folder}: {error}") from error
+        raise ValueError(f"{error}; {run.ways_out}") from error
+    if records.population.clock <= job.rounds:
+        records.begin(job.command)
     return records
-
-
-def _compare(job: _Job, there: Any) -> None:
-    """Check that a folder's population is of this configuration.
-
-    Raises:
-        ValueError: it is of another one.
-    """
-    configuration, here = there.get("configuration") if isinstance(there, dict) else None, job.configuration
-    if not isinstance(configuration, dict):
-        raise ValueError(f"{job.folder / DESCRIPTION} is no description of a population")
-    differing = [name for name in here if configuration.get(name) != here[name]]
-    if differing:
-        differences = "; ".join(f"{name} {configuration.get(name)} there, {here[name]} here" for name in differing)
-        raise ValueError(f"{job.folder} has a population of another configuration ({differences})")
 
 
 def _run(job: _Job, records: Records) -> bool:
@@ -334,7 +307,7 @@ class _Run:
         self.record()
         with progress_bar("rounds", job.rounds) as advance:
             advance(population.clock)
-            loop.evolve(
+            loop.breed(
                 population,
                 self.regret,
                 job.seed,

@@ -24,7 +24,7 @@ from maze_nca_gym.files import reading
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.tasks import find_task
 
-from ..runs import versions, write_json
+from ..runs import RunFolder, versions, write_json
 from .rows import Row, configurations, of_trial, run_name
 from .scales import Scale, shrink
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..policy import Policy
     from ..training.config import TrainingConfig
 
-DESCRIPTION, RESULT, FAILURE, LOG = "reproduction.json", "result.json", "failure.json", "log.txt"
+RESULT, FAILURE, LOG = "result.json", "failure.json", "log.txt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,27 +99,14 @@ def run_folder(out: Path, name: str, trial: int) -> Path:
     return out / "runs" / name / f"trial-{trial}"
 
 
-def open_folder(out: Path, scale: Scale) -> None:
-    """Make the folder of a reproduction, or check that it has one of this scale and version.
+def open_folder(out: Path, scale: Scale) -> RunFolder:
+    """Make the folder of a reproduction, or check that it has one of this scale and version; `begin` writes into it.
 
     Raises:
         ValueError: it belongs to another scale or version, or holds something else.
         OSError: it cannot be written.
     """
-    path = out / DESCRIPTION
-    wanted = {"scale": scale.name, "version": __version__}
-    if not path.exists():
-        if out.is_dir() and any(out.iterdir()):
-            raise ValueError(f"{out} has files, but no {DESCRIPTION}: choose another --out")
-        out.mkdir(parents=True, exist_ok=True)
-        write_json(path, wanted)
-        return
-    with reading(path, "does not describe a reproduction"):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        there = {name: found[name] for name in wanted}
-    for name, value in wanted.items():
-        if there[name] != value:
-            raise ValueError(f"{out} has results of {name} {there[name]}, not {value}: choose another --out")
+    return RunFolder.open(out, {"scale": scale.name, "version": __version__}, ("*",), may_overwrite=False)
 
 
 def attempt(job: Job) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..runs import check_folder, write_json
+from ..runs import check_folder, command_line, write_json
 from ..runs.executors import Executor, Pending, make_executor
 from .jobs import FAILURE, Job, attempt, check_result, open_folder, plan
 from .rows import ALL, find_rows
@@ -71,13 +71,14 @@ def reproduce(
     from .figures import PUBLISHED, draw_behaviour, draw_published
     from .results import collect
 
+    which = tuple(which)
     rows, size, folder = find_rows(which), find_scale(scale), Path(out)
     check_folder("--out", folder)
     usual = _usual_workers(launcher, device)
     n_workers = usual if workers is None else workers
     jobs = plan(rows, trials, size, folder, device)
     executor = make_executor(launcher, n_workers, folder / "submitit", launcher_options or {})
-    open_folder(folder, size)
+    open_folder(folder, size).begin({"command": _command(which, trials, scale, folder, launcher, device)})
     written = _Written(lambda: tables.save(collect(rows, jobs, size, trials), folder))
 
     def report(progress: Progress) -> None:
@@ -90,6 +91,12 @@ def reproduce(
     draw_published(results, folder / PUBLISHED)
     draw_behaviour(jobs, folder)
     return results
+
+
+def _command(which: Iterable[str], trials: int, scale: str, out: Path, launcher: str, device: str) -> str:
+    """Return the command that makes the same results, in the words of a shell."""
+    options = {"trials": trials, "scale": scale, "out": out, "launcher": launcher, "device": device}
+    return command_line(["reproduce", *which], options)
 
 
 def _usual_workers(launcher: str, device: str) -> int:

@@ -34,7 +34,7 @@ class RunFolder:
     Attributes:
         path: the folder.
         configuration: all that determines the result, JSON-serialisable.
-        lines: the lines of figures, those of earlier sessions first; empty before `begin`.
+        lines: the lines of figures, those of earlier sessions first.
         found: the description of the run that `find` has found, or None.
     """
 
@@ -115,7 +115,8 @@ class RunFolder:
         """Find the run in the folder, if there is one.
 
         Raises:
-            ValueError: it is of another configuration or does not go on, or there are files without a description.
+            ValueError: it is of another configuration or does not go on, or there are files without a description, or
+                a line of figures that cannot be read, other than the end of the last one.
         """
         if not (self.path / DESCRIPTION).exists():
             present = sorted(path.name for path in self._present())
@@ -124,14 +125,17 @@ class RunFolder:
             return
         if not resume:
             raise ValueError(f"{self.path} has a run; {self.ways_out}")
-        with reading(self.path / DESCRIPTION, "does not describe a run"):
-            found: dict[str, Any] = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
-            there, here = dict(found["configuration"]), self.configuration
+        try:
+            with reading(self.path / DESCRIPTION, "does not describe a run"):
+                found: dict[str, Any] = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
+                there, here = dict(found["configuration"]), self.configuration
+        except ValueError as error:
+            raise ValueError(f"{error}; {self.ways_out}") from error
         names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
         if names:
             differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
             raise ValueError(f"{self.path} has a run of another configuration ({differences}); {self.ways_out}")
-        self.found = found
+        self.found, self.lines = found, read_metrics(self.path / METRICS, self._counter)
         if self.is_finished:
             self._remove_temporary()
 
@@ -155,14 +159,13 @@ class RunFolder:
             done: the count from which the run goes on; lines up to it stay.
 
         Raises:
-            ValueError: a line that cannot be read, other than the end of the last one.
             OSError: a file could not be written.
         """
-        lines = [line for line in read_metrics(self.path / METRICS, self._counter) if line[self._counter] <= done]
+        self.lines = [line for line in self.lines if line[self._counter] <= done]
         self._describe(facts)
-        with replacing(self.path / METRICS) as file:
-            file.write("".join(map(_to_text, lines)).encode())
-        self.lines = lines
+        if (self.path / METRICS).exists():
+            with replacing(self.path / METRICS) as file:
+                file.write("".join(map(_to_text, self.lines)).encode())
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
         self._facts = {**facts, "configuration": self.configuration, "versions": versions()}

@@ -27,7 +27,7 @@ class Evolve(ImportOption):
     Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
     policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command continues it, also
     with more --rounds. The folder receives population.npz, which the other commands and the environments accept as
-    levels, statistics.jsonl, curves.png, hardest.gif and config.json.
+    levels, metrics.jsonl, curves.png, hardest.gif and config.json.
     """
 
     policies: Annotated[tuple[str, ...], Shown("POLICY …", positional=True)]
@@ -85,11 +85,13 @@ class ConfiguredEvolve:
 
     def _summarise(self) -> None:
         """Print what came of it, and where it is."""
-        from maze_nca_gym.agents.evolution.records import CURVES, HARDEST, POPULATION, STATISTICS, Records
+        from maze_nca_gym.agents.evolution.records import CURVES, HARDEST, POPULATION, ROUND, hardest
+        from maze_nca_gym.agents.runs import METRICS, read_metrics
+        from maze_nca_gym.population import LevelPopulation
 
-        records = Records.load(self.how.out)
-        population, first, last = records.population, records.lines[0], records.lines[-1]
-        hardest = records.hardest(1)[0]
+        lines = read_metrics(self.how.out / METRICS, ROUND)
+        population, first, last = LevelPopulation.load(self.how.out / POPULATION), lines[0], lines[-1]
+        (worst,) = hardest(population, 1)
         print_facts(
             {
                 "levels": f"{len(population):,} of {' x '.join(map(str, population.tiles.shape[1:]))} tiles, "
@@ -97,10 +99,10 @@ class ConfiguredEvolve:
                 "mean regret": f"{first['mean_fitness']:.3g} to {last['mean_fitness']:.3g}",
                 "solution length": f"{first['mean_solution_length']:.1f} to {last['mean_solution_length']:.1f} tiles",
                 "complete": f"{percent(first['complete'])} to {percent(last['complete'])}",
-                "hardest level": f"index {hardest}, regret {population.members['fitness'][hardest]:.3g}",
+                "hardest level": f"index {worst}, regret {population.members['fitness'][worst]:.3g}",
             }
         )
-        written = {"levels": POPULATION, "statistics": STATISTICS, "curves": CURVES, "hardest levels": HARDEST}
+        written = {"levels": POPULATION, "metrics": METRICS, "curves": CURVES, "hardest levels": HARDEST}
         for label, name in written.items():
             print(f"{label}: {self.how.out / name}")
 

@@ -191,26 +191,26 @@ class TestPlan:
 
 class TestFolder:
     def test_a_folder_of_another_scale_is_refused(self, tmp_path):
+        jobs.open_folder(tmp_path / "it", SCALES["tiny"]).begin({})
         jobs.open_folder(tmp_path / "it", SCALES["tiny"])
-        jobs.open_folder(tmp_path / "it", SCALES["tiny"])
-        with pytest.raises(ValueError, match="has results of scale tiny, not small: choose another --out"):
+        with pytest.raises(ValueError, match=r"configuration \(scale tiny there, small here\); choose another --out$"):
             jobs.open_folder(tmp_path / "it", SCALES["small"])
 
     def test_a_folder_of_another_version_is_refused(self, tmp_path, monkeypatch):
-        jobs.open_folder(tmp_path / "it", SCALES["tiny"])
+        jobs.open_folder(tmp_path / "it", SCALES["tiny"]).begin({})
         monkeypatch.setattr(jobs, "__version__", "99.0")
-        with pytest.raises(ValueError, match=r"has results of version .*, not 99\.0"):
+        with pytest.raises(ValueError, match=r"version .* there, 99\.0 here\)"):
             jobs.open_folder(tmp_path / "it", SCALES["tiny"])
 
     @pytest.mark.parametrize("text", ["", "[]", '{"scale": "tiny"}', "{"])
     def test_a_damaged_description_is_refused(self, tmp_path, text):
-        (tmp_path / "reproduction.json").write_text(text)
-        with pytest.raises(ValueError, match=r"reproduction.json does not describe a reproduction"):
+        (tmp_path / "config.json").write_text(text)
+        with pytest.raises(ValueError, match=r"config.json does not describe a run"):
             jobs.open_folder(tmp_path, SCALES["tiny"])
 
     def test_a_folder_with_other_files_is_refused(self, tmp_path):
         (tmp_path / "thesis.tex").touch()
-        with pytest.raises(ValueError, match=r"has files, but no reproduction\.json"):
+        with pytest.raises(ValueError, match=r"has thesis.tex, but no config\.json; choose another --out$"):
             jobs.open_folder(tmp_path, SCALES["tiny"])
 
 
