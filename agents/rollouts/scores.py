@@ -93,7 +93,7 @@ def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.
 
 def usual_batch(tiles: Tiles) -> int:
     """Return how many levels of the size of these (N, H, W) run at once where nothing else is asked for."""
-    return max(1, min(BATCH, BATCH_TILES // max(1, tiles[0].size)))
+    return max(1, min(BATCH, BATCH_TILES // max(1, int(np.prod(tiles.shape[1:])))))
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
