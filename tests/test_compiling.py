@@ -209,6 +209,31 @@ print(sum(way == "_called" for way in compiled.values()))
     assert int(called_from_these) <= 9
 
 
+COUNTED_MODULES = """
+import numpy as np
+from numba.core import codegen
+from maze_nca_gym import generation, solvers
+
+n_modules = 0
+add = codegen.CPUCodeLibrary.add_ir_module
+def count(library, module):
+    global n_modules
+    n_modules += 1
+    add(library, module)
+codegen.CPUCodeLibrary.add_ir_module = count
+
+levels = generation.generate(np.random.default_rng(0), 2, 5)
+solvers.shortest_path(levels)
+solvers.diameter(levels)
+print(n_modules)
+"""
+
+
+def test_the_first_labelled_levels_need_little_compiling(tmp_path: Path) -> None:
+    """A module of the compiler's takes some 50 ms; NumPy's functions are modules too, and `reshape` is three."""
+    assert int(run_script(tmp_path, COUNTED_MODULES, environment={"NUMBA_CACHE_DIR": str(tmp_path / "cache")})) <= 28
+
+
 def test_a_compiler_that_fails_says_why(tmp_path: Path) -> None:
     use = """
 def fail(*arguments, **options): raise RuntimeError("no compiler")

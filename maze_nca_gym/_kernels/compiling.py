@@ -69,12 +69,13 @@ def _announce() -> None:
         print("maze_nca_gym: compiling, once per installation; this takes some seconds ...", file=sys.stderr)
 
 
-def jit(function: Function, *signature: str, **options: bool) -> Function:
+def jit(function: Function, *signature: str, **options: Any) -> Function:
     """Return a function as machine code, which is cached wherever there is a place for it; this imports numba."""
     import numba
 
-    # without Python's lock, because levels are made while others train
-    compile_it = partial(numba.njit, *signature, error_model="numpy", nogil=True, **options)
+    # Without Python's lock, because levels are made while others train; nothing is called from C.
+    options |= {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+    compile_it = partial(numba.njit, *signature, **options)
     try:
         return cast(Function, compile_it(cache=True)(function))
     except RuntimeError:  # nowhere to keep a cache: neither the package nor the home directory is writable
@@ -83,7 +84,7 @@ def jit(function: Function, *signature: str, **options: bool) -> Function:
 
 def _called(function: Function, *signature: str) -> Function:
     """Return machine code for other machine code alone: a third of the work would be a way in from Python."""
-    return jit(function, *signature, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return jit(function, *signature, no_cpython_wrapper=True)
 
 
 def _copied(function: Function, *_: str) -> Function:

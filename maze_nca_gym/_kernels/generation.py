@@ -27,7 +27,7 @@ def accept_random(noise, threshold, sources, targets, levels):
         # The level has a wall border, so it is its own map with stride W + 2.
         source = (sources[i] // width + 1) * stride + sources[i] % width + 1
         target = (targets[i] // width + 1) * stride + targets[i] % width + 1
-        flat = level.reshape(level.size)
+        flat = level.flat
         flat[source] = SOURCE
         flat[target] = TARGET
         lay_out_bordered(level, found)

@@ -39,7 +39,7 @@ def move_sources(levels, margins, uniforms, rate):
     for i in range(n):
         if uniforms[i, 0] >= rate:
             continue
-        flat = levels[i].reshape(height * width)
+        flat = levels[i].flat
         old = 0
         while flat[old] != SOURCE:
             old += 1
@@ -60,9 +60,9 @@ def edit_tiles(levels, margins, kinds, uniforms):
     over.
     """
     n, height, width = levels.shape
-    ends = np.empty(2, np.int64)
+    ends = np.empty(2, np.int32)
     for i in range(n):
-        flat = levels[i].reshape(height * width)
+        flat = levels[i].flat
         # Kept up to date below, so that several edits need one look for the ends.
         find_endpoints(levels[i], ends)
         for edit in range(kinds.shape[1]):
@@ -90,9 +90,9 @@ def join_endpoints(levels, uniforms, moves_target, joined):
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
-    ends = np.empty(2, np.int64)
+    ends = np.empty(2, np.int32)
     for i in range(n):
-        flat = levels[i].reshape(height * width)
+        flat = levels[i].flat
         ends[1] = -1
         find_endpoints(levels[i], ends)
         stride = lay_out(levels[i], found)

@@ -39,7 +39,7 @@ def has_border(tiles):
 @kernel("void(u1[:, ::1], i4[::1])")
 def lay_out_bordered(tiles, found):
     """Write the map of a level that has its own wall border, whose stride is W."""
-    flat = tiles.reshape(tiles.size)
+    flat = tiles.flat
     for i in range(len(flat)):
         found[i] = BLOCKED if flat[i] == WALL else UNSEEN
 
@@ -128,11 +128,11 @@ ENDPOINT_BIT = 2
 """The bit that a source and a target have, and no other tile."""
 
 
-@kernel("b1(u1[:, ::1], i8[::1])", inline=True)
+@kernel("b1(u1[:, ::1], i4[::1])", inline=True)
 def find_endpoints(tiles, endpoints):
     """Write the places of source and target, counted row by row; return whether there is exactly one of each."""
     area = tiles.size
-    flat = tiles.reshape(area)
+    flat = tiles.flat
     sources = targets = 0
     for start in range(0, area, STRIP):
         stop = min(start + STRIP, area)

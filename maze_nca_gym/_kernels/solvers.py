@@ -12,8 +12,8 @@ def walk(found, stride, tile, following, change, moves, path):
 
     That value is `following` for the first move and changes by `change` with each. There must be such a tile each time.
     """
-    height, width = path.shape
-    flat = path.reshape(height * width)
+    width = path.shape[1]
+    flat = path.flat
     # `at` follows in the level what `tile` is in the map, whose rows may be longer by the padding.
     at = tile if stride == width else (tile // stride - 1) * width + tile % stride
     flat[at] = True
@@ -34,7 +34,7 @@ def walk(found, stride, tile, following, change, moves, path):
         following += change
 
 
-@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i8[::1])", inline=True)
+@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i4[::1])", inline=True)
 def solve_shortest_path(tiles, path, found, queue, endpoints):
     """Mark the canonical shortest path of one level; return its status."""
     if not find_endpoints(tiles, endpoints):
@@ -57,7 +57,7 @@ def shortest_path(tiles, path):
     found = np.empty((height + 2) * (width + 1), np.int32)
     # Four more, because `search` stores every neighbour before it knows whether that one is new.
     queue = np.empty(height * width + 4, np.int32)
-    return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int64))
+    return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int32))
 
 
 @kernel("i8(u1[:, :, ::1], b1[:, :, ::1])")
@@ -69,7 +69,7 @@ def shortest_paths(levels, paths):
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
-    endpoints = np.empty(2, np.int64)
+    endpoints = np.empty(2, np.int32)
     for i in range(n):
         # An unsolvable level is no error here: its path stays empty, and the caller decides.
         if solve_shortest_path(levels[i], paths[i], found, queue, endpoints) == MALFORMED:
@@ -96,7 +96,7 @@ def shortest_paths_from(tiles, start, targets, paths):
         at, tile = targets[i], in_map(targets[i], width, stride)
         if found[tile] < 0:
             continue
-        flat = paths[i].reshape(height * width)
+        flat = paths[i].flat
         flat[at] = True
         while found[tile] > 0:
             up, left, down, right = found[tile - stride], found[tile - 1], found[tile + stride], found[tile + 1]
@@ -330,8 +330,8 @@ def weigh(found, stride, goal, queue, count, gains, sums):
 @kernel("void(i4[::1], i8, i8, i8, f8[::1], b1[:, ::1])")
 def ascend(found, stride, tile, moves, sums, path):
     """Mark the walk outwards from `tile` that takes, of up, left, down, right, the first with the greatest sum."""
-    height, width = path.shape
-    flat = path.reshape(height * width)
+    width = path.shape[1]
+    flat = path.flat
     for moved in range(moves + 1):
         flat[tile if stride == width else (tile // stride - 1) * width + tile % stride] = True
         following = tile
@@ -347,7 +347,7 @@ def ascend(found, stride, tile, moves, sums, path):
 def choose_shortest_path(tiles, values, path, found, scratch, weights):
     """Mark the shortest path of one level that has the greatest sum of values; return its status."""
     width = tiles.shape[1]
-    endpoints = np.empty(2, np.int64)
+    endpoints = np.empty(2, np.int32)
     if not find_endpoints(tiles, endpoints):
         return MALFORMED
     stride = lay_out(tiles, found)
