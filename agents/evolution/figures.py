@@ -1,7 +1,4 @@
-"""The pictures of an evolution: curves by round, and the hardest levels as they change.
-
-Importing this loads matplotlib, without its global state.
-"""
+"""The pictures of an evolution: curves by round, and the hardest levels as they change."""
 
 from __future__ import annotations
 
@@ -10,14 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from maze_nca_gym.files import replacing
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering import contact_sheet, save_gif
 from maze_nca_gym.rendering.layout import Panel
@@ -26,7 +19,7 @@ from maze_nca_gym.rendering.panels import draw_maze
 from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.tasks import Task
 
-from ..figures import COLOURS, INK, STYLE
+from ..figures import COLOURS, count_axis, curve, figure, panels, percent_axis
 from ..runs import Line
 
 PANELS = {
@@ -56,26 +49,21 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         path: the file.
     """
     rounds = [line["round"] for line in lines]
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(12, 4), dpi=120, layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title, color=INK, fontsize=14)
-        panels = figure.subplots(1, len(PANELS))
-        for axes, colour, (name, (label, written)) in zip(panels, COLOURS, PANELS.items(), strict=False):
+    with figure(path, 12, 4, title) as drawn:
+        shown = panels(drawn, len(PANELS), len(PANELS))
+        for axes, colour, (name, (label, written)) in zip(shown, COLOURS, PANELS.items(), strict=False):
             values = [line[name] for line in lines]
-            axes.plot(rounds, values, color=colour, linewidth=2)
-            axes.plot(rounds[-1:], values[-1:], "o", color=colour, markeredgecolor="white", markersize=7)
+            curve(axes, rounds, values, color=colour, linewidth=2)
+            curve(axes, rounds[-1:], values[-1:], color=colour, marker="o", markersize=7)
             ends = (written.format(value).replace("%", " %") for value in (values[0], values[-1]))
             axes.set_title(f"{label}: {' to '.join(ends)}", fontsize=12)
             axes.set(xlabel="rounds", xlim=(0, max(rounds[-1], 1)))
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
-        panels[-1].yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-        panels[-1].set_ylim(0, 1)
-        for axes in panels[:-1]:
+            count_axis(axes.xaxis)
+        percent_axis(shown[-1].yaxis)
+        shown[-1].set_ylim(0, 1)
+        for axes in shown[:-1]:
             axes.set_ylim(bottom=0)
-        with replacing(path) as file:
-            figure.savefig(file, format="png")
     return path
 
 

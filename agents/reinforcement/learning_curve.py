@@ -9,19 +9,14 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
-from maze_nca_gym.files import replacing
-
-from ..figures import COLOURS, GREY, INK, STYLE
+from ..figures import COLOURS, GREY, count_axis, curve, figure, panels
 from ..learned.arguments import check_count
 
 
@@ -121,16 +116,10 @@ def draw_learning_curves(
     """
     kinds = list(next(iter(runs.values()))[0].held_out)
     n_cols = ceil(sqrt(len(kinds)))
-    n_rows = ceil(len(kinds) / n_cols)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(1 + 5 * n_cols, 1 + 3.5 * n_rows), dpi=120, layout="constrained")
-        FigureCanvasAgg(figure)
-        figure.suptitle(title, color=INK, fontsize=14)
-        figure.supylabel("mean return (final accuracy)", fontsize=12)
-        for i, kind in enumerate(kinds):
-            _draw_panel(figure.add_subplot(n_rows, n_cols, i + 1), runs, kind, reference)
-        with replacing(path) as file:
-            figure.savefig(file, format="png")
+    with figure(path, 1 + 5 * n_cols, 1 + 3.5 * ceil(len(kinds) / n_cols), title) as drawn:
+        drawn.supylabel("mean return (final accuracy)", fontsize=12)
+        for axes, kind in zip(panels(drawn, len(kinds), n_cols), kinds, strict=True):
+            _draw_panel(axes, runs, kind, reference)
     return path
 
 
@@ -140,9 +129,9 @@ def _draw_panel(axes: Axes, runs: Mapping[str, Sequence[Point]], kind: str, refe
         axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
     for (name, points), colour in zip(runs.items(), cycle(COLOURS)):
         steps, means = [point.n_steps for point in points], [point.held_out[kind] for point in points]
-        axes.plot(steps, means, color=colour, linewidth=2, label=f"{name}, {means[-1]:.3f}")
+        curve(axes, steps, means, color=colour, linewidth=2, label=f"{name}, {means[-1]:.3f}")
     longest = max(points[-1].n_steps for points in runs.values())
     axes.set(title=f"on {kind}", xlabel="steps of environments", xlim=(0, max(longest, 1)), ylim=(-0.25, 1.03))
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    count_axis(axes.xaxis)
     axes.legend(loc="lower right")

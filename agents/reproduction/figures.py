@@ -1,7 +1,4 @@
-"""The figures of a reproduction: published against ours, and how trained networks behave on single mazes.
-
-Importing this loads matplotlib, without its global state.
-"""
+"""The figures of a reproduction: published against ours, and how trained networks behave on single mazes."""
 
 from __future__ import annotations
 
@@ -9,20 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from maze_nca_gym.families import most_levels, test_levels
-from maze_nca_gym.files import replacing
 from maze_nca_gym.rendering import draw_level
 from maze_nca_gym.tasks import find_task
 
-from ..figures import COLOURS, GREY, STYLE
+from ..figures import COLOURS, GREY, figure, legend, panels, strip
 from ..policy import Policy
 from ..rollouts import encode, iterate, path_of
 from ..statistics import spearman
@@ -43,22 +36,16 @@ LOWEST = -100.0
 
 def draw_published(results: Results, path: Path) -> Path:
     """Write our figures against the published ones as a PNG file, a panel a column; return its path."""
-    shown = {column: _pairs(results, column) for column in COLUMNS}
-    shown = {column: pairs for column, pairs in shown.items() if pairs}
-    n_columns = min(3, max(1, len(shown)))
-    n_rows = -(-max(1, len(shown)) // n_columns)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(0.6 + 4.2 * n_columns, 1.0 + 4.2 * n_rows), dpi=130, layout="constrained")
-        panels = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
-        for axes, (column, pairs) in zip(panels, shown.items(), strict=False):
+    shown = {column: pairs for column in COLUMNS if (pairs := _pairs(results, column))}
+    n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
+    with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130) as drawn:
+        made = panels(drawn, n_panels, n_columns)
+        for axes, (column, pairs) in zip(made, shown.items(), strict=False):
             _draw_pairs(axes, pairs, column, results)
-        for axes in panels[len(shown) :]:
+        for axes in made[len(shown) :]:
             axes.set_visible(False)
-        legends = [axes.get_legend_handles_labels() for axes in panels]
-        by_kind = {label: handle for handles, labels in legends for handle, label in zip(handles, labels, strict=True)}
-        if by_kind:  # of all panels, since not every column has all kinds
-            figure.legend(by_kind.values(), by_kind, loc="outside upper center", ncols=len(by_kind))
-        return _save(figure, path)
+        legend(drawn)
+    return path
 
 
 def _pairs(results: Results, column: str) -> list[tuple[RowResult, float, float]]:
@@ -92,7 +79,7 @@ def _kind(result: RowResult) -> str:
 
 
 @dataclass(frozen=True)
-class Strip:
+class Behaviour:
     """A figure of one episode.
 
     Attributes:
@@ -123,13 +110,13 @@ def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: 
     return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
 
 
-STRIPS: Mapping[str, Strip] = {
-    "mlp": Strip("1.3", (False,), usual),
-    "gcn": Strip("1.2", (False,), usual),
-    "nca": Strip("1.5", (False,), longest_right),
-    "nca-large": Strip("1.5", (True,), longest_right),
-    "diameter-right": Strip("5.2", (True, False), longest_right),
-    "diameter-wrong-fork": Strip("5.2", (True, False), nearly_right),
+BEHAVIOURS: Mapping[str, Behaviour] = {
+    "mlp": Behaviour("1.3", (False,), usual),
+    "gcn": Behaviour("1.2", (False,), usual),
+    "nca": Behaviour("1.5", (False,), longest_right),
+    "nca-large": Behaviour("1.5", (True,), longest_right),
+    "diameter-right": Behaviour("5.2", (True, False), longest_right),
+    "diameter-wrong-fork": Behaviour("5.2", (True, False), nearly_right),
 }
 """Figures of behaviour by the name of their file: those of the paper's appendix."""
 
@@ -142,9 +129,9 @@ def draw_behaviour(jobs: Sequence[Job], out: Path) -> list[Path]:
         out: the folder of the files.
     """
     drawn = []
-    for name, strip in STRIPS.items():
-        job = _best([job for job in jobs if job.is_finished], strip.row)
-        if job is not None and any(_draw_strip(job, strip, large, out / f"{name}.png") for large in strip.on_large):
+    for name, shown in BEHAVIOURS.items():
+        job = _best([job for job in jobs if job.is_finished], shown.row)
+        if job is not None and any(_draw_one(job, shown, large, out / f"{name}.png") for large in shown.on_large):
             drawn.append(out / f"{name}.png")
     return drawn
 
@@ -157,8 +144,8 @@ def _best(jobs: Sequence[Job], label: str) -> Job | None:
 
 
 @torch.no_grad()
-def _draw_strip(job: Job, strip: Strip, is_large: bool, path: Path) -> bool:
-    """Write a strip; return whether there is a fit level of that size."""
+def _draw_one(job: Job, shown: Behaviour, is_large: bool, path: Path) -> bool:
+    """Write the figure of one episode; return whether there is a fit level of that size."""
     policy, size = load_model(job.folder / MODEL), job.scale.sizes[is_large]
     tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
     task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
@@ -166,17 +153,17 @@ def _draw_strip(job: Job, strip: Strip, is_large: bool, path: Path) -> bool:
     last = _paths(policy, tiles, {n_steps})[0] > 0.5
     right = np.asarray(task.is_optimal(tiles, last), np.bool_)
     overlap = (last & targets).sum(axis=(1, 2)) / (last | targets).sum(axis=(1, 2))
-    chosen = strip.choose(targets.sum(axis=(1, 2)), right, overlap)
+    chosen = shown.choose(targets.sum(axis=(1, 2)), right, overlap)
     if chosen is None:
         return False
     steps = sorted({round(part * n_steps) for part in MOMENTS})
     level = tiles[chosen]
-    pictures = [draw_level(level, shown[0]) for shown in _paths(policy, level[None], set(steps))]
+    pictures = [draw_level(level, after[0]) for after in _paths(policy, level[None], set(steps))]
     pictures.append(draw_level(level, targets[chosen]))
     words = [*(f"{step} iteration{'' if step == 1 else 's'}" for step in steps), "solution"]
     verdict = "right" if right[chosen] else f"wrong, {overlap[chosen]:.0%} overlap".replace("%", " %")
     title = f"{job.config.model.model}, {policy.task}, {size}x{size}, {job.label.split(', ')[-1]}: {verdict}"
-    _draw_pictures(pictures, words, title, path)
+    strip(path, pictures, words, title)
     return True
 
 
@@ -184,22 +171,3 @@ def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[ND
     """Return (N, H, W) paths after some numbers of iterations, ascending."""
     states = enumerate(iterate(policy, encode(policy, tiles), max(steps)))
     return [path_of(state) for step, state in states if step in steps]
-
-
-def _draw_pictures(pictures: Sequence[NDArray[np.uint8]], words: Sequence[str], title: str, path: Path) -> None:
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(2.7 * len(pictures), 3.3), dpi=110, layout="constrained")
-        for axes, picture, word in zip(figure.subplots(1, len(pictures)), pictures, words, strict=True):
-            axes.imshow(picture, interpolation="nearest")
-            axes.set_title(word, fontsize=11)
-            axes.set_axis_off()
-        figure.suptitle(title, fontsize=12)
-        _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> Path:
-    """Write the PNG file atomically."""
-    FigureCanvasAgg(figure)
-    with replacing(path) as file:
-        figure.savefig(file, format="png")
-    return path

@@ -1,7 +1,4 @@
-"""The pictures of a run: its curves, and example rollouts on levels that it never trains on.
-
-Importing this loads matplotlib, without its global state.
-"""
+"""The pictures of a run: its curves, and example rollouts on levels that it never trains on."""
 
 from __future__ import annotations
 
@@ -10,17 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 import torch
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from maze_nca_gym.families import validation_levels
-from maze_nca_gym.files import replacing
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import FAINT_INK, INK, PAPER, Frame
@@ -28,15 +21,14 @@ from maze_nca_gym.rendering.text import put_text, text_height
 from maze_nca_gym.scoring import Scores, score
 from maze_nca_gym.tasks import find_task
 
-from ..figures import BLUE, GREEN, GREY, STYLE, VERMILION
-from ..figures import INK as TEXT
+from ..figures import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, percent_axis
 from ..policy import Policy
 from ..rollouts import default_steps, encode, iterate, path_of
 from ..runs import Line
 from .config import TrainingConfig
 from .data import Batch, solutions, validation_batch
 
-OWN_STYLE = {**STYLE, "axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
+OWN_STYLE = {"axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
 LENGTH = "mean_solution_length"
 UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
@@ -61,13 +53,10 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         title: above them.
         path: the file.
     """
-    with mpl.rc_context(OWN_STYLE):
-        evolving = any(LENGTH in line for line in lines)
-        heights = (3, 3, 1.7, 1.4) if evolving else (3, 3, 1.4)
-        figure = Figure(figsize=(9, 11 if evolving else 9), dpi=120, layout="constrained")
-        FigureCanvasAgg(figure)
-        loss, validation, *lengths, rate = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-        figure.suptitle(title, color=TEXT, fontsize=14)
+    evolving = any(LENGTH in line for line in lines)
+    heights = (3, 3, 1.7, 1.4) if evolving else (3, 3, 1.4)
+    with figure(path, 9, 11 if evolving else 9, title, style=OWN_STYLE) as drawn:
+        loss, validation, *lengths, rate = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights)
         _draw_loss(loss, lines)
         _draw_validation(validation, lines)
         for axes in lengths:
@@ -76,11 +65,9 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         _draw_rate(rate, lines)
         rate.set(xlabel="updates", xlim=(0, lines[-1]["update"]))
         rate.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
-        rate.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+        count_axis(rate.xaxis)
         _add_time(loss, lines)
-        figure.align_ylabels()
-        with replacing(path) as file:
-            figure.savefig(file, format="png")
+        drawn.align_ylabels()
     return path
 
 
@@ -110,7 +97,7 @@ def _draw_validation(axes: Axes, lines: Sequence[Line]) -> None:
         last = f" {values[-1]:.1%}".replace("%", " %") if len(values) else ""
         _plot(axes, updates, values, colour, f"{name}{last}")
     axes.set(ylabel="validation", ylim=(-0.03, 1.03))
-    axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+    percent_axis(axes.yaxis, None)
     axes.legend(loc="best")
 
 
@@ -123,7 +110,7 @@ def _draw_rate(axes: Axes, lines: Sequence[Line]) -> None:
 
 def _plot(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], colour: str, label: str) -> None:
     marker = "o" if len(x) < MANY else ""
-    axes.plot(x, y, color=colour, linewidth=2, marker=marker, markersize=4.5, markeredgecolor="white", label=label)
+    curve(axes, x, y, color=colour, linewidth=2, marker=marker, markersize=4.5, label=label)
 
 
 def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
