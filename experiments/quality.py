@@ -31,9 +31,9 @@ from maze_nca_gym.agents.training import (
     run_updates,
 )
 
-from . import machine
-from .report import duration
-from .training import Setting, loss, paper_states, problem
+from benchmarks import machine
+from benchmarks.report import duration
+from benchmarks.training import Setting, loss, paper_states, problem
 
 PAPERS_COMPLETE = 0.976
 PAPERS_UPDATES = 50_000
@@ -113,7 +113,7 @@ def markdown(arguments: Arguments, papers: float, runs: Sequence[Quality], descr
         f"{duration(run.seconds)} | {run.complete:.2%} |"
         for run in runs
     ]
-    return f"""# Results of `python -m benchmarks.quality`
+    return f"""# Results of `python -m experiments.quality`
 
 {arguments.threads} threads on {description["cpu"]} ({description["system"]}); torch {torch.__version__}.
 Target: 97.6 % within 10 minutes on 2 cores.
