@@ -73,7 +73,7 @@ def figure(
     title: str = "",
     *,
     dpi: int = 120,
-    style: Mapping[str, Any] | None = None,
+    style: dict[Any, Any] | None = None,
 ) -> Iterator[Figure]:
     """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
 
@@ -166,7 +166,8 @@ def legend(drawn: Figure, handles: Mapping[str, Artist] | None = None) -> None:
     labels = ["\n".join(wrap(label, _letters(drawn.get_figwidth() - 0.8, size))) or " " for label in found]
     renderer = drawn.canvas.get_renderer()  # type: ignore[attr-defined]  # Agg's
     room = drawn.bbox.width - 0.2 * drawn.dpi
-    for columns in range(len(found), 0, -1):
+    counts = dict.fromkeys(ceil(len(found) / rows) for rows in range(1, len(found) + 1))  # rows as full as can be
+    for columns in counts:
         made = drawn.legend(found.values(), labels, loc="outside upper center", ncols=columns)
         box = made.get_window_extent(renderer)
         if box.width <= room or columns == 1:

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill, shorten
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from maze_nca_gym.agents.figures import BLUE, GREY, INK, STYLE
-from maze_nca_gym.files import replacing
+from maze_nca_gym.agents.figures import BLUE, GREY, INK, figure, panels
 
 from .timing import Comparison, Result
 
@@ -32,9 +29,8 @@ def draw(results: Sequence[Result], path: Path) -> None:
         path: the file.
     """
     shown = [(result, peers) for result in results if (peers := _peers(result))]
-    with matplotlib.rc_context({**STYLE, "font.size": 9.5}):
-        figure = Figure(figsize=(12, 1.1 + 0.52 * len(shown)), layout="constrained")
-        axes = figure.subplots()
+    with figure(path, 12, 1.1 + 0.52 * len(shown), dpi=110, style={"font.size": 9.5}) as drawn:
+        (axes,) = panels(drawn, 1, 1)
         for place, (_, peers) in enumerate(shown):
             _draw_job(axes, place, peers)
         axes.axvline(1, color=INK, linewidth=1)
@@ -44,8 +40,6 @@ def draw(results: Sequence[Result], path: Path) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,g}x"))
         ratios = [1.0, *(each.ratio or 1.0 for _, peers in shown for each in peers)]
         axes.set_xlim(min(ratios) / ROOM, max(ratios) * ROOM)
-        with replacing(path) as file:
-            figure.savefig(file, format="png", dpi=110)
 
 
 def _peers(result: Result) -> list[Comparison]:

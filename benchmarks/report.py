@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as TerminalTable
+
+from maze_nca_gym.tables import Table
 
 from . import picture
 from .timing import Comparison, Result
@@ -86,7 +88,7 @@ def _verdict(reached: bool | None) -> str:
 
 def show(results: list[Result]) -> None:
     """Print the table."""
-    table = Table(*HEADER)
+    table = TerminalTable(*HEADER)
     for line in lines(results):
         table.add_row(*line, style={"no": "red", "yes": "green"}.get(line[-1]))
     Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
@@ -106,8 +108,7 @@ def write(results: list[Result], machine: dict[str, Any], folder: Path) -> list[
 def markdown(results: list[Result], machine: dict[str, Any]) -> str:
     """The table with the machine's description."""
     versions = ", ".join(f"{name} {version}" for name, version in machine["packages"].items() if version)
-    rows = [HEADER, ("---",) * len(HEADER), *lines(results)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    table = Table(HEADER, list(lines(results))).markdown()
     return f"""# Results of `python -m benchmarks.run`
 
 One core of {machine["cpu"]} ({machine["cores"]} cores, {machine["system"]}, load {machine["load"]} before the run);

@@ -7,19 +7,24 @@ gradient, so it stays zero for good, and its accuracy is 0.00. The same trials w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
 import tyro
+from rich.progress import track
 
 from maze_nca_gym.agents.policy import PATH
-from maze_nca_gym.agents.rollouts import rollout
+from maze_nca_gym.agents.rollouts import encode, rollout
+from maze_nca_gym.agents.runs import say
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed, preset
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.updates import update
 from maze_nca_gym.scoring import paper_accuracy
+from maze_nca_gym.tables import Table
 
 CPU = torch.device("cpu")
+COLUMNS = ("channels", "learning rate", "last ReLU", "dead at the start", "dead in the end", "accuracy of the others")
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ def trial(config: TrainingConfig) -> Trial:
 @torch.no_grad()
 def paths(state: TrainingState, levels: Batch) -> np.ndarray:
     """Return the (N, H, W) float32 paths of a run on N levels after an episode."""
-    n_steps, maze = state.config.model.n_iterations or 0, levels.one_hot(state.model.n_tiles, CPU)
+    n_steps, maze = state.config.model.n_iterations or 0, encode(state.model, levels.tiles)
     path: np.ndarray = rollout(state.model, maze, n_steps, fast=True, n_returned=PATH + 1)[:, PATH].numpy()
     return path
 
@@ -84,20 +89,20 @@ def paths(state: TrainingState, levels: Batch) -> np.ndarray:
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
-    print("| channels | learning rate | last ReLU | dead at the start | dead in the end | accuracy of the others |")
-    print("|---|---|---|---|---|---|")
-    for n_channels in arguments.channels:
-        for rate in arguments.rates:
-            for last_relu in (True, False):
-                configs = [
-                    configuration(n_channels, rate, last_relu, arguments.n_updates, seed) for seed in range(arguments.n)
-                ]
-                trials = [trial(config) for config in configs]
-                born, dead = (sum(getattr(each, name) for each in trials) for name in ("born_dead", "is_dead"))
-                living = [each.accuracy for each in trials if not each.is_dead]
-                score = f"{100 * np.mean(living):.1f} %" if living else "-"
-                words = "yes" if last_relu else "no"
-                print(f"| {n_channels} | {rate:g} | {words} | {born} | {dead} | {score} |", flush=True)
+    kinds = list(product(arguments.channels, arguments.rates, (True, False)))
+    rows = [_row(arguments, *kind) for kind in track(kinds, "kinds of trials")]
+    print(Table(COLUMNS, rows).markdown())
+
+
+def _row(arguments: Arguments, n_channels: int, rate: float, last_relu: bool) -> list[str]:
+    configs = [configuration(n_channels, rate, last_relu, arguments.n_updates, seed) for seed in range(arguments.n)]
+    trials = [trial(config) for config in configs]
+    born, dead = (sum(getattr(each, name) for each in trials) for name in ("born_dead", "is_dead"))
+    living = [each.accuracy for each in trials if not each.is_dead]
+    score = f"{100 * np.mean(living):.1f} %" if living else "-"
+    row = [f"{n_channels}", f"{rate:g}", "yes" if last_relu else "no", f"{born}", f"{dead}", score]
+    say("; ".join(map(": ".join, zip(COLUMNS, row, strict=True))))  # at once: the next row may take an hour
+    return row
 
 
 if __name__ == "__main__":

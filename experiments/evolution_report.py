@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from maze_nca_gym.agents.figures import COLOURS, STYLE
-from maze_nca_gym.files import replacing
+from maze_nca_gym.agents.figures import COLOURS, figure, legend, panels
+from maze_nca_gym.files import write_all
+from maze_nca_gym.tables import Table
 
 Run = dict[str, Any]
 Runs = Sequence[Run]
 
-METRICS = {"complete": "complete", "accuracy": "accuracy"}
+METRICS = ("complete", "accuracy")
 
 
 def read_runs(folder: Path) -> list[Run]:
@@ -46,11 +45,9 @@ def write_report(folder: Path, out: Path, order: Sequence[str]) -> str:
     of_model = {model: _by_levels([run for run in runs if run["model"] == model], order) for model in models}
     text = _markdown(of_model)
     out.mkdir(parents=True, exist_ok=True)
-    with replacing(out / "EVOLUTION.md") as file:
-        file.write(text.encode())
+    write_all({out / "EVOLUTION.md": text.encode()})
     for model, groups in of_model.items():
-        with matplotlib.rc_context(STYLE), replacing(out / f"evolution-{model}.png") as file:
-            _figure(groups).savefig(file, format="png", dpi=110)
+        _draw(groups, out / f"evolution-{model}.png")
     return text
 
 
@@ -79,23 +76,20 @@ def _markdown(of_model: dict[str, dict[str, Runs]]) -> str:
             "to the most, in %; 1,024 levels of each test set. The last column is evolution's part of the time.",
             "",
         ]
-        for metric, name in METRICS.items():
-            tests = list(first["tests"])
-            parts += [
-                f"| levels | mean solution, tiles | {' | '.join(f'{name}, {test}' for test in tests)} | evolution |"
-            ]
-            parts += ["|---" * (len(tests) + 3) + "|"]
-            parts += [_row(levels, group, tests, metric) for levels, group in groups.items()]
-            parts += [""]
+        tests = list(first["tests"])
+        for metric in METRICS:
+            columns = ["levels", "mean solution, tiles", *(f"{metric}, {test}" for test in tests), "evolution"]
+            rows = [_row(levels, group, tests, metric) for levels, group in groups.items()]
+            parts += [Table(columns, rows).markdown(), ""]
     return "\n".join(parts)
 
 
-def _row(levels: str, group: Runs, tests: Sequence[str], metric: str) -> str:
+def _row(levels: str, group: Runs, tests: Sequence[str], metric: str) -> list[str]:
     first, last = (np.mean([run["lengths"][which][1] for run in group]) for which in (0, -1))
     length = f"{first:.1f}" if all(len(run["lengths"]) == 1 for run in group) else f"{first:.1f} -> {last:.1f}"
     cells = [_percent([run["tests"][test][metric] for run in group]) for test in tests]
     share = np.mean([run["evolution_seconds"] / run["seconds"] for run in group])
-    return f"| {levels} | {length} | {' | '.join(cells)} | {f'{share:.1%}' if share else ''} |"
+    return [levels, length, *cells, f"{share:.1%}" if share else ""]
 
 
 def _percent(values: Sequence[float]) -> str:
@@ -103,15 +97,14 @@ def _percent(values: Sequence[float]) -> str:
     return f"{100 * np.mean(values):.1f}{spread}"
 
 
-def _figure(groups: dict[str, Runs]) -> Figure:
-    """Left how long the solutions become, right what is completed of each test set, a dot for each seed."""
-    figure = Figure(figsize=(13, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.7))
-    colours = dict(zip(groups, COLOURS, strict=False))
-    _draw_lengths(left, groups, colours)
-    _draw_tests(right, groups, colours)
-    figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=len(groups))
-    return figure
+def _draw(groups: dict[str, Runs], path: Path) -> None:
+    """Draw on the left how long the solutions become, on the right what is completed of each test set, a dot a seed."""
+    with figure(path, 13, 4.2, dpi=110) as drawn:
+        left, right = panels(drawn, 2, 2, width_ratios=(1, 1.7))
+        colours = dict(zip(groups, COLOURS, strict=False))
+        _draw_lengths(left, groups, colours)
+        _draw_tests(right, groups, colours)
+        legend(drawn)
 
 
 def _draw_lengths(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) -> None:

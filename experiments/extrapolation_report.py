@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+import numpy as np
 
-from maze_nca_gym.agents.figures import COLOURS, INK, STYLE
-from maze_nca_gym.files import replacing
+from maze_nca_gym.agents.figures import COLOURS, INK, curve, figure, legend, panels, percent_axis, size_axis
+from maze_nca_gym.agents.statistics import Estimate
+from maze_nca_gym.files import write_all
+from maze_nca_gym.tables import Table
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,9 @@ def write_report(results: Sequence[Measured], out: Path) -> str:
     """Write EXTRAPOLATION.md, extrapolation.png and iterations.png; returns the text of the first."""
     text = _markdown(results)
     out.mkdir(parents=True, exist_ok=True)
-    with replacing(out / "EXTRAPOLATION.md") as file:
-        file.write(text.encode())
-    for name, draw in (("extrapolation", _draw_sizes), ("iterations", _draw_iterations)):
-        with matplotlib.rc_context(STYLE), replacing(out / f"{name}.png") as file:
-            draw(results).savefig(file, format="png", dpi=110)
+    write_all({out / "EXTRAPOLATION.md": text.encode()})
+    _draw_sizes(results, out / "extrapolation.png")
+    _draw_iterations(results, out / "iterations.png")
     return text
 
 
@@ -96,73 +93,64 @@ def _markdown(results: Sequence[Measured]) -> str:
         f"One thread on {described['cpu']} ({described['system']}). The first levels of named test sets; in %, with "
         "95 % intervals of complete. Iterations are in proportion to the size or the longest solution.",
         "",
-        "| policy | levels | number | iterations | complete | optimal | accuracy |",
-        "|---|---|---|---|---|---|---|",
     ]
-    for r in results:
-        complete, low, high = (100 * value for value in r.final["complete"])
-        lines.append(
-            f"| {r.policy} | {r.family}-{r.size} | {r.n_levels:,} | {r.n_steps:,} | {complete:.1f} ({low:.1f} to "
-            f"{high:.1f}) | {100 * r.final['optimal'][0]:.1f} | {100 * r.final['accuracy'][0]:.2f} |"
+    rows = [
+        (
+            r.policy,
+            f"{r.family}-{r.size}",
+            f"{r.n_levels:,}",
+            f"{r.n_steps:,}",
+            Estimate(*r.final["complete"]).percent(1),
+            f"{100 * r.final['optimal'][0]:.1f}",
+            f"{100 * r.final['accuracy'][0]:.2f}",
         )
+        for r in results
+    ]
+    columns = ("policy", "levels", "number", "iterations", "complete", "optimal", "accuracy")
+    lines.append(Table(columns, rows).markdown())
     lines += ["", "Published, on levels of their authors:", ""]
     lines += [f"- {p.source}: {p.family}-{p.size} {p.metric} {100 * p.value:g} %" for p in PUBLISHED]
     lines += ["", NOTE]
     return "\n".join([*lines, ""])
 
 
-def _draw_sizes(results: Sequence[Measured]) -> Figure:
-    """A column a family, a row a metric: a line a policy, with its intervals, and a marker for what is published."""
+def _draw_sizes(results: Sequence[Measured], path: Path) -> None:
+    """Draw a column a family, a row a metric: a line a policy with its intervals, a marker for what is published."""
     families, colours = _families(results), _colours(results)
-    figure = Figure(figsize=(1 + 3.6 * len(families), 7), layout="constrained")
-    grid = figure.subplots(len(METRICS), len(families), squeeze=False, sharex="col", sharey="row")
-    for row, metric in zip(grid, METRICS, strict=True):
-        for axes, family in zip(row, families, strict=True):
+    with figure(path, 1 + 3.6 * len(families), 6.4, dpi=110) as drawn:
+        made = panels(drawn, len(METRICS) * len(families), len(families), sharex="col", sharey="row")
+        for axes, (metric, family) in zip(made, product(METRICS, families), strict=True):
             for (policy, colour), line in zip(colours.items(), cycle(LINES), strict=False):
-                own = [r for r in results if (r.policy, r.family) == (policy, family)]
-                _draw_policy(axes, own, metric, colour, line)
+                own = sorted((r for r in results if (r.policy, r.family) == (policy, family)), key=lambda r: r.size)
+                ends = np.array([r.final[metric] for r in own]).reshape(-1, 3).T
+                style = {"linestyle": line, "label": policy, "marker": "o"}
+                curve(axes, [r.size for r in own], *ends, color=colour, **style)
             for p in (p for p in PUBLISHED if (p.family, p.metric) == (family, metric)):
-                axes.plot(p.size, 100 * p.value, MARKERS[p.source], color=INK, markersize=11, label=p.source, zorder=4)
-        row[0].set(ylabel=f"{metric}, %", ylim=(-3, 103))
-    for axes, family in zip(grid[0], families, strict=True):
-        axes.set_title(family)
-    for axes, family in zip(grid[-1], families, strict=True):
-        _size_axis(axes, sorted({r.size for r in results if r.family == family}))
-    _legend(figure)
-    return figure
+                axes.plot(p.size, p.value, MARKERS[p.source], color=INK, markersize=11, label=p.source, zorder=4)
+            axes.set(ylabel=metric if family == families[0] else "", ylim=(-0.03, 1.03))
+            percent_axis(axes.yaxis)
+            if metric == METRICS[0]:
+                axes.set_title(family)
+            else:
+                size_axis(axes, sorted({r.size for r in results if r.family == family}))
+        legend(drawn)
 
 
-def _draw_policy(axes: Axes, results: Sequence[Measured], metric: str, colour: str, line: str) -> None:
-    ordered = sorted(results, key=lambda r: r.size)
-    sizes = [r.size for r in ordered]
-    value, low, high = ([100 * r.final[metric][i] for r in ordered] for i in range(3))
-    axes.fill_between(sizes, low, high, color=colour, alpha=0.15, linewidth=0)
-    marker = {"marker": "o", "markeredgecolor": "white"}
-    axes.plot(sizes, value, line, color=colour, linewidth=1.8, label=ordered[0].policy, **marker)
-
-
-def _size_axis(axes: Axes, sizes: Sequence[int]) -> None:
-    axes.set(xlabel="size", xscale="log")
-    axes.xaxis.set_major_locator(FixedLocator(sizes))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.0f}"))
-
-
-def _draw_iterations(results: Sequence[Measured]) -> Figure:
-    """Accuracy against iterations, a panel a family."""
+def _draw_iterations(results: Sequence[Measured], path: Path) -> None:
+    """Draw accuracy against iterations, a panel a family."""
     families, colours = _families(results), _colours(results)
-    figure = Figure(figsize=(1 + 3.6 * len(families), 4), layout="constrained")
-    for axes, family in zip(figure.subplots(1, len(families), squeeze=False, sharey=True)[0], families, strict=True):
-        sizes = {r.size for r in results if r.family == family}
-        size = SHOWN[family] if SHOWN[family] in sizes else min(sizes)
-        for r in (r for r in results if (r.family, r.size) == (family, size)):
-            steps = [*(step for step, _, _ in r.curve), r.n_steps]
-            values = [100 * accuracy for _, accuracy, _ in r.curve]
-            axes.plot(steps, [*values, values[-1]], color=colours[r.policy], linewidth=1.8, label=r.policy)
-        axes.set(title=f"{family}-{size}", xlabel="iterations", xscale="log", ylim=(-20, 103))
-    figure.axes[0].set_ylabel("accuracy, %")
-    _legend(figure)
-    return figure
+    with figure(path, 1 + 3.6 * len(families), 3.6, dpi=110) as drawn:
+        for axes, family in zip(panels(drawn, len(families), len(families), sharey=True), families, strict=True):
+            sizes = {r.size for r in results if r.family == family}
+            size = SHOWN[family] if SHOWN[family] in sizes else min(sizes)
+            for r in (r for r in results if (r.family, r.size) == (family, size)):
+                steps = [*(step for step, _, _ in r.curve), r.n_steps]
+                values = [accuracy for _, accuracy, _ in r.curve]
+                curve(axes, steps, [*values, values[-1]], color=colours[r.policy], label=r.policy)
+            axes.set(title=f"{family}-{size}", xlabel="iterations", xscale="log", ylim=(-0.2, 1.03))
+            percent_axis(axes.yaxis)
+        drawn.axes[0].set_ylabel("accuracy")
+        legend(drawn)
 
 
 def _families(results: Sequence[Measured]) -> list[str]:
@@ -171,11 +159,3 @@ def _families(results: Sequence[Measured]) -> list[str]:
 
 def _colours(results: Sequence[Measured]) -> dict[str, str]:
     return dict(zip(dict.fromkeys(r.policy for r in results), COLOURS, strict=False))
-
-
-def _legend(figure: Figure) -> None:
-    """Of all panels, each label once."""
-    found: dict[str, Any] = {}
-    for axes in figure.axes:
-        found |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
-    figure.legend(found.values(), found.keys(), loc="outside upper center", ncols=3)

@@ -24,9 +24,10 @@ from maze_nca_gym.agents.evaluation import evaluate
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.runs import write_json
 from maze_nca_gym.families import FAMILIES, named_seed
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import write_all
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 
 SETS = {("random", 16): 2048, ("sparse", 16): 1024, ("random", 32): 512, ("perfect", 16): 1024, ("perfect", 31): 256}
@@ -80,14 +81,13 @@ def report(content: dict[str, Any]) -> str:
     """Return what `main` has measured as Markdown, a row for each policy."""
     results = content["results"]
     sets = {(each["family"], each["size"]): each["n"] for each in results}
-    lines = [HEAD, "| policy |" + "".join(f" {family}-{size}, {n:,} |" for (family, size), n in sets.items())]
-    lines.append("|---" * (len(sets) + 1) + "|")
-    for name, of_policy in groupby(results, key=itemgetter("policy")):
-        lines.append(f"| `{name}` |" + "".join(f" {_cell(each['metrics'])} |" for each in of_policy))
-    return (
-        "\n".join([*lines, "", f"Seed {content['seed']}, share {content['share']:g}; {content['machine']['cpu']}."])
-        + "\n"
-    )
+    columns = ["policy", *(f"{family}-{size}, {n:,}" for (family, size), n in sets.items())]
+    rows = [
+        [f"`{name}`", *(_cell(each["metrics"]) for each in of_policy)]
+        for name, of_policy in groupby(results, key=itemgetter("policy"))
+    ]
+    about = f"Seed {content['seed']}, share {content['share']:g}; {content['machine']['cpu']}."
+    return "\n".join([HEAD, Table(columns, rows).markdown(), "", about, ""])
 
 
 def _cell(metrics: dict[str, Any]) -> str:
@@ -109,8 +109,7 @@ def main() -> None:
     content = {"seed": arguments.seed, "share": arguments.share, "machine": machine.describe(), "results": results}
     write_json(arguments.out / "results.json", content)
     text = report(content)
-    with replacing(arguments.out / "FRESH_LEVELS.md") as file:
-        file.write(text.encode())
+    write_all({arguments.out / "FRESH_LEVELS.md": text.encode()})
     print(text)
 
 

@@ -19,6 +19,9 @@ import torch
 import tyro
 from rich.console import Console
 
+from benchmarks import machine
+from benchmarks.report import duration
+from benchmarks.training import Setting, loss, paper_states, problem
 from maze_nca_gym.agents.evaluation import evaluate, test_levels
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
@@ -30,10 +33,7 @@ from maze_nca_gym.agents.training import (
     preset,
     run_updates,
 )
-
-from benchmarks import machine
-from benchmarks.report import duration
-from benchmarks.training import Setting, loss, paper_states, problem
+from maze_nca_gym.tables import Table
 
 PAPERS_COMPLETE = 0.976
 PAPERS_UPDATES = 50_000
@@ -109,18 +109,22 @@ def papers_seconds() -> float:
 def markdown(arguments: Arguments, papers: float, runs: Sequence[Quality], description: dict[str, object]) -> str:
     """The table with the machine's description."""
     rows = [
-        f"| {run.seed} | {'never' if run.seconds_to_papers is None else duration(run.seconds_to_papers)} | "
-        f"{duration(run.seconds)} | {run.complete:.2%} |"
+        (
+            f"{run.seed}",
+            "never" if run.seconds_to_papers is None else duration(run.seconds_to_papers),
+            duration(run.seconds),
+            f"{run.complete:.2%}",
+        )
         for run in runs
     ]
+    all_updates = f"all {arguments.n_updates:,} updates"
+    columns = ("seed", "until 97.6 % of 1,024 validation levels", all_updates, "complete, 8,192 test levels")
     return f"""# Results of `python -m experiments.quality`
 
 {arguments.threads} threads on {description["cpu"]} ({description["system"]}); torch {torch.__version__}.
 Target: 97.6 % within 10 minutes on 2 cores.
 
-| seed | until 97.6 % of 1,024 validation levels | all {arguments.n_updates:,} updates | complete, 8,192 test levels |
-|---|---|---|---|
-{chr(10).join(rows)}
+{Table(columns, rows).markdown()}
 
 The paper's 50,000 updates of 152,064 weights would take {papers / 3600:.0f} hours here in eager PyTorch, scaled up from
 {TIMED_UPDATES}.

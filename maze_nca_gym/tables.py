@@ -16,14 +16,19 @@ class Table:
     Attributes:
         columns: the headings.
         rows: as many texts each as there are columns.
+        n_texts: columns of words at the front; those behind have numbers, and are aligned to the right. None: all have
+            words.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    n_texts: int | None = None
 
     def markdown(self) -> str:
         """Return the table as Markdown, without a line break at its end."""
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
+        n_texts = len(self.columns) if self.n_texts is None else self.n_texts
+        rule = ["---"] * n_texts + ["---:"] * (len(self.columns) - n_texts)
+        lines = [self.columns, rule, *self.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def latex(self, caption: str, align: str | None = None, heads: Sequence[Sequence[str]] | None = None) -> str:

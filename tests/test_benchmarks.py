@@ -212,4 +212,4 @@ def test_policies_on_fresh_levels_give_a_table(tmp_path, monkeypatch):
     monkeypatch.setattr(fresh_levels, "SETS", {("random", 16): 2048})
     fresh_levels.main()
     text = (tmp_path / "FRESH_LEVELS.md").read_text()
-    assert "| policy | random-16, 4 |\n|---|---|\n| `nca-shortest-path-hinted` | 100.0, 100.0, 100.0 |\n" in text
+    assert "| policy | random-16, 4 |\n| --- | --- |\n| `nca-shortest-path-hinted` | 100.0, 100.0, 100.0 |\n" in text

@@ -213,7 +213,7 @@ class _Looks:
         return lines
 
 
-def _grey(label: str, dash: str) -> dict[str, Artist]:
+def _grey(label: str, dash: Any) -> dict[str, Artist]:
     return {label: Line2D([], [], linestyle=dash, color=GREY, linewidth=2.5)}
 
 

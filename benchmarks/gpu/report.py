@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import write_all
+from maze_nca_gym.tables import Table
 
 from ..report import duration
 from .measuring import Peaks
@@ -39,8 +40,7 @@ def _share(share: float | None) -> str:
 def markdown(lines: Sequence[Line], peaks: Peaks, machine: dict[str, Any]) -> str:
     """Return a section with the device, its peaks and the table."""
     products = ", ".join(f"{value / 1e12:.3g} in {name}" for name, value in peaks.products.items())
-    rows = [HEADER, ("---",) * len(HEADER), *map(cells, lines)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    table = Table(HEADER, list(map(cells, lines))).markdown()
     return f"""# Results of `python -m benchmarks.gpu`
 
 {machine["device"]}; Python {machine["python"]}, PyTorch {machine["torch"]}. Its peaks, measured: {products} Tflop/s
@@ -59,7 +59,5 @@ def write(lines: Sequence[Line], peaks: Peaks, machine: dict[str, Any], folder: 
     folder.mkdir(parents=True, exist_ok=True)
     record = {"machine": machine, "peaks": asdict(peaks), "lines": [asdict(line) for line in lines]}
     texts = {"gpu.json": json.dumps(record, indent=1) + "\n", "GPU.md": markdown(lines, peaks, machine)}
-    for name, text in texts.items():
-        with replacing(folder / name) as file:
-            file.write(text.encode())
+    write_all({folder / name: text.encode() for name, text in texts.items()})
     return [folder / name for name in texts]

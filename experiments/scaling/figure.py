@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
+from maze_nca_gym.agents.figures import BLUE, GREY, VERMILION, figure, panels
+
 from .measure import Results
 
-BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#6c757d"
-"""Okabe and Ito's, which the colour-blind tell apart."""
 LOCAL_FORMS = (
     "shortest-path-bfs",
     "shortest-path-bfs:bounded",
@@ -24,17 +22,7 @@ LOCAL_FORMS = (
     "all-shortest-paths:one-flood",
 )
 ROOM_FOR_LEGEND = 4
-STYLE = {
-    "font.size": 12,
-    "axes.titlesize": 13,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e9ecef",
-    "legend.frameon": False,
-    "legend.handletextpad": 0.4,
-    "legend.borderaxespad": 0.1,
-}
+STYLE = {"legend.handletextpad": 0.4, "legend.borderaxespad": 0.1}
 
 
 class Line(NamedTuple):
@@ -65,13 +53,11 @@ class Panel(NamedTuple):
 
 def draw(results: Results, path: Path) -> Path:
     """Write the figure as a PNG file, a panel for each kind of automaton that was run; returns its path."""
-    panels = (_shortest_paths(results), _depth_first(results), _diameter(results))
-    shown = [panel for panel in panels if any(points.pairs for points in panel.points)] or panels
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(4.2 * len(shown), 4.4), dpi=130, layout="constrained")
-        for axes, panel in zip(figure.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+    every = (_shortest_paths(results), _depth_first(results), _diameter(results))
+    shown = [panel for panel in every if any(points.pairs for points in panel.points)] or every
+    with figure(path, 4.2 * len(shown), 4.4, dpi=130, style=STYLE) as drawn:
+        for axes, panel in zip(panels(drawn, len(shown), len(shown)), shown, strict=True):
             _draw_panel(axes, panel)
-        figure.savefig(path)
     return path
 
 

@@ -13,6 +13,9 @@ from textwrap import fill
 import numpy as np
 import torch
 
+from maze_nca_gym.files import write_all
+from maze_nca_gym.tables import Table
+
 from .families import ALWAYS_EQUAL
 from .figure import draw
 from .measure import Cell, Mazes, Results
@@ -49,8 +52,7 @@ def machine() -> dict[str, str | int | None]:
 def write(results: Results, command: str, folder: Path) -> list[Path]:
     """Write scaling.json, scaling.md and scaling.png; returns their paths."""
     as_json, as_markdown, as_picture = (folder / f"scaling.{suffix}" for suffix in ("json", "md", "png"))
-    as_json.write_text(_json(results, command), encoding="utf-8")
-    as_markdown.write_text(markdown(results, command), encoding="utf-8")
+    write_all({as_json: _json(results, command).encode(), as_markdown: markdown(results, command).encode()})
     return [as_json, as_markdown, draw(results, as_picture)]
 
 
@@ -114,7 +116,7 @@ def _promises_section(results: Results) -> str:
         )
         for name in results.automata
     ]
-    table = _table(("automaton", "promise", "runs", "longest run, steps", "violations"), rows, n_texts=2)
+    table = Table(("automaton", "promise", "runs", "longest run, steps", "violations"), rows, 2).markdown()
     broken = [f"- `{c.automaton}`, {c.family}, size {c.size}: {text}" for c in results.cells for text in c.violations]
     return "\n".join(["## Promises\n", table, *broken])
 
@@ -178,21 +180,21 @@ def _levels_section(results: Results) -> str:
             (family, *(spread(getattr(results.maze(family, size), name)) for size in results.sizes))
             for family in results.families
         ]
-        parts.append(f"{title}:\n\n{_table(('family', *_columns(results)), rows)}")
+        parts.append(f"{title}:\n\n{Table(('family', *_columns(results)), rows, 1).markdown()}")
     return "\n\n".join(parts)
 
 
 def _automata_table(results: Results, names: Sequence[str], entry: Callable[[str, int], str]) -> str:
     """A row an automaton, a column a size."""
     rows = [(f"`{name}`", *(entry(name, size) for size in results.sizes)) for name in names]
-    return _table(("automaton", *_columns(results)), rows)
+    return Table(("automaton", *_columns(results)), rows, 1).markdown()
 
 
 def _cells_table(results: Results, automaton: str, entry: Callable[[Cell, Mazes], str]) -> str:
     """A row a family, a column a size, saying what was left out."""
     texts = {(cell.family, cell.size): _cell_text(cell, mazes, entry) for cell, mazes in results.of(automaton)}
     rows = [(family, *(texts[family, size] for size in results.sizes)) for family in results.families]
-    return _table(("family", *_columns(results)), rows)
+    return Table(("family", *_columns(results)), rows, 1).markdown()
 
 
 def _cell_text(cell: Cell, mazes: Mazes, entry: Callable[[Cell, Mazes], str]) -> str:
@@ -203,12 +205,6 @@ def _cell_text(cell: Cell, mazes: Mazes, entry: Callable[[Cell, Mazes], str]) ->
 
 def _columns(results: Results) -> list[str]:
     return [f"size {size}" for size in results.sizes]
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int = 1) -> str:
-    """Numbers, after columns of text, are aligned on the right."""
-    rule = ["---"] * n_texts + ["---:"] * (len(header) - n_texts)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def spread(values: Sequence[float], digits: int = 0) -> str:
