@@ -77,7 +77,7 @@ class WeightTable:
         """The weights of the convolution that are not zero."""
         return taps(*self.convolution())
 
-    @property
+    @cached_property
     def largest_sum(self) -> int:
         """The largest absolute sum that the convolution makes of inputs and channels between -1 and 1, rounded up."""
         weight, bias = self.convolution()

@@ -81,8 +81,9 @@ class HintConfig:
             ValueError: an unknown automaton, or a value of the wrong type or out of range.
         """
         check_known(given, [field.name for field in fields(cls)], "a configuration")
-        name = automaton if isinstance(automaton, str) else automaton.name
-        return cls(**{"automaton": name, **find_automaton(automaton).learning, **given})
+        found = find_automaton(automaton)
+        name = automaton if isinstance(automaton, str) else found.name
+        return cls(**{"automaton": name, **found.learning, **given})
 
     @property
     def n_updates_in_all(self) -> int:
@@ -119,6 +120,8 @@ def find_automaton(automaton: str | Automaton) -> Automaton:
     """
     if isinstance(automaton, Automaton):
         return automaton
+    if not isinstance(automaton, str):
+        raise ValueError(f"an automaton is given by name, or as an Automaton, got {automaton!r}")
     if ":" in automaton:
         module, name = automaton.split(":", 1)
         found = getattr(import_own(module, f"the automaton {automaton}"), name, None)

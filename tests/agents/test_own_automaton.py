@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import evaluate, evolve, load, rollout
+from maze_nca_gym.agents.export import export
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA, step
 from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable
 from maze_nca_gym.agents.promises import StepBound
@@ -115,6 +116,15 @@ def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
     maze = torch.from_numpy(one_hot(MAZES))
     assert torch.equal(rollout(again, maze, 5), rollout(policy, maze, 5))
     assert not torch.equal(rollout(again, maze, 5), rollout(DeadEnds(), maze, 5))
+
+
+@pytest.mark.filterwarnings("ignore")  # TorchScript is deprecated, and still what C++ loads
+def test_it_is_exported_as_a_module_of_torch(tmp_path: Path) -> None:
+    module = torch.jit.load(str(export(DeadEnds(), tmp_path / "mine.pt")))
+    maze = torch.from_numpy(one_hot(MAZES))
+    assert torch.equal(module(maze, torch.zeros(8, 2, 11, 11)), rollout(DeadEnds(), maze, 1))
+    with pytest.raises(ValueError, match="DeadEnds is something else; torchscript can hold it"):
+        export(DeadEnds(), tmp_path / "mine.json")
 
 
 def test_it_is_loaded_by_module_and_class() -> None:

@@ -104,6 +104,12 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
         register_automaton("reach")  # type: ignore[arg-type]
 
 
+def test_what_is_no_automaton_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="an automaton is given by name, or as an Automaton, got 5"):
+        train_hinted(5, out=tmp_path / "run")  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
 def ruled(**rules: object) -> dict[str, object]:
     return {"rules": {**REACH.rules, **{Signal[name]: rule for name, rule in rules.items()}}}
 
