@@ -145,7 +145,7 @@ def _blocks(changes: Sequence[_Change], lookup: NDArray[np.uint8], ticks: int) -
         pixels[change.changed] = np.where(new == part[change.changed], np.uint8(_UNCHANGED), new)
         part[change.changed] = new
         top, left = change.box[0].start, change.box[1].start
-        height, width = pixels.shape
+        height, width = change.changed.shape
         duration = min(ticks * change.n_frames, _MOST_TICKS)
         yield _CONTROL.pack(b"!\xf9\x04", _TRANSPARENT, duration, _UNCHANGED, 0)
         yield _DESCRIPTOR.pack(b",", left, top, width, height, 0)
