@@ -181,14 +181,6 @@ class RunFolder:
         with naming(self.path / METRICS), (self.path / METRICS).open("a", encoding="utf-8") as file:
             file.write(_to_text(line))
 
-    def save(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write a JSON file into the folder, atomically.
-
-        Raises:
-            OSError: it could not be written.
-        """
-        write_json(self.path / name, content)
-
     def finish(self, **facts: Any) -> None:
         """Say that the run has ended, and remove what it would have gone on from.
 

@@ -26,7 +26,8 @@ class Train(ImportOption):
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
     Ctrl-C saves and ends the run; the same command continues it. The run's folder receives model.safetensors, which the
-    other commands accept as a policy, metrics.jsonl, curves.png, rollouts.png, config.json and checkpoint.safetensors.
+    other commands accept as a policy, metrics.jsonl, curves.png, rollouts.png, config.json and, until it is finished,
+    checkpoint.safetensors.
     If its levels evolve, it ends with population.npz, which the other commands accept as --levels.
     """
 
