@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .evaluation.run import evaluate
     from .evolution.run import evolve
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
+    from .hinting.run import train_hinted
     from .leaderboard.run import bench
     from .policy import Policy
+    from .reproduction.run import reproduce
     from .rollouts import iterate, rollout
     from .training.run import train
 
@@ -41,8 +43,10 @@ __all__ = [
     "load",
     "make_env",
     "register_automaton",
+    "reproduce",
     "rollout",
     "train",
+    "train_hinted",
 ]
 
 _LAZY = {
@@ -58,7 +62,9 @@ _LAZY = {
     "animate": ".animation",
     "evaluate": ".evaluation.run",
     "evolve": ".evolution.run",
+    "reproduce": ".reproduction.run",
     "train": ".training.run",
+    "train_hinted": ".hinting.run",
 }
 
 

@@ -93,7 +93,8 @@ class OneOf:
     """A name in a table, such as a registry, which is read whenever it is asked for.
 
     Attributes:
-        table: the names, or a function that returns them; help does not call it.
+        table: the names, or a named function that returns them (a lambda in an annotation sees no globals); help does
+            not call it.
         kind: what the names are of, by default the name of the option.
     """
 

@@ -13,7 +13,8 @@ from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.hinting.config import changes as hint_changes
 from maze_nca_gym.agents.runs import command_line
-from maze_nca_gym.agents.training import PRESETS, changed, preset, reports
+from maze_nca_gym.agents.training import PRESETS, changed, preset, register_preset, reports
+from maze_nca_gym.agents.training import config as config_module
 from maze_nca_gym.agents.training.run import changes
 from maze_nca_gym.agents.weights import MODELS
 from maze_nca_gym.cli import main
@@ -187,3 +188,23 @@ def test_evolution_against_a_model_of_ones_own(own_module):
     forget()
     assert main([*shlex.split(command)[1:], "--out", "again"]) == 0
     assert "--import mine_to_record" in command
+
+
+def test_a_preset_of_ones_own(capsys):
+    Path("mine_to_record.py").write_text(
+        f"from maze_nca_gym.agents.training import register_preset\nregister_preset('tiny', 'fast', **{TINY})\n"
+    )
+    try:
+        assert main(["train", "tiny", "--import", "mine_to_record", "--seed", "3", "--threads", "1"]) == 0
+        there = recorded("runs/train/tiny")
+        assert (there["preset"], there["configuration"]["seed"]) == ("tiny", 3)
+        assert main(["train", "tiny", "--import", "mine_to_record", "--help"]) == 0
+        assert "(default: 6)" in capsys.readouterr().out
+    finally:
+        forget()
+        config_module._PRESETS.pop("tiny", None)
+    assert meant(there["command"]).to_json() == there["configuration"]
+    with pytest.raises(ValueError, match="this package has a preset fast of its own"):
+        register_preset("fast", n_updates=3)
+    with pytest.raises(ValueError, match="unknown preset 'fats'"):
+        register_preset("mine", "fats")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .config import PRESETS, TrainingConfig, changed, preset
+from .config import PRESETS, TrainingConfig, changed, preset, register_preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ __all__ = [
     "changed",
     "find_workers",
     "preset",
+    "register_preset",
     "run_updates",
 ]
 

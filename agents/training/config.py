@@ -5,6 +5,7 @@ Importing this does not load torch; making a configuration does, which checks th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -446,6 +447,8 @@ def _make_preset(name: str) -> TrainingConfig:
     return changed(TrainingConfig(), **_PRESETS[name])
 
 
+SHIPPED_PRESETS = frozenset(_PRESETS)
+"""Names of the presets of this package."""
 PRESETS = _Presets()
 """Configurations by name.
 
@@ -456,6 +459,26 @@ the paper and its code (`published_recipe`). `fast` and `fast-diameter` are
 our own for one size. `extrapolate`, `extrapolate-diameter`, `guided` and `healing` are our own for several sizes and
 families.
 """
+
+
+def register_preset(name: str, base: str | None = None, **options: Any) -> None:
+    """Let a preset of your own be named wherever one is: in `train`, `preset` and, after --import, on the command line.
+
+    Its options are checked when it is first asked for.
+
+    Args:
+        name: its name.
+        base: a preset whose options it has too, by default none.
+        options: by name, as `changed` takes them; they replace those of the base.
+
+    Raises:
+        ValueError: the name of a preset of this package, one that is no word of a command line, or an unknown base.
+    """
+    check(name not in SHIPPED_PRESETS, f"this package has a preset {name} of its own: choose another name")
+    check(re.fullmatch(r"\w[\w.-]*", name) is not None, f"a preset needs a name such as wide or wide-2, got {name!r}")
+    check(base is None or base in _PRESETS, unknown_name("preset", base, _PRESETS))
+    _PRESETS[name] = {**({} if base is None else _PRESETS[base]), **options}
+    _make_preset.cache_clear()
 
 
 def preset_values(name: str) -> dict[str, Any]:

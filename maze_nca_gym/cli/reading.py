@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, is_dataclass, make_dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
 from tyro.conf import FlagCreatePairsOff, OmitArgPrefixes, Positional, arg
@@ -186,6 +186,7 @@ def _metavar(option: Option) -> str:
     if _is_plain(option):
         return ""
     names = [name for rule in option.rules for name in rule.names]
+    names += get_args(option.type) if get_origin(option.type) is Literal else []
     if names:
         return "{" + ",".join(names) + "}" + " …" * _several(option)
     if _is_switch(option):

@@ -6,6 +6,7 @@ import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,7 +111,7 @@ class ConfiguredTrain:
         }
         validated = next((line for line in reversed(lines) if "complete" in line), None)
         if validated is not None:
-            size = {**preset_values(self.how.preset), **self.configuration}["sizes"][0]
+            size = OPTIONS["sizes"].check({**preset_values(self.how.preset), **self.configuration}["sizes"])[0]
             facts[f"validation, {size}x{size}"] = (
                 f"accuracy {validated['accuracy']:.4f}, complete {percent(validated['complete'])}, "
                 f"optimal {percent(validated['optimal'])}"
@@ -132,10 +133,11 @@ def parse_train(words: Sequence[str]) -> ConfiguredTrain:
         SystemExit: the same codes as from `read_values`.
         ValueError: an unknown preset; the message lists the known ones. Or an option that there is not.
     """
-    how = options_of(Train)
+    how, named = options_of(Train), _named(words)
+    ImportOption(module=named.get("--import")).import_module()
     usual = preset_values(next((word for word in words if word in PRESETS), Train.preset))
     options = dict(how)
-    for name, option in {**_own_options(words, usual["model"]), **OPTIONS}.items():
+    for name, option in {**_own_options(named, usual["model"]), **OPTIONS}.items():
         style = Shown(default=in_words(usual.get(name, option.default)), takes_value=True)
         options[name] = replace(option, style=style)
     about = f"{inspect.getdoc(Train)}\n\nPresets: {', '.join(PRESETS)}."
@@ -146,19 +148,23 @@ def parse_train(words: Sequence[str]) -> ConfiguredTrain:
     )
 
 
-def _own_options(words: Sequence[str], usual: str) -> Mapping[str, Option]:
-    """Return the options of the model that words name, of which there is nothing to know before its module is there."""
-    named = {flag: value for flag, value in map(_pair, words, [*words[1:], ""]) if flag in ("--import", "--model")}
+def _named(words: Sequence[str]) -> dict[str, str]:
+    """Return the module and the model that words name, which bring presets and options of their own."""
+    pairs = (_pair(word, following) for word, following in zip_longest(words, words[1:], fillvalue=""))
+    return {typed: value for typed, value in pairs if typed in ("--import", "--model")}
+
+
+def _pair(word: str, following: str) -> tuple[str, str]:
+    typed, equals, value = word.partition("=")
+    return typed, value if equals else following
+
+
+def _own_options(named: Mapping[str, str], usual: str) -> Mapping[str, Option]:
+    """Return the options of the model that is named; none, without loading torch, where neither it nor a module is."""
     if not named:
         return {}
-    ImportOption(module=named.get("--import")).import_module()
     from maze_nca_gym.agents.training.options import constructor_options
     from maze_nca_gym.agents.weights import MODELS
 
     model = named.get("--model", usual)
     return constructor_options(model) if model in MODELS else {}
-
-
-def _pair(word: str, following: str) -> tuple[str, str]:
-    flag, equals, value = word.partition("=")
-    return flag, value if equals else following
