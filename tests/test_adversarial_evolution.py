@@ -17,6 +17,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.utils.env_match import check_environments_match
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.envs.maze import MazeEnv
@@ -229,7 +230,7 @@ class TestSeeds:
         drawn = {tuple(info["level_id"] for info in play(evolving(population, **options), 5, seed=None)) for _ in "abc"}
         assert len(drawn) == 3
 
-    @pytest.mark.parametrize("arguments", [{"seed": -1}, {"options": {"level": "?"}}, {"options": {"maze": 1}}])
+    @for_each("arguments", [{"seed": -1}, {"options": {"level": "?"}}, {"options": {"maze": 1}}])
     def test_reset_that_fails_changes_nothing(self, arguments: dict[str, Any]) -> None:
         env, untouched = evolving(), evolving()
         for each in (env, untouched):
@@ -458,7 +459,7 @@ class TestPopulations:
         play(env, 3)
         assert len(population) == 4
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("options", "message"),
         [
             ({"capacity": 3}, "n_offspring=64 exceeds the capacity of 3"),
@@ -503,8 +504,8 @@ class TestPopulations:
         with pytest.raises(ValueError, match="AdversarialEvolution wraps the environments of maze_nca_gym, not"):
             AdversarialEvolution(gym.make("CartPole-v1"))
 
-    @pytest.mark.parametrize("wrapper", [AdversarialEvolution, VectorAdversarialEvolution, PathAction])
-    @pytest.mark.parametrize("env", [None, "MazeShortestPath-v0", 3, MazeEnv])
+    @for_each("wrapper", [AdversarialEvolution, VectorAdversarialEvolution, PathAction])
+    @for_each("env", [None, "MazeShortestPath-v0", 3, MazeEnv])
     def test_what_is_no_environment(self, wrapper: Any, env: Any) -> None:
         with pytest.raises(ValueError, match=f"{wrapper.__name__} wraps the .*environments of maze_nca_gym, not"):
             wrapper(env)

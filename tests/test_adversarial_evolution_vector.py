@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 from pretend_gpu import PretendedGpu
 from pretend_gpu import gpu as gpu
+from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.agents import load
@@ -218,7 +219,7 @@ class TestResets:
             env.step(np.zeros(env.action_space.shape, np.float32))
         assert env.population.clock == 0
 
-    @pytest.mark.parametrize("arguments", [{"seed": -1}, {"seed": [1, 2]}, {"options": {"level": "?"}}])
+    @for_each("arguments", [{"seed": -1}, {"seed": [1, 2]}, {"options": {"level": "?"}}])
     def test_reset_that_fails_changes_nothing(self, arguments: dict[str, Any]) -> None:
         env, untouched = make(3), make(3)
         for each in (env, untouched):
@@ -258,7 +259,7 @@ class TestContract:
         first, second = (e.get_wrapper_attr("population") for e in envs.envs)  # type: ignore[attr-defined]
         assert arrays_of(first) != arrays_of(second)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("options", "message"),
         [
             ({"capacity": 3}, "n_offspring=4 exceeds the capacity of 3"),

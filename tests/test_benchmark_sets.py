@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from oracles import grid_graph, place_of
+from tables import for_each
 
 from maze_nca_gym.benchmark_sets import (
     BENCHMARK_SETS,
@@ -66,7 +67,7 @@ def distance(level):
 
 
 class TestAllSets:
-    @pytest.mark.parametrize("name", PINNED)
+    @for_each("name", PINNED)
     def test_the_levels_are_the_same_everywhere(self, name):
         each = BENCHMARK_SETS[name]
         tiles = each.levels().tiles
@@ -76,7 +77,7 @@ class TestAllSets:
     def test_every_set_is_pinned(self):
         assert set(PINNED) == set(BENCHMARK_SETS)
 
-    @pytest.mark.parametrize("name", SHORT)
+    @for_each("name", SHORT)
     def test_all_levels_are_solvable_and_the_first_ones_stay_the_first(self, name):
         levels = BENCHMARK_SETS[name].levels(SHORT[name])
         assert SHORTEST_PATH.solve_all(levels.tiles).any(axis=(1, 2)).all()
@@ -91,12 +92,12 @@ class TestAllSets:
             "source": BENCHMARK_SETS[name].source,
         }
 
-    @pytest.mark.parametrize("name", SHORT)
+    @for_each("name", SHORT)
     def test_only_maze_hard_has_no_border(self, name):
         bordered = has_border(BENCHMARK_SETS[name].levels(SHORT[name]).tiles)
         assert bordered.all() if "hard" not in name else not bordered.any()
 
-    @pytest.mark.parametrize("n", [0, 1001, True, "3"])
+    @for_each("n", [0, 1001, True, "3"])
     def test_another_number_of_levels_is_explained(self, n):
         message = f"the set maze-hard-30 has 1,000 instances: n must be from 1 to 1000, got {n!r}"
         with pytest.raises(ValueError, match=message):
@@ -108,7 +109,7 @@ class TestAllSets:
 
 
 class TestMazeUnique:
-    @pytest.mark.parametrize("name", EQR)
+    @for_each("name", EQR)
     def test_tokens_are_the_published_ones(self, name):
         each = BENCHMARK_SETS[name]
         tiles = each.levels().tiles
@@ -122,7 +123,7 @@ class TestMazeUnique:
 
 
 class TestMazeHard:
-    @pytest.mark.parametrize("name", ["maze-hard-30", "maze-hard-train-30"])
+    @for_each("name", ["maze-hard-30", "maze-hard-train-30"])
     def test_levels_are_as_defined(self, name):
         tiles = BENCHMARK_SETS[name].levels().tiles
         walls = (tiles == Tile.WALL).sum(axis=(1, 2))
@@ -161,7 +162,7 @@ class TestMazeHard:
         level = parse("S..\n...\n..T")
         assert to_text(level, hard.label_hard(level[None])[0]) == "S**\n..*\n..T"
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("drawing", "message"),
         [("S#T", "unsolvable"), ("S..", "exactly one target, and the level has 0"), ("SST", "one source.* has 2")],
     )
@@ -196,7 +197,7 @@ def naive_label(level):
 
 
 class TestEditStreams:
-    @pytest.mark.parametrize(("size", "n"), [(12, 5), (20, 3), (101, 1)])
+    @for_each(("size", "n"), [(12, 5), (20, 3), (101, 1)])
     def test_each_edit_changes_one_wall(self, size, n):
         tiles = BENCHMARK_SETS[f"edits-{size}"].levels(n).tiles.reshape(n, streams.STREAM, size + 2, size + 2)
         changed = tiles[:, 1:] != tiles[:, :-1]

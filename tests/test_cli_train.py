@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_lines import RUN, files
+from tables import for_each
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA
@@ -262,7 +263,7 @@ def wait_for(condition, process):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@for_each("number", [signal.SIGINT, signal.SIGKILL])
 def test_signals(number, capsys):
     arguments = [*TINY, "--n-updates", "100000", "--log-every", "5", "--save-every", "0"]
     with subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -367,7 +368,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG)
+@for_each("arguments", WRONG)
 def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
     Path("a-file").touch()
     assert main(["train", *arguments.split()]) == 2

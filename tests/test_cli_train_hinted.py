@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tables import for_each
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.hinting import learning
@@ -105,7 +106,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG)
+@for_each("arguments", WRONG)
 def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
     Path("a-file").touch()
     assert main([*TINY, *arguments.split()]) == 2

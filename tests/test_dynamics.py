@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from tables import for_each
 
 from maze_nca_gym import dynamics, dynamics_torch, solvers
 from maze_nca_gym.dynamics import STATE_LIMIT, State
@@ -53,7 +54,7 @@ def assert_same(a: Any, b: Any) -> None:
 
 
 class TestInitial:
-    @pytest.mark.parametrize(("task", "n_tiles"), [("shortest-path", 4), ("diameter", 2)])
+    @for_each(("task", "n_tiles"), [("shortest-path", 4), ("diameter", 2)])
     def test_zero_channels_on_the_levels(self, task: str, n_tiles: int) -> None:
         state = start(task, n=5, n_channels=3, size=(4, 6))
         np.testing.assert_array_equal(state.maze, one_hot(state.tiles, n_tiles))
@@ -69,7 +70,7 @@ class TestInitial:
 
 
 class TestTransition:
-    @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+    @for_each("task", ["shortest-path", "diameter"])
     def test_action_becomes_the_channels_and_is_scored(self, task: str) -> None:
         before = start(task, n=40)
         action = actions_for(before)
@@ -94,8 +95,8 @@ class TestTransition:
         exact = np.full(before.channels.shape, STATE_LIMIT, np.float32)
         assert (dynamics.transition(before, exact).channels == 2**24).all()
 
-    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-    @pytest.mark.parametrize("episode", [0, 3, 4])
+    @for_each("value", [np.nan, np.inf, -np.inf])
+    @for_each("episode", [0, 3, 4])
     def test_action_that_is_not_finite(self, value: float, episode: int) -> None:
         before = start()
         action = np.zeros(before.channels.shape, np.float32)

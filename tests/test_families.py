@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from tables import for_each
 
 from maze_nca_gym.families import (
     FAMILIES,
@@ -34,7 +35,7 @@ PINNED = {
 """Set of 300 levels, 30 if large -> the first 16 digits of the SHA-256 of its tiles."""
 
 
-@pytest.mark.parametrize("name", PINNED)
+@for_each("name", PINNED)
 def test_the_sets_are_the_same_everywhere(name):
     kind, family, size = name.split("-")
     draw = {"test": test_levels, "validation": validation_levels}[kind]
@@ -42,8 +43,8 @@ def test_the_sets_are_the_same_everywhere(name):
     assert hashlib.sha256(tiles.tobytes()).hexdigest()[:16] == PINNED[name]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("size", [7, 40])
+@for_each("family", FAMILIES)
+@for_each("size", [7, 40])
 def test_fewer_levels_are_the_first_of_more(family, size):
     everything = test_levels(family, size, "shortest-path", 400).tiles
     for n in (1, 255, 256, 257):
@@ -80,7 +81,7 @@ def test_sparse_levels_have_every_density_in_turn():
     assert walls == pytest.approx([0.2, 0.3, 0.4, 0.5], abs=0.02)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         (("mazes", 16, "shortest-path"), "unknown family of levels 'mazes'; known: random, perfect"),
@@ -137,7 +138,7 @@ def scramble(number):
     return number
 
 
-@pytest.mark.parametrize("shape", [(5, 6), (1, 8), (3, 3), (1, 1)])
+@for_each("shape", [(5, 6), (1, 8), (3, 3), (1, 1)])
 def test_hashes_by_plain_arithmetic(shape):
     levels = np.random.default_rng(0).integers(0, 4, (4, *shape), dtype=np.uint8)
     for level, found in zip(levels, level_hashes(levels), strict=True):

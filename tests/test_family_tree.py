@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tables import for_each
 
 from maze_nca_gym.levels import parse
 from maze_nca_gym.mutation import apply_edits, differences
@@ -118,7 +119,7 @@ class TestATree:
         rows = np.flatnonzero((plain != told).any(axis=(1, 2)))
         assert 0 < rows[-1] - rows[0] < 30
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("family", "chosen", "message"),
         [
             ([kin(0)], 3, "no level 3 is in this family, only 0"),

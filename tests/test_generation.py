@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from oracles import canonical_shortest_path, grid_graph, is_connected, is_tree, mask_of
+from tables import for_each
 
 from maze_nca_gym import generation, solvers
 from maze_nca_gym.generation import GENERATORS, generate
@@ -233,19 +234,19 @@ NO_SIZE = r"size must be an integer >= 1 or a pair \(rows, cols\) of such"
 NO_FRACTION = r"must be a number in \[0, 1\]"
 
 
-@pytest.mark.parametrize("size", [0, -3, 2.0, True, "16", None, (3, 0), (3,), (3, 4, 5), (3, 4.5), (True, 3)])
+@for_each("size", [0, -3, 2.0, True, "16", None, (3, 0), (3,), (3, 4, 5), (3, 4.5), (True, 3)])
 def test_bad_size(size: Any) -> None:
     with pytest.raises(ValueError, match=NO_SIZE):
         generate(rng(), 1, size)
 
 
-@pytest.mark.parametrize("n", [-1, 1.0, True, "1", None])
+@for_each("n", [-1, 1.0, True, "1", None])
 def test_bad_number(n: Any) -> None:
     with pytest.raises(ValueError, match="n must be an integer >= 0"):
         generate(rng(), n, 4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "option"), [("random", "wall_probability"), ("caves", "wall_probability"), ("loops", "loop_fraction")]
 )
 def test_bad_fraction(name: str, option: str) -> None:
@@ -254,7 +255,7 @@ def test_bad_fraction(name: str, option: str) -> None:
             generate(rng(), 1, 4, name, **{option: value})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "option", "value", "least"),
     [("rooms", "largest_room", 0, 1), ("rooms", "largest_room", 2.5, 1), ("caves", "smoothing", -1, 0)],
 )
@@ -279,7 +280,7 @@ def test_hopeless_random_mazes(monkeypatch: pytest.MonkeyPatch) -> None:
         generate(rng(), 1, (1, 9999), wall_probability=1.0)
 
 
-@pytest.mark.parametrize("name", CELLS)
+@for_each("name", CELLS)
 def test_one_cell_has_no_room_for_endpoints(name: str) -> None:
     with pytest.raises(ValueError, match="2 x 2 tiles have no two connected free tiles"):
         generate(rng(), 1, 2, name, border=False)

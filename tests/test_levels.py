@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from oracles import canonical_shortest_path
+from tables import for_each
 
 from maze_nca_gym import levels
 from maze_nca_gym.generation import generate
@@ -55,11 +56,11 @@ class TestText:
         )
         np.testing.assert_array_equal(drawn, parse("#S#\n#.#\n..T"))
 
-    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    @for_each("newline", ["\n", "\r\n"])
     def test_any_line_ending(self, newline: str) -> None:
         assert parse(f"S.{newline}.T{newline}").shape == (2, 2)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("text", "message"),
         [
             ("", "no rows"),
@@ -75,7 +76,7 @@ class TestText:
         with pytest.raises(ValueError, match=message):
             parse(text)
 
-    @pytest.mark.parametrize("tiles", [np.zeros((2, 2, 2), np.uint8), np.full((2, 2), 4), np.zeros((2, 2))])
+    @for_each("tiles", [np.zeros((2, 2, 2), np.uint8), np.full((2, 2), 4), np.zeros((2, 2))])
     def test_what_cannot_be_drawn(self, tiles: NDArray[Any]) -> None:
         with pytest.raises(ValueError, match="tiles must"):
             to_text(tiles)
@@ -152,7 +153,7 @@ class TestLevelSet:
             LevelSet(SOME, {"rng": np.random.default_rng(0)}).save(tmp_path / "levels")
         assert os.listdir(tmp_path) == []
 
-    @pytest.mark.parametrize("tiles", [SOME[0], SOME[:0], SOME + 4, SOME.astype(float)])
+    @for_each("tiles", [SOME[0], SOME[:0], SOME + 4, SOME.astype(float)])
     def test_what_is_no_level_set(self, tiles: NDArray[Any]) -> None:
         with pytest.raises(ValueError, match=r"tiles must|at least one level"):
             LevelSet(tiles)
@@ -238,7 +239,7 @@ class TestHasBorder:
         assert has_border(self.BORDERED).all()
         assert has_border(generate(np.random.default_rng(0), 5, (3, 6))).tolist() == [True] * 5
 
-    @pytest.mark.parametrize("tile", [Tile.EMPTY, Tile.SOURCE, Tile.TARGET])
+    @for_each("tile", [Tile.EMPTY, Tile.SOURCE, Tile.TARGET])
     def test_each_tile_of_the_edge_counts(self, tile: Tile) -> None:
         _, height, width = self.BORDERED.shape
         for row, col in np.ndindex(height, width):
@@ -270,7 +271,7 @@ class TestLoadLevels:
         np.testing.assert_array_equal(load_levels(SOME.tolist()).tiles, SOME)
         np.testing.assert_array_equal(load_levels(SOME[0]).tiles, SOME[:1])
 
-    @pytest.mark.parametrize("name", ["no such file.npz", "Labyrinth3", ""])
+    @for_each("name", ["no such file.npz", "Labyrinth3", ""])
     def test_neither_file_nor_name(self, name: str) -> None:
         with pytest.raises(
             ValueError, match=r"is neither a file, a known name nor a drawing .*; known: .*SixteenRooms"
@@ -312,7 +313,7 @@ class TestPrefabs:
         with pytest.raises(ValueError, match=f"unknown prefab 'Nowhere'; known: {', '.join(names)}"):
             levels.prefab("Nowhere")
 
-    @pytest.mark.parametrize("name", levels.list_prefabs())
+    @for_each("name", levels.list_prefabs())
     def test_is_a_solvable_maze_with_a_closed_border(self, name: str) -> None:
         tiles = levels.prefab(name)
         assert (tiles == Tile.SOURCE).sum() == (tiles == Tile.TARGET).sum() == 1

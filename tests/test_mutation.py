@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import grid_graph, levels_with_endpoints, mazes, place_of
+from tables import for_each
 
 from maze_nca_gym._kernels import REGISTRY
 from maze_nca_gym._kernels.compiling import kernels
@@ -68,8 +69,8 @@ def test_offspring_of_any_maze(kind: str, options: dict[str, Any], parent: Level
     assert_is_offspring(parent, child, with_endpoints=False)
 
 
-@pytest.mark.parametrize("endpoints", [True, False])
-@pytest.mark.parametrize("kind", MUTATIONS)
+@for_each("endpoints", [True, False])
+@for_each("kind", MUTATIONS)
 def test_offspring_differ_from_their_parents_and_leave_them_alone(kind: str, endpoints: bool) -> None:
     parents = generate(rng(), 300, (3, 5), endpoints=endpoints)
     before = parents.copy()
@@ -78,13 +79,13 @@ def test_offspring_differ_from_their_parents_and_leave_them_alone(kind: str, end
     np.testing.assert_array_equal(parents, before)
 
 
-@pytest.mark.parametrize("kind", MUTATIONS)
+@for_each("kind", MUTATIONS)
 def test_a_level_like_no_other_stays_as_it_is(kind: str) -> None:
     only = parse("###\n#.#\n###")
     np.testing.assert_array_equal(mutate(rng(), only[None], kind)[0], only)
 
 
-@pytest.mark.parametrize("kind", MUTATIONS)
+@for_each("kind", MUTATIONS)
 def test_the_smallest_level_turns_round(kind: str) -> None:
     (child,) = mutate(rng(), parse("ST")[None], kind)
     np.testing.assert_array_equal(child, parse("TS"))
@@ -100,8 +101,8 @@ def test_a_target_moves_to_where_an_enclosed_source_can_reach_it() -> None:
 
 
 class TestSeeds:
-    @pytest.mark.parametrize("endpoints", [True, False])
-    @pytest.mark.parametrize("kind", MUTATIONS)
+    @for_each("endpoints", [True, False])
+    @for_each("kind", MUTATIONS)
     def test_one_level_and_its_seed_give_what_the_batch_gave(self, kind: str, endpoints: bool) -> None:
         parents = generate(rng(), 50, 6, endpoints=endpoints)
         seeds = draw_seeds(rng(), 50)
@@ -110,7 +111,7 @@ class TestSeeds:
         for i in (0, 17, 49):
             np.testing.assert_array_equal(offspring(seeds[i : i + 1], parents[i : i + 1], kind)[0], children[i])
 
-    @pytest.mark.parametrize("kind", MUTATIONS)
+    @for_each("kind", MUTATIONS)
     def test_neighbouring_seeds_have_nothing_in_common(self, kind: str) -> None:
         parent = generate(rng(), 1, 16)
         children = offspring(np.arange(200), np.repeat(parent, 200, axis=0), kind)
@@ -128,7 +129,7 @@ class TestSeeds:
         for batch, expected in zip(batches, compiled, strict=True):
             np.testing.assert_array_equal(mutate(rng(), batch, kind, **options), expected)
 
-    @pytest.mark.parametrize("kind", MUTATIONS)
+    @for_each("kind", MUTATIONS)
     def test_golden_offspring(self, kind: str) -> None:
         """Populations replay from seeds: what they give must never change."""
         golden = {"flip": GOLDEN_FLIP, "edits": GOLDEN_EDITS}[kind]
@@ -163,7 +164,7 @@ GOLDEN_EDITS = """
 
 
 class TestFlip:
-    @pytest.mark.parametrize("tile_rate", [0.1, 0.3])
+    @for_each("tile_rate", [0.1, 0.3])
     def test_tiles_flip_at_the_rate_evenly_and_independently(self, tile_rate: float) -> None:
         parents = np.repeat(generate(rng(), 1, 12, endpoints=False), 20_000, axis=0)
         flipped = (mutate(rng(), parents, tile_rate=tile_rate) != parents)[:, 1:-1, 1:-1].reshape(20_000, -1)
@@ -244,9 +245,7 @@ class TestEditLists:
         with pytest.raises(ValueError, match=r"one shape, got \(1, 2, 2\) and \(1, 2, 3\)"):
             differences(np.zeros((1, 2, 2), int), np.zeros((1, 2, 3), int))
 
-    @pytest.mark.parametrize(
-        "edits", [[[0, 3, 0]], [[2, 0, 0]], [[0, 0, 4]], [[-1, 0, 0]], [[0.0, 0.0, 0.0]], [0, 0, 0], [[0, 0]]]
-    )
+    @for_each("edits", [[[0, 3, 0]], [[2, 0, 0]], [[0, 0, 4]], [[-1, 0, 0]], [[0.0, 0.0, 0.0]], [0, 0, 0], [[0, 0]]])
     def test_bad_edits(self, edits: Any) -> None:
         with pytest.raises(ValueError, match="edits"):
             apply_edits(np.zeros((2, 3), np.uint8), edits)
@@ -261,8 +260,8 @@ class TestBadArguments:
         with pytest.raises(ValueError, match="mutation 'flip' has no option n_edits, rate; it takes tile_rate, source"):
             mutate(rng(), parse("ST")[None], rate=1, n_edits=2)
 
-    @pytest.mark.parametrize("option", ["tile_rate", "source_rate"])
-    @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), "0.5", None, True])
+    @for_each("option", ["tile_rate", "source_rate"])
+    @for_each("value", [-0.1, 1.1, float("nan"), "0.5", None, True])
     def test_rates(self, option: str, value: Any) -> None:
         with pytest.raises(ValueError, match=rf"{option} must be a number in \[0, 1\]"):
             mutate(rng(), parse("ST")[None], **{option: value})
@@ -271,12 +270,12 @@ class TestBadArguments:
         with pytest.raises(ValueError, match="both 0: no offspring would differ"):
             mutate(rng(), parse("ST")[None], tile_rate=0, source_rate=0)
 
-    @pytest.mark.parametrize("value", [0, -1, 2.5, "5", None, True])
+    @for_each("value", [0, -1, 2.5, "5", None, True])
     def test_n_edits(self, value: Any) -> None:
         with pytest.raises(ValueError, match="n_edits must be an integer >= 1"):
             mutate(rng(), parse("ST")[None], "edits", n_edits=value)
 
-    @pytest.mark.parametrize("text", ["S..", "T..", "SST", "STT", "SSTT"])
+    @for_each("text", ["S..", "T..", "SST", "STT", "SSTT"])
     def test_malformed_levels(self, text: str) -> None:
         with pytest.raises(ValueError, match="exactly one source and one target each, or none of them any; level 1"):
             mutate(rng(), np.stack([parse("S.T."[: len(text)]), parse(text)]))
@@ -290,7 +289,7 @@ class TestBadArguments:
         with pytest.raises(ValueError, match="level 0 has no free tile"):
             mutate(rng(), parse("##\n##")[None])
 
-    @pytest.mark.parametrize("seeds", [[], [1, 2], [-1], [2**63], [0.5], [[1]], 1])
+    @for_each("seeds", [[], [1, 2], [-1], [2**63], [0.5], [[1]], 1])
     def test_seeds(self, seeds: Any) -> None:
         with pytest.raises(ValueError, match=r"seeds must be 1 integers in \[0, 2\*\*63\)"):
             offspring(seeds, parse("ST")[None])
@@ -299,12 +298,12 @@ class TestBadArguments:
         with pytest.raises(ValueError, match=r"tiles must have shape \(N, H, W\)"):
             mutate(rng(), parse("ST"))
 
-    @pytest.mark.parametrize("kind", MUTATIONS)
+    @for_each("kind", MUTATIONS)
     def test_no_level_has_no_offspring(self, kind: str) -> None:
         assert mutate(rng(), np.zeros((0, 3, 4), np.uint8), kind).shape == (0, 3, 4)
 
 
-@pytest.mark.parametrize("rng", [None, 0, np.random, np.random.RandomState(0)])
+@for_each("rng", [None, 0, np.random, np.random.RandomState(0)])
 def test_what_is_no_generator(rng: Any) -> None:
     with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator, got"):
         mutate(rng, np.zeros((1, 3, 3), np.uint8))

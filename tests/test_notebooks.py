@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from PIL import Image
+from tables import for_each
 
 from maze_nca_gym import notebooks
 from maze_nca_gym.agents import animate, bench, evaluate, load
@@ -135,7 +136,7 @@ class TestAnimate:
         with picture(found._repr_html_(), "gif") as shown:
             assert shown.info["duration"] == 20
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("arguments", "message"),
         [
             (("shortest-path-dfs", "Labyrinth"), "Did you mean 'shortest-path-bfs'"),

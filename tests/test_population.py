@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import canonical_diameter, canonical_shortest_path
+from tables import for_each
 
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, clear_endpoints, parse
@@ -61,13 +62,13 @@ class TestProbabilities:
     SCORES = (0.3, 2.0, 0.1, 0.7, 1.1)
     RANKS = (4, 1, 5, 3, 2)
 
-    @pytest.mark.parametrize("temperature", [0.1, 0.3, 1.0, 5.0])
+    @for_each("temperature", [0.1, 0.3, 1.0, 5.0])
     def test_by_rank(self, temperature: float) -> None:
         population = populated([*self.SCORES], staleness_weight=0.0, temperature=temperature)
         expected = plain_softmax([(1 / rank) ** (1 / temperature) for rank in self.RANKS])
         np.testing.assert_allclose(population.probabilities(), expected, rtol=1e-12)
 
-    @pytest.mark.parametrize("temperature", [0.1, 0.3, 1.0, 5.0])
+    @for_each("temperature", [0.1, 0.3, 1.0, 5.0])
     def test_in_proportion(self, temperature: float) -> None:
         population = populated(
             [*self.SCORES], prioritisation="proportional", staleness_weight=0.0, temperature=temperature
@@ -96,8 +97,8 @@ class TestProbabilities:
         population = populated([1.0, 3.0, 1.0, 3.0, 0.0], staleness_weight=0.0, temperature=1.0)
         np.testing.assert_allclose(population.probabilities(), plain_softmax([1 / 3, 1, 1 / 3, 1, 1 / 5]))
 
-    @pytest.mark.parametrize("prioritisation", ["rank", "proportional"])
-    @pytest.mark.parametrize("scores", [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [-1.0, -1.0, -1.0]])
+    @for_each("prioritisation", ["rank", "proportional"])
+    @for_each("scores", [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [-1.0, -1.0, -1.0]])
     def test_equal_scores_are_replayed_evenly(self, prioritisation: str, scores: list[float]) -> None:
         population = populated(scores, prioritisation=prioritisation)
         assert population.probabilities() == pytest.approx([1 / 3] * 3)
@@ -167,7 +168,7 @@ class PlainPopulation:
 
 
 class TestInsert:
-    @pytest.mark.parametrize("seed", range(12))
+    @for_each("seed", range(12))
     def test_the_fittest_of_all_stay(self, seed: int) -> None:
         """Of few possible levels and few possible scores, so that duplicates and ties abound."""
         draws = rng(seed)
@@ -270,7 +271,7 @@ class TestUpdate:
 
 
 class TestOffspring:
-    @pytest.mark.parametrize("task", TASKS)
+    @for_each("task", TASKS)
     def test_they_replay_from_their_seeds(self, task: str) -> None:
         population = evolved(task, mutation="edits", mutation_options={"n_edits": 3})
         candidates = population.offspring(rng(), 20)
@@ -324,13 +325,13 @@ class TestStatistics:
         }
         assert all(type(value) is float for value in statistics.values())
 
-    @pytest.mark.parametrize("fitness", [[], [1.0], [2.0, 2.0], [1e308, -1e308], [5e-324, 0.0]])
+    @for_each("fitness", [[], [1.0], [2.0, 2.0], [1e308, -1e308], [5e-324, 0.0]])
     def test_no_nan(self, fitness: list[float]) -> None:
         assert np.isfinite(list(populated(fitness).statistics().values())).all()
 
 
 class TestBadArguments:
-    @pytest.mark.parametrize(
+    @for_each(
         ("config", "message"),
         [
             ({"task": "maze"}, "unknown task 'maze'"),
@@ -356,7 +357,7 @@ class TestBadArguments:
         with pytest.raises(ValueError, match=message):
             PopulationConfig(**config)
 
-    @pytest.mark.parametrize(
+    @for_each(
         "use",
         [
             lambda p: p.probabilities(),
@@ -369,14 +370,14 @@ class TestBadArguments:
         with pytest.raises(ValueError, match="the population is empty"):
             use(LevelPopulation())
 
-    @pytest.mark.parametrize("n", [-1, 1.5, True])
+    @for_each("n", [-1, 1.5, True])
     def test_counts(self, n: Any) -> None:
         population = populated([1.0])
         for use in (population.tick, lambda n: population.sample(rng(), n), lambda n: population.offspring(rng(), n)):
             with pytest.raises(ValueError, match="n must be an integer >= 0"):
                 use(n)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("fitness", "complete", "message"),
         [
             ([1.0, np.nan], [0, 0], "fitness must be finite, got nan"),
@@ -397,7 +398,7 @@ class TestBadArguments:
             population.update([0, 1], fitness, complete)
         assert state_of(population) == before
 
-    @pytest.mark.parametrize("indices", [[2], [-1], [0.0], [[0]], [True]])
+    @for_each("indices", [[2], [-1], [0.0], [[0]], [True]])
     def test_indices(self, indices: Any) -> None:
         population = populated([1.0, 2.0])
         with pytest.raises(ValueError, match="indices must"):
@@ -417,7 +418,7 @@ class TestBadArguments:
         with pytest.raises(ValueError, match=r"levels are \(5, 6\) tiles, got \(9, 9\)"):
             population.fresh(others.tiles)
 
-    @pytest.mark.parametrize("task", TASKS)
+    @for_each("task", TASKS)
     def test_levels_of_another_task(self, task: str) -> None:
         (other,) = {*TASKS} - {task}
         with pytest.raises(ValueError, match=f"levels of the task '{task}' have"):
@@ -446,7 +447,7 @@ def state_of(population: LevelPopulation) -> tuple[Any, ...]:
     return {name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()}, state, population.members.tolist()
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_levels_belong_to_their_population_alone(task: str) -> None:
     """Neither do levels given change with it, nor it with them, nor old candidates with new ones."""
     population = LevelPopulation(PopulationConfig(task, capacity=5))
@@ -483,7 +484,7 @@ def test_evolution_makes_levels_harder() -> None:
     assert population.statistics()["mean_solution_length"] > 2 * before
 
 
-@pytest.mark.parametrize("module", ["mutation", "population"])
+@for_each("module", ["mutation", "population"])
 def test_imports_are_light(module: str) -> None:
     code = f"import sys, maze_nca_gym.{module}; print({{'torch', 'numba', 'pygame', 'networkx'}} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tables import for_each
 
 from maze_nca_gym.generation import generate
 from maze_nca_gym.mutation import offspring
@@ -100,7 +101,7 @@ def test_a_parent_replaced_by_its_own_child_is_remembered() -> None:
     assert [record.id for record in population.lineage.ancestors(1)] == [0, 1]
 
 
-@pytest.mark.parametrize("id", [-1, 99])
+@for_each("id", [-1, 99])
 def test_unknown_levels(id: int) -> None:
     population = LevelPopulation(PopulationConfig(capacity=3))
     evolve(population, 2)

@@ -11,6 +11,7 @@ import networkx as nx
 import pytest
 import torch
 from oracles import grid_graph, place_of
+from tables import for_each
 
 from maze_nca_gym.levels import Tile, parse
 
@@ -177,7 +178,7 @@ def test_a_journal_drops_what_was_cut_off(tmp_path):
     assert kinds == ["diameters", "automaton"]
 
 
-@pytest.mark.parametrize("bad", [{"max_size": 7}, {"levels": 0}, {"seed": -1}])
+@for_each("bad", [{"max_size": 7}, {"levels": 0}, {"seed": -1}])
 def test_bad_arguments_are_refused(bad):
     with pytest.raises(ValueError, match="at least"):
         scaling.Arguments(**bad)

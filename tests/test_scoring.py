@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from oracles import canonical_diameter, canonical_shortest_path, levels_with_endpoints, mask_of, mazes
 from oracles import optimal_diameters as all_diameters
 from oracles import optimal_shortest_paths as all_shortest_paths
+from tables import for_each
 
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import parse
@@ -119,7 +120,7 @@ def test_no_levels() -> None:
     assert score(empty.astype(int), empty, empty).table.shape == (0, 4)
 
 
-@pytest.mark.parametrize("layout", [np.asfortranarray, lambda a: np.broadcast_to(a, a.shape), lambda a: a.tolist()])
+@for_each("layout", [np.asfortranarray, lambda a: np.broadcast_to(a, a.shape), lambda a: a.tolist()])
 def test_any_layout(layout: Any) -> None:
     rng = np.random.default_rng(0)
     tiles = np.stack([LEVEL] * 3)
@@ -136,7 +137,7 @@ def test_arguments_are_not_written_to() -> None:
     assert (path == 7).all()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tiles", "path", "target", "message"),
     [
         (LEVEL, TARGET, TARGET, r"tiles must have shape \(N, H, W\)"),
@@ -167,7 +168,7 @@ def test_a_prediction_that_is_not_a_number_is_refused() -> None:
 class TestPaperAccuracy:
     """Against the published definition, written out level by level."""
 
-    @pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+    @for_each("n", [1, 63, 64, 65, 200])
     def test_minibatches_of_levels(self, n):
         rng = np.random.default_rng(n)
         path, target = rng.normal(0.5, 1, (n, 5, 7)).astype(np.float32), rng.random((n, 5, 7)) < 0.3
@@ -192,7 +193,7 @@ class TestPaperAccuracy:
         assert paper_accuracy(2.0 * target[None], target[None]) == 0
         assert paper_accuracy(-1.0 * target[None], target[None]) == 0
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("path", "target", "minibatch", "message"),
         [
             (np.zeros((2, 3, 3)), np.ones((2, 3, 4)), 64, r"one shape \(N, H, W\), got \(2, 3, 3\) and \(2, 3, 4\)"),

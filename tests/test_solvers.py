@@ -26,6 +26,7 @@ from oracles import (
     path_by_distances,
     place_of,
 )
+from tables import for_each
 
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, parse
@@ -81,9 +82,7 @@ class TestShortestPath:
         assert paths.any(axis=(1, 2)).tolist() == [False, True, False]
         np.testing.assert_array_equal(paths[1], [[True] * 4])
 
-    @pytest.mark.parametrize(
-        ("text", "counts"), [("S..", "1 and 0"), ("..T", "0 and 1"), ("...", "0 and 0"), ("SST", "2 and 1")]
-    )
+    @for_each(("text", "counts"), [("S..", "1 and 0"), ("..T", "0 and 1"), ("...", "0 and 0"), ("SST", "2 and 1")])
     def test_malformed_level(self, text: str, counts: str) -> None:
         with pytest.raises(ValueError, match=f"exactly one source and one target; the level has {counts}"):
             solvers.shortest_path(parse(text))
@@ -110,8 +109,8 @@ class TestShapes:
 
     SHAPES = ((1, 2), (2, 1), (2, 2), (1, 63), (1, 65), (64, 1), (3, 64), (7, 65), (33, 32), (64, 63), (64, 64))
 
-    @pytest.mark.parametrize("shape", [*SHAPES, (1, 4097), (2048, 2), (65, 64), (63, 70)])
-    @pytest.mark.parametrize("wall_probability", [0.0, 0.1, 0.3])
+    @for_each("shape", [*SHAPES, (1, 4097), (2048, 2), (65, 64), (63, 70)])
+    @for_each("wall_probability", [0.0, 0.1, 0.3])
     def test_shortest_path(self, shape: tuple[int, int], wall_probability: float) -> None:
         rng = np.random.default_rng(shape)
         for border in (0, 1):
@@ -121,7 +120,7 @@ class TestShapes:
             found = solvers.shortest_path(tiles[None])[0]
             np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
 
-    @pytest.mark.parametrize("wall_probability", [0.0, 0.3])
+    @for_each("wall_probability", [0.0, 0.3])
     def test_shortest_path_of_a_map(self, wall_probability: float) -> None:
         rng = np.random.default_rng(0)
         tiles = with_random_endpoints((rng.random((513, 300)) < wall_probability).astype(np.uint8), rng)
@@ -138,7 +137,7 @@ class TestShapes:
         with pytest.raises(ValueError, match="level 1 has 2 and 1"):
             solvers.shortest_path(tiles)
 
-    @pytest.mark.parametrize("shape", SHAPES[:-2])
+    @for_each("shape", SHAPES[:-2])
     def test_diameter(self, shape: tuple[int, int]) -> None:
         rng = np.random.default_rng(shape)
         tiles = (rng.random(shape) < 0.35).astype(np.uint8)
@@ -160,7 +159,7 @@ class TestDiameter:
         else:
             np.testing.assert_array_equal(solvers.diameter(tiles), expected)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("text", "path"),
         [
             ("..#..\n#.#..\n..###", "**...\n.*...\n**..."),
@@ -236,7 +235,7 @@ class TestDistances:
         assert solvers.distances(batch, (0, 1)).tolist() == [[[1, 0, 1]], [[1, 0, -1]]]
         assert solvers.distances(batch, [(0, 2), (0, 0)]).tolist() == [[[2, 1, 0]], [[0, 1, -1]]]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("start", "message"),
         [
             ((0, 3), "must lie inside the 1 x 3 tiles"),
@@ -252,7 +251,7 @@ class TestDistances:
         with pytest.raises(ValueError, match=message):
             solvers.distances(parse("..#"), start)
 
-    @pytest.mark.parametrize("text", ["...", "SS."])
+    @for_each("text", ["...", "SS."])
     def test_without_one_source(self, text: str) -> None:
         with pytest.raises(ValueError, match="needs exactly one source"):
             solvers.distances(parse(text))
@@ -289,7 +288,7 @@ class TestFromOneTile:
             level[tuple(places[0])], level[tuple(place)] = Tile.SOURCE, Tile.TARGET
             np.testing.assert_array_equal(path, solvers.shortest_path(level[None])[0])
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("targets", "start", "message"),
         [
             ([(0, 3)], (0, 0), "targets must lie inside the 1 x 3 tiles"),
@@ -422,7 +421,7 @@ class TestBestPath:
             assert not solvers.best_path(tiles[None], np.ones((1, *tiles.shape))).any()
         assert solvers.best_path(np.zeros((0, 2, 2), np.uint8), np.zeros((0, 2, 2))).shape == (0, 2, 2)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("text", "values", "message"),
         [
             ("S.T", np.ones((1, 2)), r"values must have the shape of tiles, \(1, 3\), got \(1, 2\)"),

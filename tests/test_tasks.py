@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym import dynamics, dynamics_torch, solvers
@@ -219,7 +220,7 @@ def test_the_tasks_of_the_package_are_scored_by_machine_code():
     )
 
 
-@pytest.mark.parametrize("task", [SHORTEST_PATH, DIAMETER])
+@for_each("task", [SHORTEST_PATH, DIAMETER])
 def test_names_stay_the_packages(task):
     assert find_task(task.name) is usual_task(task.n_tiles) is task
     assert task_of_levels(generate(np.random.default_rng(0), 2, 4, endpoints=task.has_endpoints)) is task
@@ -252,7 +253,7 @@ def own_task(**changes):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"name": ""}, "the name of a task must be text that is not empty, got ''"),

@@ -11,6 +11,7 @@ import torch
 from fresh_models import FRESH_MLP
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
+from tables import for_each
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
@@ -46,7 +47,7 @@ def run(policy, env, n_steps):
     return info, terminated, truncated
 
 
-@pytest.mark.parametrize("name", [*list_policies(all=True), FRESH_MLP])
+@for_each("name", [*list_policies(all=True), FRESH_MLP])
 def test_one_line_for_every_policy(name):
     env = make_env(name)
     info, _, _ = run(load(name), env, 3)
@@ -56,7 +57,7 @@ def test_one_line_for_every_policy(name):
     env.close()
 
 
-@pytest.mark.parametrize("name", ["shortest-path-bfs", "diameter", FRESH_MLP, "nca-diameter"])
+@for_each("name", ["shortest-path-bfs", "diameter", FRESH_MLP, "nca-diameter"])
 def test_many_environments_at_once(name):
     policy = load(name)
     env = policy.make_env(num_envs=5, autoreset_mode="SameStep")
@@ -87,7 +88,7 @@ def test_options_are_passed_on_and_replace_what_the_policy_chooses():
         make_env("diametre")
 
 
-@pytest.mark.parametrize("name", ["shortest-path-bfs", FRESH_MLP])
+@for_each("name", ["shortest-path-bfs", FRESH_MLP])
 def test_its_spec_makes_it_again(name):
     env = make_env(name, size=6, max_episode_steps=9) if name == "shortest-path-bfs" else make_env(name)
     for spec in (env.spec, EnvSpec.from_json(env.spec.to_json())):
@@ -101,7 +102,7 @@ def test_its_spec_makes_it_again(name):
 class TestEpisodeSteps:
     BOUNDED = Still(promises=Promises(bound=StepBound(constant=2, per_move=2)))
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("policy", "options", "steps"),
         [
             (BOUNDED, {}, 512),
@@ -141,12 +142,12 @@ def test_an_environment_is_made_once(options, monkeypatch):
 class TestBorder:
     NEEDY = Promises(needs_border=True)
 
-    @pytest.mark.parametrize("options", [{"levels": TWO_ROWS}, {"border": False}, {"border": False, "num_envs": 2}])
+    @for_each("options", [{"levels": TWO_ROWS}, {"border": False}, {"border": False, "num_envs": 2}])
     def test_levels_without_one_are_warned_of(self, options):
         with pytest.warns(UserWarning, match="the policy Still needs a wall around every level"):
             Still(promises=self.NEEDY).make_env(**options)
 
-    @pytest.mark.parametrize("options", [{}, {"levels": "FourRooms"}, {"border": True}])
+    @for_each("options", [{}, {"levels": "FourRooms"}, {"border": True}])
     def test_with_one_nothing_is_said(self, options):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -199,7 +200,7 @@ class TestLevelsThatThePolicyIsMeantFor:
 
     MEANT = Promises(family="loops", size=9)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("options", "chosen"),
         [
             ({}, {"generator": "loops", "loop_fraction": 0.1, "size": 9}),
@@ -209,7 +210,7 @@ class TestLevelsThatThePolicyIsMeantFor:
             ({"levels": TWO_ROWS}, {"levels": TWO_ROWS}),
         ],
     )
-    @pytest.mark.parametrize("num_envs", [None, 2])
+    @for_each("num_envs", [None, 2])
     def test_options_of_the_environment(self, num_envs, options, chosen):
         spec = Still(promises=self.MEANT).make_env(num_envs, **options).spec
         names = ("generator", "size", "levels", "loop_fraction", "wall_probability")
@@ -255,7 +256,7 @@ def finals(policy, n, **options):
     return optimal, accuracy
 
 
-@pytest.mark.parametrize("name", list_policies(all=True))
+@for_each("name", list_policies(all=True))
 def test_readmes_ten_lines_end_solved_for_every_policy_as_often_as_the_list_says(name):
     policy, info = load(name), find_policy(name)
     if policy.draws in DRAWINGS:  # environments score a single path, which these do not draw

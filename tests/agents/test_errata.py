@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import literal_automata as literal
 import numpy as np
-import pytest
 import torch
 from maze_samples import Tiles
 from path_oracles import all_paths
 from search_oracles import depth_first_order
+from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate
 from maze_nca_gym.levels import Tile, one_hot, parse
@@ -79,14 +79,14 @@ def visits_in_order(policy: Policy, tiles: Tiles) -> bool:
     return np.array_equal(arrival >= 0, order >= 0) and bool((np.diff(in_order) > 0).all())
 
 
-@pytest.mark.parametrize("slip", PATH_SLIPS, ids=lambda slip: slip.__name__)
+@for_each("slip", PATH_SLIPS)
 def test_slips_in_the_shortest_path(slip):
     tiles = parse(PATH_SLIPS[slip])
     assert finds_all_paths(literal.PathFinder(), tiles), "right but for the slip"
     assert not finds_all_paths(slip(), tiles)
 
 
-@pytest.mark.parametrize("slip", SEARCH_SLIPS, ids=lambda slip: slip.__name__)
+@for_each("slip", SEARCH_SLIPS)
 def test_slips_in_the_depth_first_search(slip):
     tiles = parse(SEARCH_SLIPS[slip])
     assert visits_in_order(literal.DepthFirst(), tiles), "right but for the slip"

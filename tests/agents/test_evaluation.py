@@ -10,6 +10,7 @@ import pytest
 import torch
 from oracles import canonical_diameter, canonical_shortest_path, grid_graph, optimal_shortest_paths, place_of
 from scripted_policies import Counts, Dies, Flips, Oracle, Scripted
+from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import Estimate, default_steps, evaluate, mean, proportion, test_levels
@@ -32,7 +33,7 @@ def drawn(text):
 
 
 class TestIntervals:
-    @pytest.mark.parametrize(
+    @for_each(
         ("n_true", "n", "low", "high"),
         [  # Newcombe, Two-sided confidence intervals for the single proportion, 1998, table I, method 3
             (81, 263, 0.2553, 0.3662),
@@ -64,7 +65,7 @@ class TestIntervals:
         assert mean(np.array([1.0, 2, 3, 4])) == Estimate(2.5, pytest.approx(1.2348488), pytest.approx(3.7651512))
         assert mean(np.array([0.7])) == Estimate(0.7, 0.7, 0.7)
 
-    @pytest.mark.parametrize("estimate", [mean, proportion])
+    @for_each("estimate", [mean, proportion])
     def test_there_is_none_of_nothing(self, estimate):
         with pytest.raises(ValueError, match="at least one level, got 0"):
             estimate(np.empty(0))
@@ -76,7 +77,7 @@ class TestIterations:
         assert curve_steps(20) == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 16, 19, 20]
         assert set(curve_steps(64)) < {*curve_steps(1000), 64}
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("size", "longest", "expected"),
         [(16, 9, 64), (16, 48, 64), (16, 96, 128), (32, 9, 128), (32, 480, 640), (8, 20, 64), (20, 10, 80)],
     )
@@ -130,7 +131,7 @@ class TestEvaluate:
             assert point.metrics.paper_accuracy.value == pytest.approx(paper_accuracy(path, targets), rel=1e-4)
             assert point.metrics.complete == proportion(expected.complete)
 
-    @pytest.mark.parametrize("batch", [1, 17, None])
+    @for_each("batch", [1, 17, None])
     def test_batches_do_not_matter(self, batch):
         policy = load("nca-shortest-path-hinted")
         assert evaluate(policy, SMALL, 20, batch=batch).agreement == evaluate(policy, SMALL, 20).agreement
@@ -168,13 +169,13 @@ class TestEvaluate:
         policy.promises = Promises(n_iterations=24, bound=StepBound(constant=5, per_move=2))
         assert default_steps(policy, targets) == 5 + 2 * 53
 
-    @pytest.mark.parametrize("name", ["all-shortest-paths", "depth-first"])
+    @for_each("name", ["all-shortest-paths", "depth-first"])
     def test_what_is_no_path_is_measured_against_what_it_should_be(self, name):
         found = evaluate(load(name), SMALL)
         assert found.final.complete.value == found.final.optimal.value == found.final.accuracy.value == 1
         assert found.agreement == {}
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("policy", "levels", "options", "message"),
         [
             (
@@ -197,7 +198,7 @@ class TestEvaluate:
 
 
 class TestAgreement:
-    @pytest.mark.parametrize(
+    @for_each(
         ("drawing", "kind"),
         [
             ("*.. *.. ***", "canonical"),
@@ -217,7 +218,7 @@ class TestAgreement:
         assert self.kind(SHORTEST_PATH, level, drawn("*** *.* ***")) == "extra tiles"
         assert self.kind(SHORTEST_PATH, level, drawn("*** ..* ***")) == "longer path"
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("drawing", "kind"),
         [("***** ..*..", "extra tiles"), ("***** .....", "canonical"), (".**** .....", "broken path")],
     )

@@ -11,6 +11,7 @@ import pytest
 import torch
 from fresh_models import fresh_mlp
 from gymnasium.error import DependencyNotInstalled
+from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import list_policies, load
@@ -183,7 +184,7 @@ class TestCommand:
         assert main(["export", str(model), "--out", str(tmp_path / "there")]) == 0
         assert read(tmp_path / "there.json")["name"] == "mine"
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("words", "said"),
         [(["depth-frist"], "depth-first"), (["depth-first", "--format", "jsonn"], "json")],
     )

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-import pytest
 import torch
 from maze_samples import FAMILIES, sample
+from tables import for_each
 
 from maze_nca_gym.agents.learned.graph_policy import TileGraphs
 from maze_nca_gym.levels import Tile, one_hot, parse
@@ -22,9 +22,9 @@ def plain_edges(tiles: np.ndarray, traversable_only: bool) -> set[tuple[tuple[in
     return edges
 
 
-@pytest.mark.parametrize("traversable_only", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(("height", "width"), [(6, 7), (1, 5), (2, 2)])
+@for_each("traversable_only", [True, False])
+@for_each("family", FAMILIES)
+@for_each(("height", "width"), [(6, 7), (1, 5), (2, 2)])
 def test_graphs_are_those_of_the_mazes(family, height, width, traversable_only):
     tiles = sample(np.random.default_rng(8), family, 3, height, width)
     graphs = TileGraphs.of(torch.from_numpy(one_hot(tiles, 4)), traversable_only)

@@ -12,6 +12,7 @@ from active_tiles import run_active
 from maze_samples import FAMILIES as SAMPLES
 from maze_samples import sample
 from path_oracles import canonical_path
+from tables import for_each
 
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata.shortest_path import ENTER, SHORTEST_PATH, Signal
@@ -253,7 +254,7 @@ class TestPolicy:
 
 
 class TestConfig:
-    @pytest.mark.parametrize(
+    @for_each(
         ("change", "message"),
         [
             ({"families": ("mazes",)}, "unknown family of levels 'mazes'; known: random, perfect"),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from fresh_models import FRESH_MLP
+from tables import for_each
 
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.leaderboard import run
@@ -238,7 +239,7 @@ class TestPolicies:
         assert [row.name for row in rows] == [name, "ShortestPathNCA", "mine"]
         assert all(row.trained_on == "not stated" and row.scores[OPTIMAL].value == 1 for row in rows)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("sets", "policies", "message"),
         [
             ("maze-soft-30", "shortest-path-bfs", "unknown benchmark set 'maze-soft-30'; known: maze-unique-30"),
@@ -254,7 +255,7 @@ class TestPolicies:
         with pytest.raises(ValueError, match=message):
             bench(sets, policies=policies)
 
-    @pytest.mark.parametrize("option", ["n", "steps", "batch"])
+    @for_each("option", ["n", "steps", "batch"])
     def test_numbers_are_at_least_1(self, option):
         with pytest.raises(ValueError, match=f"--{option} must be at least 1, got 0"):
             bench("dt-net-9", policies="shortest-path-bfs", **{option: 0})

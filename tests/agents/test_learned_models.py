@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import sample
+from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate, rollout
 from maze_nca_gym.agents import learned as learned_package
@@ -85,7 +86,7 @@ def test_a_last_relu_makes_all_iterations_alike(name):
     assert last.arguments == {**none.arguments, "n_iterations": 3, "last_relu": True}
 
 
-@pytest.mark.parametrize("model", [GCN, GAT])
+@for_each("model", [GCN, GAT])
 def test_unshared_weights_need_a_step_that_they_have(model):
     policy = model(4, 3, shared_weights=False, n_iterations=2)
     maze, state = random_batch(2, 3)
@@ -161,7 +162,7 @@ def test_constructors_reject(model):
             model(**{"n_tiles": 4, "n_channels": 3, **arguments})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "arguments", "message"),
     [
         (

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import sample
+from tables import for_each
 
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.learned import MLP
@@ -35,7 +36,7 @@ def test_iterations_are_those_of_the_equation():
         torch.testing.assert_close(state, torch.from_numpy(expected).float())
 
 
-@pytest.mark.parametrize(("height", "width"), [(5, 4), (3, 5), (4, 6), (18, 18)])
+@for_each(("height", "width"), [(5, 4), (3, 5), (4, 6), (18, 18)])
 def test_other_sizes_are_refused(height, width):
     mlp = MLP(4, 3, size=(2, 3), n_nodes=5)
     message = f"built for mazes of size 2 x 3, which are 4 x 5 tiles with their border, got {height} x {width} tiles"

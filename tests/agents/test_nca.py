@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym.agents import iterate, rollout
 from maze_nca_gym.agents.learned import NCA
@@ -55,7 +56,7 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
     return out
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "n_weights"),
     [
         ({"n_tiles": 4, "n_channels": 32}, 10_368),
@@ -80,7 +81,7 @@ def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
     assert NCA(**arguments).n_weights == n_weights
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [
         {},
@@ -172,7 +173,7 @@ def test_unshared_weights_need_a_step_that_they_have():
         NCA(4, 3, shared_weights=False, n_iterations=1)(maze, state, 1)
 
 
-@pytest.mark.parametrize("kernel_size", [3, 5])
+@for_each("kernel_size", [3, 5])
 def test_cut_corners_stay_cut(kernel_size):
     nca = NCA(4, 5, kernel_size, cut_corners=True)
     optimiser = torch.optim.AdamW(nca.parameters(), lr=0.1, weight_decay=0.1)
@@ -188,7 +189,7 @@ def test_cut_corners_stay_cut(kernel_size):
             assert (kernel[:, :, row, col] == 0).all() == cut
 
 
-@pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"skip_connections": False}])
+@for_each("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"skip_connections": False}])
 def test_every_weight_gets_a_gradient(arguments):
     nca = NCA(4, 8, 3, n_iterations=5, **arguments)
     maze, _ = random_batch(4, 8)
@@ -199,7 +200,7 @@ def test_every_weight_gets_a_gradient(arguments):
         assert parameter.grad.any(), name
 
 
-@pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
+@for_each("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
 def test_the_mazes_share_may_be_computed_beforehand(arguments):
     nca = NCA(4, 6, n_iterations=3, **arguments)
     maze, state = random_batch(4, 6)
@@ -209,7 +210,7 @@ def test_the_mazes_share_may_be_computed_beforehand(arguments):
         assert nca.skip_connections or step == 0 or share.shape == (6, 1, 1)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
+@for_each("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
 def test_stepping_the_environment_equals_a_rollout(arguments):
     nca = NCA(4, 6, n_iterations=7, cut_corners=True, **arguments)
     env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
@@ -246,7 +247,7 @@ def test_channels_have_names():
     assert NCA(2, 1).task == "diameter"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "message"),
     [
         ({"n_tiles": 3}, r"n_tiles must be 4 \(shortest path\) or 2 \(diameter\), got 3"),

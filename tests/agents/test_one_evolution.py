@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym.agents import evolve, load
 from maze_nca_gym.agents.evolution.measure import Player, Regret
@@ -151,8 +152,8 @@ class TestRegret:
         assert found[0][1] == 0
 
 
-@pytest.mark.parametrize("batch_size", range(10, 60, 5))
-@pytest.mark.parametrize("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
+@for_each("batch_size", range(10, 60, 5))
+@for_each("fresh", [0.0, 0.1, 0.25, 0.3, 0.7, 1.0])
 def test_as_many_levels_are_fresh(fresh, batch_size):
     config = changed(TrainingConfig(), evolve=True, batch_size=batch_size, replay_probability=1 - fresh)
     assert config.n_fresh == round(fresh * batch_size)

@@ -10,6 +10,7 @@ import torch
 from maze_samples import sample
 from pretend_gpu import GPU
 from pretend_gpu import gpu as gpu
+from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import load, rollout
@@ -150,7 +151,7 @@ def test_exact_policies_run_without_tf32_on_a_gpu(exact, fast, gpu):
         assert policy.seen == {(True, True)}, "a CPU has none"
 
 
-@pytest.mark.parametrize("allowed", [True, False])
+@for_each("allowed", [True, False])
 def test_settings_of_tf32_hold_within_a_block_alone(allowed):
     def settings():
         return torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32

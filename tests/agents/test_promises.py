@@ -9,6 +9,7 @@ import pytest
 import torch
 from oracles import optimal_shortest_paths
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle
+from tables import for_each
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import find_policy, load, rollout
@@ -32,7 +33,7 @@ class TestStepBound:
         assert bound(n_tiles=7, n_moves=4) == 3 + 8 + 3.5 + 28 + 0.5
         assert str(bound) == "L A + 2 L + 0.5 A + 3"
 
-    @pytest.mark.parametrize("values", [{"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {}])
+    @for_each("values", [{"constant": -1}, {"per_move": float("nan")}, {"per_tile": "8"}, {}])
     def test_what_is_refused(self, values):
         with pytest.raises(ValueError, match="bound"):
             StepBound(**values)
@@ -45,7 +46,7 @@ class TestStepBound:
 
 
 class TestPromises:
-    @pytest.mark.parametrize(
+    @for_each(
         ("values", "message"),
         [
             ({"exact": 1}, "exact must be true or false"),
@@ -59,7 +60,7 @@ class TestPromises:
         with pytest.raises(ValueError, match=message):
             Promises(**values)
 
-    @pytest.mark.parametrize("content", [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}])
+    @for_each("content", [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}])
     def test_what_is_refused_from_a_file(self, content):
         with pytest.raises(ValueError, match="must be a table of"):
             Promises.from_json(content)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym import agents
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load
@@ -19,7 +20,7 @@ from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 
 
-@pytest.mark.parametrize("name", list_policies(all=True))
+@for_each("name", list_policies(all=True))
 def test_every_policy_loads_and_is_what_the_table_says(name):
     policy, info = load(name), list_policies(all=True)[name]
     assert isinstance(policy, Policy)

@@ -13,6 +13,7 @@ import pytest
 import torch
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector import VectorWrapper
+from tables import for_each
 
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
@@ -129,7 +130,7 @@ class TestPathVecEnv:
         with pytest.raises(ValueError, match="every environment a level and nothing else"):
             env.reset()
 
-    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    @for_each("value", [np.nan, np.inf])
     def test_action_that_is_not_finite(self, value: float) -> None:
         env = make_path_vec(SHORTEST_PATH, 2, size=3)
         env.reset()
@@ -248,7 +249,7 @@ class TestPolicy:
         with pytest.raises(ValueError, match="reads maze and state"):
             policy_for(gym.make("CartPole-v1"))
 
-    @pytest.mark.parametrize("options", [{"n_channels": 0}, {"n_iterations": -1}, {"use_sde": True}])
+    @for_each("options", [{"n_channels": 0}, {"n_iterations": -1}, {"use_sde": True}])
     def test_bad_arguments(self, options: dict[str, Any]) -> None:
         (name,) = options
         with pytest.raises(ValueError, match=f"{name} must be"):

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym.agents.reproduction import figures, jobs, run, tables
 from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
@@ -91,7 +92,7 @@ class TestRows:
         assert ROWS[7].label == "2.2"
         assert ROWS[7].published["test_16_complete"] == (57.26, 52.27)
 
-    @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
+    @for_each("row", ROWS)
     def test_weights_are_counted_as_published(self, row):
         counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configurations(row)]
         assert np.mean(counts) == row.n_weights
@@ -106,7 +107,7 @@ class TestRows:
     def test_words_name_tables_and_rows(self):
         assert [row.label for row in find_rows(["4.2", "4", "1.1"])] == ["1.1", "4.1", "4.2", "4.3", "4.4"]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("words", "complaint"),
         [
             (["12"], "unknown table '12'; known: 1, .*11, all, or a row such as 3.2"),
@@ -138,7 +139,7 @@ class TestScales:
                 assert shrink(config, find_scale("full")) is config
         assert (config.n_updates, config.levels.n_levels, config.batch_size) == (50_000, 10_000, 64)
 
-    @pytest.mark.parametrize("name", ["small", "tiny"])
+    @for_each("name", ["small", "tiny"])
     def test_all_rows_shrink_and_stay_different(self, name):
         scale = find_scale(name)
         shrunk = [shrink(config, scale) for row in ROWS for config in configurations(row)]
@@ -358,7 +359,7 @@ class TestReproduce:
 
 
 class TestFigures:
-    @pytest.mark.parametrize(
+    @for_each(
         ("first", "second", "expected"),
         [
             ([1, 2, 3], [10, 200, 3000], 1.0),

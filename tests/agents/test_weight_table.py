@@ -4,6 +4,7 @@ from enum import IntEnum
 
 import pytest
 import torch
+from tables import for_each
 from torch import relu
 from torch.nn import functional as F
 
@@ -52,7 +53,7 @@ def test_named_kernels(kernel, expected):
     assert set(offsets(kernel)) == expected
 
 
-@pytest.mark.parametrize("kernel", ["", "X", "N8"])
+@for_each("kernel", ["", "X", "N8"])
 def test_unknown_kernels(kernel):
     with pytest.raises(ValueError, match="unknown kernel"):
         offsets(kernel)

@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
+from tables import for_each
 
 from maze_nca_gym.levels import Tile, as_tiles, one_hot, parse
 
@@ -15,7 +16,7 @@ def test_what_no_level_can_be_made_of_is_refused_when_the_environment_is_made() 
         gym.make("MazeShortestPath-v0", generator="perfect", size=2)
 
 
-@pytest.mark.parametrize("id", ["MazeShortestPath-v0", "MazeDiameter-v0"])
+@for_each("id", ["MazeShortestPath-v0", "MazeDiameter-v0"])
 def test_the_task_decides_about_endpoints(id: str) -> None:
     with pytest.raises(ValueError, match="endpoints is no option here"):
         gym.make(id, endpoints=True)

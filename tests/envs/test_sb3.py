@@ -11,6 +11,7 @@ import pytest
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env as check_gymnasium_env
 from gymnasium.utils.env_checker import data_equivalence
+from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.agents import load
@@ -108,7 +109,7 @@ class TestPathAction:
         _, reward, terminated, *_ = env.step(2 * info["target"][None].astype(np.float32) - 1)
         assert (reward, terminated) == (1.0, True)
 
-    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    @for_each("value", [np.nan, np.inf, -np.inf])
     def test_action_that_is_not_finite(self, value: float) -> None:
         env = make()
         env.reset(seed=0)

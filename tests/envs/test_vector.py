@@ -17,6 +17,7 @@ from gymnasium.wrappers import vector as wrappers
 from numpy.typing import NDArray
 from pretend_gpu import GPU, PretendedGpu
 from pretend_gpu import gpu as gpu
+from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.agents import Policy, load
@@ -288,7 +289,7 @@ class TestSteps:
             with pytest.raises(ResetNeeded, match="call reset"):
                 act()
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("spoil", "message"),
         [
             (lambda good: good[:4], "must have shape"),
@@ -298,7 +299,7 @@ class TestSteps:
             (lambda good: np.where(ROWS == 4, np.inf, good), r"finite.* \(in episode 4 of 5\)"),
         ],
     )
-    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    @for_each("output", ["numpy", "torch"])
     def test_bad_actions_change_nothing(self, spoil: Any, message: str, output: str) -> None:
         convert = torch.from_numpy if output == "torch" else np.asarray
         env, untouched = small(output=output), small(output=output)
@@ -402,7 +403,7 @@ class TestTimeLimit:
         env.reset(seed=0)
         assert not any(env.step(noise(env))[3].any() for _ in range(2000))
 
-    @pytest.mark.parametrize("limit", [0, -1, 2.0, True])
+    @for_each("limit", [0, -1, 2.0, True])
     def test_bad_ones(self, limit: Any) -> None:
         with pytest.raises(ValueError, match="max_episode_steps must be an integer >= 1"):
             small(max_episode_steps=limit)
@@ -496,7 +497,7 @@ class TestConstructor:
         assert isinstance(small(device=device).reset(seed=0)[0]["maze"], np.ndarray)
         assert isinstance(small(device=device, output="torch").reset(seed=0)[0]["maze"], torch.Tensor)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("options", "message"),
         [
             ({"num_envs": 0}, "num_envs must be an integer >= 1"),
@@ -533,8 +534,8 @@ class TestTensorsAsActions:
 
     HOLLOW = (("sparse", torch.Tensor.to_sparse), ("meta", lambda tensor: tensor.to("meta")))
 
-    @pytest.mark.parametrize(("name", "change"), HOLLOW)
-    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    @for_each(("name", "change"), HOLLOW)
+    @for_each("output", ["numpy", "torch"])
     def test_are_refused_and_change_nothing(self, output: str, name: str, change: Any) -> None:
         env = small(output=output)
         env.reset(seed=0)
@@ -543,8 +544,8 @@ class TestTensorsAsActions:
             env.step(change(torch.from_numpy(noise(env))))
         np.testing.assert_array_equal(env.state.channels, before.channels)
 
-    @pytest.mark.parametrize("wrap", [lambda env: env, PathAction])
-    @pytest.mark.parametrize(("name", "change"), [*HOLLOW, ("requires grad", torch.Tensor.requires_grad_)])
+    @for_each("wrap", [lambda env: env, PathAction])
+    @for_each(("name", "change"), [*HOLLOW, ("requires grad", torch.Tensor.requires_grad_)])
     def test_by_the_single_environment_too(self, name: str, change: Any, wrap: Any) -> None:
         env = wrap(gym.make("MazeShortestPath-v0", size=3, n_channels=1).unwrapped)
         env.reset(seed=0)

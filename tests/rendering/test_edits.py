@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tables import for_each
 
 from maze_nca_gym.levels import Tile, Tiles, parse
 from maze_nca_gym.rendering.edits import Damage, Edit, MoveEnd, Paint, Tool, begin_stroke, line
@@ -45,7 +46,7 @@ def test_paint_passes_over_ends_and_border() -> None:
     assert changes(LEVEL, tiles) == {(1, 2): Tile.WALL}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "reason"), [((1, 1), "the source stays"), ((3, 3), "the target stays"), ((0, 2), "the border stays")]
 )
 def test_paint_of_a_fixed_tile_alone_says_why_not(place: tuple[int, int], reason: str) -> None:
@@ -64,7 +65,7 @@ def test_an_end_moves_to_a_free_tile() -> None:
     assert np.array_equal(apply(MoveEnd(Tile.SOURCE, (1, 1)))[0], LEVEL)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "reason"), [((2, 3), "target cannot stand on a wall"), ((1, 1), "target cannot stand on the source")]
 )
 def test_an_end_stays_off_walls_and_the_other_end(place: tuple[int, int], reason: str) -> None:

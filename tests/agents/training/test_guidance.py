@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 from training_runs import POOL, content, make_updates, started, tiny
 
 from maze_nca_gym.agents import load, rollout
@@ -98,7 +99,7 @@ def test_it_is_the_same_again(tmp_path):
     assert content(runs[0], tmp_path / "a") == content(runs[1], tmp_path / "b")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"guidance": -0.1}, "guidance must be from 0 to 1,024"),

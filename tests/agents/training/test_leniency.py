@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 from training_runs import EVOLVING, POOL, content, lessons, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.rollouts import rollout
@@ -78,7 +79,7 @@ def test_it_is_the_same_again(tmp_path):
     assert content(runs[0], tmp_path / "a") == content(runs[1], tmp_path / "b")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"leniency": -0.1}, "leniency must be from 0 to 1, got -0.1"),

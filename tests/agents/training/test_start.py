@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from fresh_models import FRESH_MLP
+from tables import for_each
 from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout
@@ -46,7 +47,7 @@ def test_a_model_file_with_max_pooling(tmp_path):
     assert TrainingConfig.from_json(again.to_json()) == again
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"start_from": "nca"}, "unknown policy 'nca'; known: .*nca-shortest-path-exact-weights"),

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tables import for_each
 from torch.nn import functional as F
 from training_runs import ALONE, CPU, POOL, content, lessons, make_updates, pool_of, started, tiny
 
@@ -439,7 +440,7 @@ def test_a_gradient_that_is_not_finite_is_noticed_before_it_does_harm(monkeypatc
     assert all(parameter.isfinite().all() for parameter in state.model.parameters())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("device", "message"),
     [
         ("gpu", "unknown device 'gpu'; known: auto, cpu, cuda, cuda:0"),

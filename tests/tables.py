@@ -1,0 +1,33 @@
+"""Tests of tables: all rows of one behaviour are one test."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a test for every row within one case, as `pytest.mark.parametrize` does in one case each.
+
+    Fixtures are those of the one case. The error of a row that fails says which it was.
+    """
+    names, rows = tuple(names.replace(",", " ").split()) if isinstance(names, str) else names, list(rows)
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run(*args: Any, **fixtures: Any) -> None:
+            for row in rows:
+                values = dict(zip(names, row if len(names) > 1 else [row], strict=True))
+                try:
+                    test(*args, **fixtures, **values)
+                except Exception as error:
+                    raise AssertionError(f"with {values}: {error}") from error
+
+        signature = inspect.signature(test)
+        left = [parameter for name, parameter in signature.parameters.items() if name not in names]
+        run.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
