@@ -501,7 +501,7 @@ class TestConstructor:
             ({"channel_names": ["a", "b", "c"]}, "got 3 channel_names for n_channels=2"),
             ({"channel_names": ["path", "age"], "front": "agee"}, r"unknown front 'agee'; known: path, age\. Did you"),
             ({"front": "age"}, "unknown front 'age'; known: path"),
-            ({"levels": "Nowhere"}, "neither a file nor a known name"),
+            ({"levels": "Nowhere"}, "neither a file, a known name nor a drawing"),
             ({"levels": np.full((5, 5), 9)}, "tiles must be integers from 0 to 3"),
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
             ({"levels": LEVEL, "wall_probability": 0.5}, "with levels=, generator options make no sense: wall_prob"),

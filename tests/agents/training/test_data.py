@@ -191,7 +191,7 @@ def test_a_pool_of_a_level_set(tmp_path):
     [
         ({"sizes": (7,)}, "have an inner size of 6, and sizes is 7: give 6"),
         ({"level_set": "maze-unique-30", "sizes": (28,)}, "1,000 of 1,000 levels of maze-unique-30 are in test sets"),
-        ({"level_set": "nowhere.npz"}, "neither a file nor a known name"),
+        ({"level_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
     ],
 )
 def test_level_sets_that_cannot_be_trained_on(tmp_path, options, message):
@@ -233,7 +233,7 @@ def test_validation_sets_that_do_not_fit(tmp_path):
         validation_batch(changed(mirrored, dihedral=True))
     with pytest.raises(ValueError, match="have an inner size of 6, and sizes is 5, 7: give 6"):
         validation_batch(tiny(sizes=(5, 7), validation_set=str(tmp_path / "own.npz")))
-    with pytest.raises(ValueError, match="neither a file nor a known name"):
+    with pytest.raises(ValueError, match="neither a file, a known name nor a drawing"):
         validation_batch(tiny(validation_set="nowhere.npz"))
     with pytest.raises(ValueError, match=r"1,000 of 1,000 levels of maze-hard-30 are in test sets"):
         validation_batch(tiny(sizes=(28,), validation_set="maze-hard-30"))
