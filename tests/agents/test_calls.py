@@ -245,7 +245,7 @@ class TestImport:
     def test_a_class_is_a_policy_for_every_command(self):
         Path("own_policies.py").write_text("from maze_nca_gym.agents import ShortestPathNCA as Own", encoding="utf-8")
         assert main(["solve", "own_policies:Own", "--size", "5", "--n", "2", "--picture", "none"]) == 0
-        assert main(["evaluate", "own_policies:Own", "--sizes", "5", "--n", "2", "--stability", "False"]) == 0
+        assert main(["evaluate", "own_policies:Own", "--sizes", "5", "--n", "2"]) == 0
         sys.modules.pop("own_policies")
 
     def test_no_such_module(self, capsys):
