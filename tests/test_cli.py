@@ -18,6 +18,7 @@ from command_lines import RUN, files
 from gymnasium.error import DependencyNotInstalled
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
+from tables import for_each
 
 from maze_nca_gym import __version__, generation
 from maze_nca_gym.agents import list_policies, load, rollouts
@@ -199,7 +200,7 @@ class TestSolve:
         assert results()["metrics"]["stopped_at_limit"] + results()["metrics"]["finished_unsolved"] > 0
         assert "error" not in capsys.readouterr().err
 
-    @pytest.mark.parametrize("name", ["all-shortest-paths", "depth-first"])
+    @for_each("name", ["all-shortest-paths", "depth-first"])
     def test_what_draws_something_else_is_measured_against_that(self, name, capsys):
         assert main(["solve", name, *SMALL, "--picture", "none"]) == 0
         assert results()["metrics"]["solved"] == 1
@@ -207,7 +208,7 @@ class TestSolve:
             r"drawing +│ draws (all shortest paths|the tiles that it visits), and is", capsys.readouterr().out
         )
 
-    @pytest.mark.parametrize("name", ["nca-diameter-hinted", "nca-diameter-exact-weights"])
+    @for_each("name", ["nca-diameter-hinted", "nca-diameter-exact-weights"])
     def test_whoever_is_exact_gets_the_time_that_it_needs(self, name, capsys):
         size = ["--generator", "perfect", "--size", "12", "--n", "2"]
         assert main(["solve", name, *size, "--picture", "none"]) == 0
@@ -373,7 +374,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG)
+@for_each("arguments", WRONG)
 def test_wrong_usage_is_explained_on_stderr_and_leaves_nothing(arguments, capsys):
     Path("a-file").write_text("no level set", encoding="utf-8")
     assert main(arguments.split()) == 2
@@ -558,7 +559,7 @@ class TestPolicies:
         assert main(["policies", "show", "diameter"]) == 1
         assert capsys.readouterr().err == 'maze-nca-gym: error: run `pip install "maze-nca-gym[gnn]"`\n'
 
-    @pytest.mark.parametrize("name", list_policies(all=True))
+    @for_each("name", list_policies(all=True))
     def test_show(self, name, capsys):
         assert main(["policies", "show", name]) == 0
         out, policy = capsys.readouterr().out, load(name)

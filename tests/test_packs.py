@@ -38,7 +38,9 @@ def test_names():
     assert list_packs() == list(PACKS)
     with pytest.raises(ValueError, match="unknown pack of levels 'evolved'; known: evolved-diameter-16, evolved-sh"):
         pack_file("evolved").__enter__()
-    with pytest.raises(ValueError, match=r"neither a file nor a known name; known: SixteenRooms, .*, evolved-diameter"):
+    with pytest.raises(
+        ValueError, match=r"neither a file, a known name nor a drawing of .*; known: SixteenRooms, .*, evolved-diameter"
+    ):
         load_levels("evolved")
 
 

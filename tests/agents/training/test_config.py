@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import (
@@ -43,7 +44,7 @@ EVOLVING = changed(
 )
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].pool.pool_size])
+@for_each("name", [name for name in PRESETS if PRESETS[name].pool.pool_size])
 def test_one_option_leaves_the_pool_of_a_preset_out(name):
     config = changed(preset(name), pool_size=0)
     assert config.pool == PoolConfig()
@@ -99,7 +100,7 @@ def test_the_seed_decides_the_initial_weights():
     assert not torch.equal(first.weights[0], other.weights[0])
 
 
-@pytest.mark.parametrize("model", ["GCN", "GAT", "MLP"])
+@for_each("model", ["GCN", "GAT", "MLP"])
 def test_a_changed_model_loses_the_options_that_it_has_not(model):
     config = changed(PRESETS["fast"], model=model, batch_size=4)
     assert (config.model.model, config.batch_size, config.model.cut_corners) == (model, 4, None)
@@ -109,7 +110,7 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         changed(PRESETS["fast"], bach_size=4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"task": "longest-path"}, "unknown task 'longest-path'; known: shortest-path, diameter"),
@@ -199,7 +200,7 @@ def test_values_that_are_refused(changes, message):
         changed(TrainingConfig(), **changes)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "least", "most"),
     [
         ("n_channels", 1, 65536),
@@ -246,7 +247,7 @@ OF_EVOLUTION = {
 }
 
 
-@pytest.mark.parametrize("name", EVOLUTION)
+@for_each("name", EVOLUTION)
 def test_options_of_evolution(name):
     around = {"mutation": "edits"} if name == "n_edits" else {}
     good, bad = OF_EVOLUTION[name]
@@ -332,7 +333,7 @@ NUMBERS = (
 )
 
 
-@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in EVOLUTION])
+@for_each("name", [name for name in OPTIONS if name not in EVOLUTION])
 def test_values_of_another_type(name):
     kind = type_name(OPTIONS[name].type)
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
@@ -374,7 +375,7 @@ def test_one_thing_where_there_may_be_several(many):
     assert type(config.optimiser.learning_rate) is float
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "meant"),
     [
         ("learning_rte", "'learning_rate'"),
@@ -396,7 +397,7 @@ def test_flat_options_are_refused_with_the_call_that_takes_them():
     assert copy.deepcopy(config) == replace(config) == config
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "message"),
     [
         (lambda values: values.pop("seed"), "the configuration lacks seed; another version"),
@@ -417,7 +418,7 @@ def test_json_that_is_no_configuration(change, message):
         TrainingConfig.from_json(values)
 
 
-@pytest.mark.parametrize("values", [None, [], "fast", 3])
+@for_each("values", [None, [], "fast", 3])
 def test_json_that_is_no_object(values):
     with pytest.raises(ValueError, match="a configuration must be an object with a value for every field, got"):
         TrainingConfig.from_json(values)
