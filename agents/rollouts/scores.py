@@ -81,7 +81,8 @@ def score_paths(
 
 def _score_drawing(path: NDArray[np.float32], wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
     losses = ((path.clip(0, 1) - wanted) ** 2).mean(axis=(1, 2), dtype=np.float64)
-    of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / max(1, int(np.prod(wanted.shape[1:]))))  # see `scoring` about what is empty
+    n_tiles = max(1, int(np.prod(wanted.shape[1:])))
+    of_nothing = np.maximum(wanted.mean(axis=(1, 2)), 1 / n_tiles)  # see `scoring` about what is empty
     complete = ((path > 0.5) == wanted).all(axis=(1, 2))
     return np.column_stack([losses, 1 - losses / of_nothing, complete, complete])
 
