@@ -16,7 +16,7 @@ from maze_nca_gym.tasks import find_task
 
 from .policy import Policy
 from .registry import named_policies
-from .rollouts import check_steps, run_until_solved, step_limit
+from .rollouts import check_steps, label, run_until_solved
 from .rollouts.solved import animation_frames
 
 
@@ -68,10 +68,10 @@ def animate(
     ((name, model),) = named_policies(policy).items()
     task = find_task(model.task)
     tiles = task.prepare(load_levels(level).tiles[:1])
-    targets = task.solve_all(tiles)
+    labelled = label(model, tiles)
     if n_iterations is None:
-        n_iterations = int(run_until_solved(model, tiles, step_limit(model, targets)).steps[0])
+        n_iterations = int(run_until_solved(model, labelled).steps[0])
     else:
         check_steps(model, n_iterations)
-    frames = animation_frames(model, task, tiles[0], n_iterations, name)
+    frames = animation_frames(model, tiles[0], labelled.targets[0], n_iterations, name)
     return Animation(gif_bytes(frames, fps), f"{name}: {n_iterations:,} iterations")

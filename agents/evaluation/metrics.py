@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores, minibatch_accuracies
-from maze_nca_gym.tasks import Task
+from maze_nca_gym.tasks import Task, find_task
 
 from ..policy import Policy
 from ..promises import DRAWINGS
 from ..rollouts import (
     ERROR,
     LENGTH,
+    LabelledLevels,
     Report,
     batches,
     check_steps,
@@ -28,11 +29,9 @@ from ..rollouts import (
     default_steps,
     encode,
     iterate,
+    label,
     path_of,
     score_paths,
-    task_of,
-    tiles_of,
-    wanted_of,
 )
 from ..statistics import Estimate, mean, proportion
 
@@ -111,7 +110,7 @@ class Evaluation:
 @torch.no_grad()
 def evaluate(
     policy: Policy,
-    levels: LevelSet | Tiles,
+    levels: LevelSet | Tiles | LabelledLevels,
     n_steps: int | None = None,
     *,
     batch: int | None = None,
@@ -125,7 +124,7 @@ def evaluate(
 
     Args:
         policy: a policy on any device.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them, or what `label` returned.
         n_steps: the number of iterations; by default that of `default_steps`.
         batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
         steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `curve_steps`.
@@ -135,10 +134,7 @@ def evaluate(
         ValueError: levels of another task or size than the policy's, an unsolvable level, more iterations than the
             policy has weights for, or a bad number.
     """
-    tiles = tiles_of(levels)
-    task = task_of(policy, tiles)
-    targets = task.solve_all(tiles)
-    wanted = wanted_of(policy, tiles, targets)
+    tiles, targets, wanted = label(policy, levels)
     n_steps = default_steps(policy, targets) if n_steps is None else n_steps
     check_steps(policy, n_steps)
     marks = _check_marks(curve_steps(n_steps) if steps is None else steps, n_steps)
@@ -150,7 +146,7 @@ def evaluate(
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
     if policy.draws in DRAWINGS:
         return Evaluation(len(tiles), n_steps, curve, {})
-    kinds = kinds_of(task, tiles, paths, targets, Scores(tables[-1]).optimal)
+    kinds = kinds_of(find_task(policy.task), tiles, paths, targets, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
     return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
 

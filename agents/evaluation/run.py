@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import most_levels, test_levels
@@ -22,7 +24,7 @@ from ..environments import border_warning
 from ..figures import FORMATS, check_format
 from ..policy import Policy, common_task
 from ..registry import named_policies
-from ..rollouts import check_steps, default_steps, encode, rollout
+from ..rollouts import LabelledLevels, check_steps, default_steps, encode, label, rollout
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, say, versions, write_json
 from . import DEFAULT_N
 from .figures import FIGURES, Result, draw
@@ -245,6 +247,7 @@ class _Cell(NamedTuple):
     """A result to be: a policy, by its name, and a set of levels.
 
     Attributes:
+        labelled: the same levels with their solutions.
         n_steps: iterations on each level.
         enough: iterations with which an exact policy finishes on all of them; None if nothing is promised.
     """
@@ -252,6 +255,7 @@ class _Cell(NamedTuple):
     name: str
     policy: Policy
     levels: LevelSet
+    labelled: LabelledLevels
     n_steps: int
     enough: int | None
 
@@ -275,14 +279,17 @@ def _own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None)
 def _prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None) -> list[_Cell]:
     """Return all cells, each tried for an iteration: what cannot work fails before the first result is waited for."""
     cells = []
+    targets: dict[int, NDArray[np.bool_]] = {}  # policies are all of one task, so that each set is solved once
     for name, policy in policies.items():
         for levels in sets:
-            usual = default_steps(policy, find_task(policy.task).solve_all(levels.tiles))
+            labelled = label(policy, levels, targets.get(id(levels)))
+            targets[id(levels)] = labelled.targets
+            usual = default_steps(policy, labelled.targets)
             n_steps = usual if steps is None else steps
             _try(name, policy, levels, n_steps)
             if policy.needs_border and not has_border(levels.tiles).all():
                 warnings.warn(border_warning(name), stacklevel=3)
-            cells.append(_Cell(name, policy, levels, n_steps, usual if policy.exact else None))
+            cells.append(_Cell(name, policy, levels, labelled, n_steps, usual if policy.exact else None))
     return cells
 
 
@@ -304,7 +311,7 @@ def _run(cell: _Cell, position: str, stability: bool, batch: int | None) -> Resu
     """Evaluate one policy on one set, behind a progress bar."""
     label, n, config = f"{position} {cell.name}, {cell.levels.config['name']}", len(cell.levels), cell.levels.config
     with progress_bar(label, n * cell.n_steps) as advance:
-        found = evaluate_on(cell.policy, cell.levels, cell.n_steps, batch=batch, report=advance)
+        found = evaluate_on(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=advance)
     disturbed = _run_stability(cell, found.curve[-1].step, label, batch) if stability else None
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough)
 
@@ -315,7 +322,7 @@ def _run_stability(cell: _Cell, n_steps: int, label: str, batch: int | None) -> 
         most = cell.policy.most_iterations
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)
         return None
-    tiles = cell.levels.tiles[: most_levels(cell.levels.config["size"]) // DISTURBED]
-    total = len(tiles) * n_steps * effort(find_task(cell.policy.task))
+    part = cell.labelled.part(slice(most_levels(cell.levels.config["size"]) // DISTURBED))
+    total = len(part.tiles) * n_steps * effort(find_task(cell.policy.task))
     with progress_bar(f"{label}, stability", total) as advance:
-        return measure_stability(cell.policy, tiles, n_steps, batch=batch, report=advance)
+        return measure_stability(cell.policy, part, n_steps, batch=batch, report=advance)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,11 +14,12 @@ from torch import Tensor
 
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.scoring import OPTIMAL
-from maze_nca_gym.tasks import Task
+from maze_nca_gym.tasks import Task, find_task
 from maze_nca_gym.transfer import upload
 
 from ..policy import Policy
 from ..rollouts import (
+    LabelledLevels,
     Report,
     batches,
     check_steps,
@@ -26,10 +27,9 @@ from ..rollouts import (
     default_steps,
     encode,
     iterate,
+    label,
     run_to_end,
     score_state,
-    task_of,
-    tiles_of,
     wanted_of,
 )
 from ..statistics import Estimate, proportion
@@ -137,7 +137,7 @@ def check_continues(policy: Policy) -> None:
 @torch.no_grad()
 def measure_stability(
     policy: Policy,
-    levels: LevelSet | Tiles,
+    levels: LevelSet | Tiles | LabelledLevels,
     n_steps: int,
     *,
     batch: int | None = None,
@@ -147,7 +147,7 @@ def measure_stability(
 
     Args:
         policy: a policy on any device.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them, or what `label` returned.
         n_steps: the usual number of iterations of an episode.
         batch: levels that run at once.
         report: receives progress, `N * n_steps * effort(policy)` in all.
@@ -157,40 +157,22 @@ def measure_stability(
     """
     check_continues(policy)
     check_steps(policy, n_steps)
-    tiles = tiles_of(levels)
-    task = task_of(policy, tiles)
-    targets, tables = task.solve_all(tiles), _Tables()
-    wanted = wanted_of(policy, tiles, targets)
+    labelled, task, tables = label(policy, levels), find_task(policy.task), _Tables()
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
-    for members in batches(tiles, batch):
-        part = _Levels(tiles[members], targets[members], wanted[members])
-        probe = _Probe(policy, task, part, members.start, n_steps, report, tables)
+    for members in batches(labelled.tiles, batch):
+        probe = _Probe(policy, task, labelled.part(members), members.start, n_steps, report, tables)
         probe.settle()
         probe.run_on(marks)
         for fraction in FRACTIONS:
             probe.corrupt(fraction)
         for edit in edits_of(task):
             probe.edit(edit)
-    return _summary(len(tiles), n_steps, marks, tables)
+    return _summary(len(labelled.tiles), n_steps, marks, tables)
 
 
 def effort(task: Task) -> int:
     """Return the iterations of `measure_stability` as a multiple of `n_steps`."""
     return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))
-
-
-class _Levels(NamedTuple):
-    """A batch of levels.
-
-    Attributes:
-        tiles: (B, H, W).
-        targets: (B, H, W) bool, the canonical solutions.
-        wanted: (B, H, W) bool, what the policy should draw.
-    """
-
-    tiles: Tiles
-    targets: NDArray[np.bool_]
-    wanted: NDArray[np.bool_]
 
 
 class _Probe:
@@ -200,7 +182,7 @@ class _Probe:
         self,
         policy: Policy,
         task: Task,
-        levels: _Levels,
+        levels: LabelledLevels,
         first: int,
         n_steps: int,
         report: Report,

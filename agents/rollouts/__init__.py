@@ -13,8 +13,10 @@ from .iterating import iterate, one_thread, rollout
 from .scores import (
     ERROR,
     LENGTH,
+    LabelledLevels,
     batches,
     encode,
+    label,
     path_of,
     score_paths,
     score_state,
@@ -37,6 +39,7 @@ from .solving import (
 __all__ = [
     "ERROR",
     "LENGTH",
+    "LabelledLevels",
     "Report",
     "SolveResult",
     "batches",
@@ -46,6 +49,7 @@ __all__ = [
     "encode",
     "find_paths",
     "iterate",
+    "label",
     "one_thread",
     "path_of",
     "rollout",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
@@ -51,6 +53,45 @@ def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArr
         targets: (N, H, W) bool, their canonical solutions.
     """
     return DRAWINGS[policy.draws].target(tiles) if policy.draws in DRAWINGS else targets
+
+
+class LabelledLevels(NamedTuple):
+    """Levels with their solutions, found once and handed on to whatever runs a policy on them.
+
+    Attributes:
+        tiles: (N, H, W) uint8, as the policy's task has them.
+        targets: (N, H, W) bool, the canonical solutions.
+        wanted: (N, H, W) bool, what the policy should draw, from `wanted_of`.
+    """
+
+    tiles: Tiles
+    targets: NDArray[np.bool_]
+    wanted: NDArray[np.bool_]
+
+    def part(self, members: slice) -> LabelledLevels:
+        """Return some of the levels."""
+        return LabelledLevels(*(array[members] for array in self))
+
+
+def label(
+    policy: Policy, levels: LevelSet | Tiles | LabelledLevels, targets: NDArray[np.bool_] | None = None
+) -> LabelledLevels:
+    """Return levels with their solutions and with what a policy should draw on them.
+
+    Args:
+        policy: the policy that will run on them.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them; or what this returned for the same policy.
+        targets: (N, H, W) bool, the canonical solutions, if they are known.
+
+    Raises:
+        ValueError: no level at all, levels of another task, or an unsolvable one.
+    """
+    if isinstance(levels, LabelledLevels):
+        return levels
+    tiles = tiles_of(levels)
+    task = task_of(policy, tiles)
+    targets = task.solve_all(tiles) if targets is None else targets
+    return LabelledLevels(tiles, targets, wanted_of(policy, tiles, targets))
 
 
 def path_of(state: Tensor) -> NDArray[np.float32]:

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import notebooks
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.levels import LevelSet, Tiles, has_border, one_hot
+from maze_nca_gym.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.rendering import draw_frame, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
-from maze_nca_gym.tasks import Task, find_task
-from maze_nca_gym.transfer import read_back, upload
+from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back
 
 from ..environments import border_warning
 from ..policy import Policy
 from ..runs import naming_memory, progress_bar, say
 from .iterating import iterate, one_thread
-from .scores import usual_batch
+from .scores import encode, label, usual_batch
 from .solving import SolveResult, check_steps, run_until_solved, step_limit
 
 MANY_TILES = 10**7
@@ -45,20 +45,25 @@ class Solved:
     Attributes:
         policy: the policy, on its device.
         levels: the levels as the policy's task has them.
+        targets: (N, H, W) bool, their canonical solutions.
         result: the end of each episode.
         n_steps: the limit of iterations.
         enough: the iterations after which waiting is of no use.
-        shown: index of the level with the longest solution.
         seconds: the time that it took.
     """
 
     policy: Policy
     levels: LevelSet
+    targets: NDArray[np.bool_]
     result: SolveResult
     n_steps: int
     enough: int
-    shown: int
     seconds: float
+
+    @property
+    def shown(self) -> int:
+        """Index of the level with the longest solution."""
+        return int(self.targets.sum(axis=(1, 2)).argmax())
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -77,14 +82,15 @@ class Solved:
     def draw(self, path: Path, title: str, index: int | None = None) -> Path:
         """Write a picture of the episode on a level, by default the one with the longest solution; returns its path."""
         index = self.shown if index is None else index
-        task, n_steps = find_task(self.policy.task), int(self.result.steps[index])
-        return draw_episode(path, self.policy, task, self.levels[index], n_steps, title)
+        n_steps = int(self.result.steps[index])
+        return draw_episode(path, self.policy, self.levels[index], self.targets[index], n_steps, title)
 
     def _repr_html_(self) -> str:
         """Return the metrics and the episode on the level with the longest solution, for notebooks."""
-        title, n_steps = type(self.policy).__name__, int(self.result.steps[self.shown])
-        task = find_task(self.policy.task)
-        gif = gif_bytes(animation_frames(self.policy, task, self.levels[self.shown], n_steps, title), _FPS)
+        title, shown = type(self.policy).__name__, self.shown
+        n_steps = int(self.result.steps[shown])
+        frames = animation_frames(self.policy, self.levels[shown], self.targets[shown], n_steps, title)
+        gif = gif_bytes(frames, _FPS)
         metrics = {name.replace("_", " "): f"{value}" for name, value in self.metrics.items()}
         return notebooks.table(metrics) + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
 
@@ -122,8 +128,8 @@ def solve(
     levels = LevelSet(task.prepare(levels.tiles), levels.config)
     if levels.tiles.size > MANY_TILES:
         say(f"{name}: {describe_size(levels.tiles.shape)}; finding the exact solutions first")
-    targets = task.solve_all(levels.tiles)
-    enough = step_limit(policy, targets)
+    labelled = label(policy, levels)
+    enough = step_limit(policy, labelled.targets)
     n_steps = enough if steps is None else steps
     check_steps(policy, n_steps)
     if policy.needs_border and not has_border(levels.tiles).all():
@@ -132,42 +138,44 @@ def solve(
     say(f"{name}: {describe_size(levels.tiles.shape)}, at most {n_steps:,} iterations on each")
     begin = time.perf_counter()
     with naming_memory(f"--batch {batch}", device), progress_bar(name, len(levels)) as advance:
-        result = run_until_solved(policy, levels.tiles, n_steps, batch=batch, report=advance)
+        result = run_until_solved(policy, labelled, n_steps, batch=batch, report=advance)
     seconds = time.perf_counter() - begin
-    return Solved(policy, levels, result, n_steps, enough, int(targets.sum(axis=(1, 2)).argmax()), seconds)
+    return Solved(policy, levels, labelled.targets, result, n_steps, enough, seconds)
 
 
-def draw_episode(path: Path, policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str) -> Path:
+def draw_episode(path: Path, policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> Path:
     """Write a `.gif` of `n_steps` iterations on one (H, W) level, or a `.png` of the last one; returns the path."""
     if path.suffix == ".gif":
-        return save_gif(path, animation_frames(policy, task, tiles, n_steps, title), _FPS)
-    return save_png(path, _frames(policy, task, tiles, n_steps, title, {n_steps})[-1])
+        return save_gif(path, animation_frames(policy, tiles, target, n_steps, title), _FPS)
+    return save_png(path, _frames(policy, tiles, target, n_steps, title, {n_steps})[-1])
 
 
-def animation_frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str) -> list[Frame]:
+def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:
     """Return (h, w, 3) uint8 frames of an episode on one (H, W) level; the last one is repeated, for the eye."""
-    frames = _frames(policy, task, tiles, n_steps, title, _spread(n_steps, LARGEST_ANIMATION))
+    frames = _frames(policy, tiles, target, n_steps, title, _spread(n_steps, LARGEST_ANIMATION))
     return frames + [frames[-1]] * (_LAST_FRAME - 1)
 
 
 @one_thread()
 @torch.no_grad()
-def _frames(policy: Policy, task: Task, tiles: Tiles, n_steps: int, title: str, shown: set[int]) -> list[Frame]:
-    """Return the pictures of some steps of an episode on one (H, W) level."""
-    target = task.solve_all(tiles[None])
+def _frames(
+    policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str, shown: set[int]
+) -> list[Frame]:
+    """Return the pictures of some steps of an episode on one (H, W) level with its (H, W) solution."""
+    judge = find_task(policy.task).judge
     front = policy.channel_names.index(policy.front) or None  # the path is drawn anyway
     return [
         draw_frame(
             tiles,
             state,
-            target[0],
+            target,
             channel_names=policy.channel_names,
             step=step,
-            accuracy=float(score(tiles[None], state[None, 0], target, task.judge).accuracy[0]),
+            accuracy=float(score(tiles[None], state[None, 0], target[None], judge).accuracy[0]),
             title=title,
             front=front,
         )
-        for step, state in _states(policy, task, tiles, n_steps)
+        for step, state in _states(policy, tiles, n_steps)
         if step in shown
     ]
 
@@ -177,8 +185,7 @@ def _spread(n_steps: int, most: int) -> set[int]:
     return {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, most)).round()}
 
 
-def _states(policy: Policy, task: Task, tiles: Tiles, n_steps: int) -> Iterator[tuple[int, NDArray[Any]]]:
+def _states(policy: Policy, tiles: Tiles, n_steps: int) -> Iterator[tuple[int, NDArray[Any]]]:
     """Yield (step, (C, H, W) state) from 0 to `n_steps`."""
-    maze = upload(one_hot(tiles[None], task.n_tiles), policy.device)
-    for step, state in enumerate(iterate(policy, maze, n_steps)):
+    for step, state in enumerate(iterate(policy, encode(policy, tiles[None]), n_steps)):
         yield step, read_back(state[0])

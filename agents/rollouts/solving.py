@@ -20,7 +20,7 @@ from maze_nca_gym.transfer import read_back, upload
 from ..policy import Policy
 from ..promises import USUAL_SIZE
 from .iterating import iterate, one_thread, rollout
-from .scores import batches, encode, path_of, score_paths, task_of, tiles_of, wanted_of
+from .scores import LabelledLevels, batches, encode, label, path_of, score_paths
 
 _ASK_EVERY = 32
 """Steps between two questions whether a policy has finished; each costs one or two iterations."""
@@ -179,7 +179,7 @@ def find_paths(
 @torch.no_grad()
 def run_until_solved(
     policy: Policy,
-    levels: LevelSet | Tiles,
+    levels: LevelSet | Tiles | LabelledLevels,
     n_steps: int | None = None,
     *,
     batch: int | None = None,
@@ -189,7 +189,7 @@ def run_until_solved(
 
     Args:
         policy: what to run, on any device.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them.
+        levels: a set, or (N, H, W) tiles, as the policy's task has them, or what `label` returned.
         n_steps: the largest number of iterations; by default the `step_limit`.
         batch: levels that run at once; by default as many as keep the state small.
         report: receives the number of episodes that have ended since the last call, at every iteration.
@@ -198,11 +198,10 @@ def run_until_solved(
         ValueError: levels of another task, an unsolvable level, one too large for the policy, more iterations than it
             has weights for, or a bad number.
     """
-    tiles = tiles_of(levels)
-    targets = task_of(policy, tiles).solve_all(tiles)
+    tiles, targets, wanted = label(policy, levels)
     n_steps = step_limit(policy, targets) if n_steps is None else n_steps
     check_steps(policy, n_steps)
-    wanted, runner = wanted_of(policy, tiles, targets), policy.without_gradients()
+    runner = policy.without_gradients()
     parts = [_run_batch(runner, tiles[part], wanted[part], n_steps, report) for part in batches(tiles, batch)]
     return SolveResult(*map(np.concatenate, zip(*parts, strict=True)))
 
@@ -216,7 +215,8 @@ def _run_batch(
     state = maze.new_zeros(n, policy.n_channels, *tiles.shape[1:])
     episodes = _Episodes(np.arange(n), tiles, wanted, maze, state)
     for step in range(1, n_steps + 1):
-        episodes = episodes._replace(state=rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1))
+        state = rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1, fast=True)
+        episodes = episodes._replace(state=state)
         solved, finished = _ended(policy, episodes, step, last=step == n_steps)
         ended = solved | finished
         if not ended.any():

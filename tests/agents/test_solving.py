@@ -7,12 +7,14 @@ import pytest
 import torch
 from scripted_policies import exact_path
 
-from maze_nca_gym.agents import Policy, load
-from maze_nca_gym.agents.rollouts.scores import score_paths
+from maze_nca_gym.agents import Policy, evaluate, load, rollout
+from maze_nca_gym.agents.rollouts.scores import encode, score_paths
 from maze_nca_gym.agents.rollouts.solved import solve
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import progress
+from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet, parse
+from maze_nca_gym.tasks import Task
 
 CORRIDOR = parse("#####\n#S.T#\n#####")
 SQUARE = parse("####\n#S.#\n#.T#\n####")
@@ -96,3 +98,45 @@ class TestWhatIsSaid:
         ]
         assert "left" not in said[0]
         assert said[1].endswith(" s left")
+
+
+class TestLevelsAreSolvedOnce:
+    @pytest.fixture
+    def solutions(self, monkeypatch):
+        solved = []
+
+        def counted(task, tiles):
+            solved.append(tiles.tobytes())
+            return plain(task, tiles)
+
+        plain = Task.solve_all
+        monkeypatch.setattr(Task, "solve_all", counted)
+        return solved
+
+    def test_by_solve_and_its_pictures(self, solutions, tmp_path):
+        levels = LevelSet(np.stack([SQUARE] * 5))
+        solved = solve(load("shortest-path-bfs"), levels, "mine")
+        solved.draw(tmp_path / "episode.gif", "title")
+        assert solved._repr_html_()
+        assert solutions == [levels.tiles.tobytes()]
+
+    def test_by_evaluate_for_all_policies_and_stability(self, solutions):
+        names = ["shortest-path-bfs", "nca-shortest-path-small"]
+        tiles = generate(np.random.default_rng(0), 4, 5)
+        evaluate(names, levels=tiles, stability=True)
+        assert solutions.count(tiles.tobytes()) == 1, "all others are levels that an edit has changed"
+
+
+@pytest.mark.parametrize("name", ["nca-shortest-path-small", "nca-shortest-path-hinted"])
+def test_solve_and_evaluate_see_the_same_numbers(name):
+    """One iteration at a time in machine code gives the states of many at once, to the bit."""
+    policy = load(name)
+    maze = encode(policy, generate(np.random.default_rng(0), 6, 9))
+    together = rollout(policy, maze, [1, 2, 7, 20], fast=True)
+    state, alone = None, []
+    with torch.no_grad():
+        for step in range(20):
+            state = rollout(policy, maze, 1, state, start_step=step, fast=True)
+            alone.append(state)
+    for step, expected in zip((1, 2, 7, 20), together, strict=True):
+        assert torch.equal(alone[step - 1], expected)
