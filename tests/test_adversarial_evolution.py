@@ -158,7 +158,7 @@ class TestContract:
 
 
 class TestInfo:
-    @pytest.mark.parametrize("options", [{}, {"score": "loss"}, {"score": "accuracy"}], ids=str)
+    @for_each("options", [{}, {"score": "loss"}, {"score": "accuracy"}])
     def test_regret_is_the_loss_or_what_is_missing_to_the_accuracy(self, options: dict[str, Any]) -> None:
         env = AdversarialEvolution(bare(max_episode_steps=3), **SMALL, **options)
         _, info = env.reset(seed=0)
@@ -287,7 +287,7 @@ class TestSchedule:
         np.testing.assert_allclose(counts / counts.sum(), share, atol=0.03)
         assert len(population) == 5
 
-    @pytest.mark.parametrize("by", ["regret", "loss", "accuracy"])
+    @for_each("by", ["regret", "loss", "accuracy"])
     def test_threshold_keeps_offspring_from_an_agent_that_is_not_good_enough(self, by: str) -> None:
         for regret, kinds in ((0.64, {"fresh", "replay"}), (0.36, {"fresh", "replay", "candidate"})):
             env = evolving(evolve_below=0.5, window=5, score=by)
@@ -511,7 +511,7 @@ class TestPopulations:
             wrapper(env)
 
 
-@pytest.mark.parametrize(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])
+@for_each(("task", "longest"), [("shortest-path", 6), ("diameter", 11)])
 def test_paths_grow_beyond_what_the_agent_can_do(task: str, longest: int) -> None:
     env = evolving(env=bare(task=task, size=6), capacity=60, n_initial=60, n_offspring=10)
     infos = play(env, 1500, lambda info: 0.0 if info["solution_length"] <= longest else 1.0)

@@ -34,7 +34,7 @@ def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int,
     return history
 
 
-@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
+@for_each("task", ["shortest-path", "diameter"])
 def test_kept_are_the_living_and_their_ancestors_and_all_replay(task: str) -> None:
     population = LevelPopulation(PopulationConfig(task, capacity=15))
     history = evolve(population, 60)

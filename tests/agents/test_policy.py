@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 from torch import nn
 
 from maze_nca_gym.agents import Policy, iterate, rollout
@@ -48,7 +49,7 @@ def test_a_policy_describes_itself():
     assert Doubling().device == torch.device("cpu")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "n_tiles", "names", "message"),
     [
         ("sudoku", 4, ["path"], "unknown task 'sudoku'; known: shortest-path, diameter"),
@@ -70,7 +71,7 @@ def test_channels_beyond_the_needed_ones_become_zero():
     assert (out[:, 2:] == 0).all()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("maze", "state", "message"),
     [
         (torch.zeros(1, 2, 3, 3), torch.zeros(1, 1, 3, 3), "needs 2 state channels, got 1"),
@@ -87,7 +88,7 @@ def test_forward_rejects(maze, state, message):
         Counting()(maze, state)
 
 
-@pytest.mark.parametrize("n", [None, 1, 3])
+@for_each("n", [None, 1, 3])
 def test_predict_returns_the_next_state_and_counts(n):
     seen = observation(n)
     action, counters = Counting().predict(seen)
@@ -179,7 +180,7 @@ def test_gradients_flow_through_a_rollout():
 
 
 def test_rollout_rejects():
-    with pytest.raises(ValueError, match="n_steps must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="steps must be at least 0, got -1"):
         rollout(Counting(), torch.zeros(1, 2, 2, 2), -1)
     with pytest.raises(ValueError, match=r"\(B, T, H, W\), got \(2, 2, 2\)"):
         rollout(Counting(), torch.zeros(2, 2, 2), 1)
@@ -187,8 +188,8 @@ def test_rollout_rejects():
         rollout(Counting(), torch.zeros(1, 2, 2, 2), 1, torch.zeros(1, 1, 2, 2))
 
 
-@pytest.mark.parametrize("shape", [(0, 5), (5, 0)])
-@pytest.mark.parametrize("run", [rollout, lambda policy, maze, n_steps: rollout(policy, maze, [n_steps], fast=True)])
+@for_each("shape", [(0, 5), (5, 0)])
+@for_each("run", [rollout, lambda policy, maze, n_steps: rollout(policy, maze, [n_steps], fast=True)])
 def test_a_maze_without_tiles_is_refused(shape, run):
     with pytest.raises(ValueError, match=r"a maze needs at least one tile, got shape \(1, 4, (0, 5|5, 0)\)"):
         run(NCA(4, 3), torch.zeros(1, 4, *shape), 2)

@@ -70,14 +70,14 @@ class TestPromises:
         model.promises = Promises(True, StepBound(per_move=2, constant=7), 33, True)
         assert load_model(save_model(model, tmp_path / "model")).promises == model.promises
 
-    @pytest.mark.parametrize("name", SHIPPED)
+    @for_each("name", SHIPPED)
     def test_cards_agree_with_the_files(self, name):
         card, model = SHIPPED[name], load_pretrained(name)
         assert Promises.from_json(card["promises"]) == model.promises
         assert card["exact"] == model.exact == find_policy(name).exact
         assert json.loads(json.dumps(card)) == card
 
-    @pytest.mark.parametrize("name", [name for name, card in cards().items() if "configuration" in card])
+    @for_each("name", [name for name, card in cards().items() if "configuration" in card])
     def test_the_present_code_reads_the_configuration_of_a_card(self, name):
         values = cards()[name]["configuration"]
         if "automaton" in values:
@@ -93,10 +93,8 @@ class TestPromises:
 
 
 class TestExact:
-    @pytest.mark.parametrize("name", AUTOMATA)
-    @pytest.mark.parametrize(
-        "drawing", ["S", "S.T", "S..\n##.\nT..", "S....\n.....\n....T", "S#T", "S.#..\n#####\n..#.T"]
-    )
+    @for_each("name", AUTOMATA)
+    @for_each("drawing", ["S", "S.T", "S..\n##.\nT..", "S....\n.....\n....T", "S#T", "S.#..\n#####\n..#.T"])
     def test_automata_rest_within_their_bounds(self, name, drawing):
         automaton, tiles = AUTOMATA[name], parse(drawing)[None]
         task = automaton.task

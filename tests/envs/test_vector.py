@@ -220,7 +220,7 @@ def test_resets_amid_episodes(mode: AutoresetMode) -> None:
 
 
 class TestResetOptions:
-    @pytest.mark.parametrize("level", [to_text(LEVELS[2]), LEVELS[2], LEVELS[2].tolist()])
+    @for_each("level", [to_text(LEVELS[2]), LEVELS[2], LEVELS[2].tolist()])
     def test_one_level_for_all(self, level: Any) -> None:
         env = small()
         env.reset(options={"level": level})
@@ -243,7 +243,7 @@ class TestResetOptions:
         assert not infos["target"][~mask].any()
         assert options.keys() == {"level", "reset_mask"}
 
-    @pytest.mark.parametrize("kind", [torch.tensor, list, np.array])
+    @for_each("kind", [torch.tensor, list, np.array])
     def test_mask_of_any_kind(self, kind: Any) -> None:
         env, mask = small(), [True, False, True, False, False]
         env.reset(seed=0)
@@ -467,7 +467,7 @@ class TestSpaces:
         assert small(autoreset_mode=AutoresetMode.DISABLED).metadata["autoreset_mode"] is AutoresetMode.DISABLED
         assert small().metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
 
-    @pytest.mark.parametrize("render_mode", ["rgb_array", "ansi"])
+    @for_each("render_mode", ["rgb_array", "ansi"])
     def test_pictures_are_those_of_the_sub_environments(self, render_mode: str) -> None:
         env = small(render_mode=render_mode)
         single = make_sync("MazeShortestPath-v0", size=3, n_channels=2, render_mode=render_mode)
@@ -492,7 +492,7 @@ class TestSpaces:
 
 
 class TestConstructor:
-    @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+    @for_each("device", ["cpu", torch.device("cpu")])
     def test_device_by_name_or_object(self, device: Any) -> None:
         assert isinstance(small(device=device).reset(seed=0)[0]["maze"], np.ndarray)
         assert isinstance(small(device=device, output="torch").reset(seed=0)[0]["maze"], torch.Tensor)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scenes import Scene
+from tables import for_each
 
 from maze_nca_gym import levels
 from maze_nca_gym.rendering import Panel, contact_sheet, draw_frame, draw_level, palette
@@ -80,8 +81,8 @@ def test_frame_fits_a_given_size(scene: Scene, size: tuple[int, int], show_chann
     assert draw_frame(*scene, size=size, show_channels=show_channels).shape == (*size, 3)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 30)])
-@pytest.mark.parametrize("n_channels", [1, 31])
+@for_each("shape", [(1, 1), (1, 9), (9, 1), (2, 30)])
+@for_each("n_channels", [1, 31])
 def test_odd_mazes_and_any_number_of_channels(shape: tuple[int, int], n_channels: int) -> None:
     tiles = np.zeros(shape, np.uint8)
     frame = draw_frame(tiles, np.full((n_channels, *shape), 0.3), np.ones(shape, bool))
@@ -202,7 +203,7 @@ def test_names_and_bounds_are_shown_above_the_heat_maps(scene: Scene) -> None:
     assert not np.array_equal(plain, draw_frame(scene.tiles, larger, scene.target)[caption])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "text"),
     [
         ([0, 0], "0"),
@@ -222,7 +223,7 @@ def test_bounds_are_short_and_include_zero(values: list[float], text: str) -> No
     assert bounds(both) == [text, "0 to 1"]
 
 
-@pytest.mark.parametrize("name", ["path", "stack_direction", "was_wall_high", "a long name of a channel", "x" * 24])
+@for_each("name", ["path", "stack_direction", "was_wall_high", "a long name of a channel", "x" * 24])
 def test_names_are_not_cut(name: str) -> None:
     caption = caption_of(("path", name))
     assert "".join(name_lines(name)) == name
@@ -272,7 +273,7 @@ def test_more_names_than_channels_are_refused(scene: Scene) -> None:
         draw_frame(*scene, channel_names=("a", "b", "c"))
 
 
-@pytest.mark.parametrize("n_channels", [11, 31])
+@for_each("n_channels", [11, 31])
 def test_drawing_is_fast_enough_for_a_window(n_channels: int) -> None:
     """Generous for a busy machine: drawn tile by tile, a frame would take longer by far."""
     rng = np.random.default_rng(0)

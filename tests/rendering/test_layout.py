@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tables import for_each
 
 from maze_nca_gym.rendering import draw_frame
 from maze_nca_gym.rendering.layout import Caption, Layout, Panel, frame_layout
@@ -28,9 +29,9 @@ def boxes(layout: Layout) -> list[tuple[int, int, int, int]]:
     ]
 
 
-@pytest.mark.parametrize("caption", [Caption(), Caption(44, 150)])
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("caption", [Caption(), Caption(44, 150)])
+@for_each("size", SIZES)
+@for_each("shape", SHAPES)
 def test_nothing_overlaps_or_leaves_the_canvas(
     shape: tuple[int, int, int], size: tuple[int, int] | None, caption: Caption
 ) -> None:
@@ -43,7 +44,7 @@ def test_nothing_overlaps_or_leaves_the_canvas(
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("shape", SHAPES)
 def test_default_size_is_even_and_fit_for_video(shape: tuple[int, int, int]) -> None:
     layout = frame_layout(*shape)
     height, width = layout.canvas
@@ -53,9 +54,7 @@ def test_default_size_is_even_and_fit_for_video(shape: tuple[int, int, int]) -> 
     assert layout.channels
 
 
-@pytest.mark.parametrize(
-    ("shape", "maze_cell", "channel_cell"), [((18, 18, 11), 24, 8), ((18, 18, 31), 24, 5), ((66, 66, 31), 7, 2)]
-)
+@for_each(("shape", "maze_cell", "channel_cell"), [((18, 18, 11), 24, 8), ((18, 18, 31), 24, 5), ((66, 66, 31), 7, 2)])
 def test_default_is_readable(shape: tuple[int, int, int], maze_cell: int, channel_cell: int) -> None:
     layout = frame_layout(*shape)
     assert layout.maze.cell >= maze_cell
@@ -96,7 +95,7 @@ def test_a_size_without_pixels_is_refused() -> None:
         frame_layout(5, 5, 1, size=(0, 300))
 
 
-@pytest.mark.parametrize("shape", [(100_001, 3), (3, 100_001), (5000, 5000)])
+@for_each("shape", [(100_001, 3), (3, 100_001), (5000, 5000)])
 def test_a_huge_maze_is_laid_out_at_once(shape: tuple[int, int]) -> None:
     start = time.perf_counter()
     layout = frame_layout(*shape, 11)

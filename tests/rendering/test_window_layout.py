@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-import pytest
+from tables import for_each
 
 from maze_nca_gym.rendering.layout import WINDOW_HEADER, Box, Caption, Layout, Panel, menu_layout, window_layout
 
@@ -20,8 +20,8 @@ def box_of(panel: Panel, above: int = 0) -> tuple[int, int, int, int]:
     return panel.top - above, panel.left, panel.top + panel.height, panel.left + panel.width
 
 
-@pytest.mark.parametrize("size", SIZES[2:])
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("size", SIZES[2:])
+@for_each("shape", SHAPES)
 def test_nothing_overlaps_or_leaves_the_window(shape: tuple[int, int, int], size: tuple[int, int]) -> None:
     layout = laid_out(shape, size)
     boxes = [box_of(layout.maze)]
@@ -35,8 +35,8 @@ def test_nothing_overlaps_or_leaves_the_window(shape: tuple[int, int, int], size
         assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("shape", SHAPES)
+@for_each("size", SIZES)
+@for_each("shape", SHAPES)
 def test_every_size_can_be_laid_out(shape: tuple[int, int, int], size: tuple[int, int]) -> None:
     layout = laid_out(shape, size)
     assert layout.canvas[0] >= size[0]
@@ -44,7 +44,7 @@ def test_every_size_can_be_laid_out(shape: tuple[int, int, int], size: tuple[int
     assert layout.maze.cell >= 1
 
 
-@pytest.mark.parametrize("side", [18, 34, 101])
+@for_each("side", [18, 34, 101])
 def test_the_maze_fills_the_window(side: int) -> None:
     """A cell more would not fit between header and buttons."""
     layout = laid_out((side, side, 11), (972, 1728))
@@ -93,7 +93,7 @@ def test_a_pixel_belongs_to_one_thing() -> None:
     assert layout.channel_at(layout.maze.top, layout.maze.left) is None
 
 
-@pytest.mark.parametrize(("size", "n"), [((900, 1440), 6), ((900, 1440), 24), ((300, 800), 24), ((100, 100), 3)])
+@for_each(("size", "n"), [((900, 1440), 6), ((900, 1440), 24), ((300, 800), 24), ((100, 100), 3)])
 def test_a_list_has_a_place_for_every_name(size: tuple[int, int], n: int) -> None:
     card, entries = menu_layout(size, n, 120)
     assert len(set(entries)) == n
