@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation import Result, draw_iterations, evaluate, test_levels
+from maze_nca_gym.agents.evaluation import Result, draw_iterations, measure, test_levels
 
 name = sys.argv[1] if len(sys.argv) > 1 else "nca-shortest-path-exact-weights"
 policy = load(name)
 results = []
 for family in ("random", "loops"):
     levels = test_levels(family, 15, policy.task, n=200)  # the first 200 of 8,192
-    evaluation = evaluate(policy, levels)
+    evaluation = measure(policy, levels)
     results.append(Result(name, family, 15, evaluation))
     for point in evaluation.curve[4::4]:
         complete = point.metrics.complete

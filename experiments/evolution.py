@@ -19,7 +19,7 @@ import tyro
 from rich.console import Console
 
 from benchmarks import machine
-from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.agents.evaluation import measure, test_levels
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
     Intervals,
@@ -165,7 +165,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
 
 
 def _test(state: TrainingState, family: str, size: int) -> dict[str, float]:
-    tested = evaluate(state.best_model, test_levels(family, size, "shortest-path", N_TESTED)).final
+    tested = measure(state.best_model, test_levels(family, size, "shortest-path", N_TESTED)).final
     return {name: metric["value"] for name, metric in asdict(tested).items()}
 
 

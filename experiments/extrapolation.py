@@ -19,7 +19,7 @@ from rich.progress import track
 
 from benchmarks import machine
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.agents.evaluation import measure, test_levels
 from maze_nca_gym.files import replacing
 
 from .extrapolation_report import Measured, read, write_report
@@ -81,7 +81,7 @@ def make(policy: str, family: str, size: int, n: int, path: Path) -> None:
     if path.exists() and read(path).n_levels >= n:
         return
     torch.set_num_threads(1)
-    evaluation = evaluate(load(policy), test_levels(family, size, "shortest-path", n))
+    evaluation = measure(load(policy), test_levels(family, size, "shortest-path", n))
     curve = [(p.step, p.metrics.accuracy.value, p.metrics.complete.value) for p in evaluation.curve]
     final = {
         name: (metric["value"], metric["low"], metric["high"]) for name, metric in asdict(evaluation.final).items()

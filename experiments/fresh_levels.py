@@ -20,7 +20,7 @@ from rich.progress import track
 
 from benchmarks import machine
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.evaluation import evaluate
+from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.runs import write_json
 from maze_nca_gym.families import FAMILIES, named_seed
@@ -103,7 +103,7 @@ def main() -> None:
     for name, policy in track(list(policies.items()), "policies"):
         for (family, size), most in SETS.items():
             n = max(4, round(arguments.share * most) // 4 * 4)
-            final = evaluate(policy, fresh_levels(family, size, policy.task, n, arguments.seed)).final
+            final = measure(policy, fresh_levels(family, size, policy.task, n, arguments.seed)).final
             results.append({"policy": name, "family": family, "size": size, "n": n, "metrics": asdict(final)})
     arguments.out.mkdir(parents=True, exist_ok=True)
     content = {"seed": arguments.seed, "share": arguments.share, "machine": machine.describe(), "results": results}

@@ -22,7 +22,7 @@ from rich.console import Console
 from benchmarks import machine
 from benchmarks.report import duration
 from benchmarks.training import Setting, loss, paper_states, problem
-from maze_nca_gym.agents.evaluation import evaluate, test_levels
+from maze_nca_gym.agents.evaluation import measure, test_levels
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
     Intervals,
@@ -90,7 +90,7 @@ def quality(seed: int, n_updates: int) -> Quality:
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
         run_updates(state, Path(folder), find_workers("cpu"), watch, Intervals(validate=100))
-    tested = evaluate(state.best_model, test_levels("random", 16, "shortest-path")).final
+    tested = measure(state.best_model, test_levels("random", 16, "shortest-path")).final
     return Quality(seed, watch.reached, state.seconds, tested.complete.value)
 
 

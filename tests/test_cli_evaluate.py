@@ -18,7 +18,7 @@ from oracles import canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.evaluation import FAMILIES, evaluate, metrics, run, test_levels
+from maze_nca_gym.agents.evaluation import FAMILIES, measure, metrics, run, test_levels
 from maze_nca_gym.agents.evaluation.figures import FIGURES
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import save_model
@@ -157,9 +157,9 @@ class TestEndToEnd:
 
         def record(policy, levels, n_steps, **options):
             asked.append((len(levels), n_steps))
-            return evaluate(policy, levels.tiles[:2], 2)
+            return measure(policy, levels.tiles[:2], 2)
 
-        monkeypatch.setattr(run, "evaluate_on", record)
+        monkeypatch.setattr(run, "measure", record)
         save_model(learned(n_iterations=64), "model")
         arguments = ["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16"]
         for n, whole in ((128, []), (8192, ["--n", "8192"])):
@@ -188,9 +188,9 @@ class TestEndToEnd:
             if levels.config["name"] == "perfect-5":
                 seen.append(results())
                 raise KeyboardInterrupt
-            return evaluate(policy, levels, *arguments, **options)
+            return measure(policy, levels, *arguments, **options)
 
-        monkeypatch.setattr(run, "evaluate_on", interrupted)
+        monkeypatch.setattr(run, "measure", interrupted)
         assert main(["evaluate", "depth-first", *SMALL]) == 130
         assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
         assert [row["levels"]["name"] for row in results()["results"]] == ["random-5", "random-7"]
@@ -231,7 +231,7 @@ class TestFailure:
         def fail(*_, **__):
             raise torch.OutOfMemoryError("no memory")
 
-        monkeypatch.setattr(run, "evaluate_on", fail)
+        monkeypatch.setattr(run, "measure", fail)
         assert main(["evaluate", "shortest-path-bfs", *SMALL, "--batch", "7"]) == 1
         assert capsys.readouterr().err == "maze-nca-gym: error: --batch 7 is too much for cpu: no memory\n"
         assert files() == []
@@ -268,7 +268,7 @@ WRONG = {
 
 @pytest.mark.parametrize("arguments", WRONG)
 def test_wrong_usage_is_explained_before_any_work(arguments, capsys, monkeypatch):
-    monkeypatch.setattr(run, "evaluate_on", lambda *_, **__: pytest.fail("work has begun"))
+    monkeypatch.setattr(run, "measure", lambda *_, **__: pytest.fail("work has begun"))
     Path("a-file.safetensors").write_text("no model", encoding="utf-8")
     save_model(MLP(4, 3, size=5, n_nodes=4), "mlp")
     save_model(learned(n_iterations=3, shared_weights=False), "own")

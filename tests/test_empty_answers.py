@@ -15,7 +15,7 @@ import torch
 import maze_nca_gym
 from maze_nca_gym import dynamics, dynamics_torch, register_environment, solvers
 from maze_nca_gym.agents import Policy, train
-from maze_nca_gym.agents.evaluation import evaluate
+from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.solved import solve
@@ -154,10 +154,10 @@ def test_solve_and_evaluate() -> None:
     policy = DeadEnds()
     assert run_until_solved(policy, LEVELS).steps.tolist() == [1, 1]
     assert solve(policy, LevelSet(LEVELS), "dead ends").metrics["solved"] == 1
-    evaluation = evaluate(policy, LEVELS, 2)
+    evaluation = measure(policy, LEVELS, 2)
     assert evaluation.final.accuracy.value == evaluation.final.paper_accuracy.value == 1
     assert evaluation.final.complete.value == evaluation.agreement["canonical"] == 1
-    assert evaluate(policy, ROOM[None], 1).final.paper_accuracy.value == 1
+    assert measure(policy, ROOM[None], 1).final.paper_accuracy.value == 1
 
 
 @pytest.mark.parametrize("evolve", [False, True])
@@ -170,7 +170,7 @@ def test_a_run_trains_and_validates(tmp_path: Path, evolve: bool) -> None:
         "fast", out=tmp_path / "run", task="dead-ends", sizes=(4,), validation_set=str(levels), n_channels=4,
         n_iterations=2, n_updates=6, batch_size=8, log_every=2, validate_every=2, threads=1, device="cpu", **options,
     )  # fmt: skip
-    assert evaluate(model, rooms, 2).final.accuracy.value <= 1
+    assert measure(model, rooms, 2).final.accuracy.value <= 1
 
 
 def test_a_window_says_what_is_solved() -> None:

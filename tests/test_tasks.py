@@ -15,7 +15,7 @@ from tables import for_each
 import maze_nca_gym
 from maze_nca_gym import dynamics, dynamics_torch, solvers
 from maze_nca_gym.agents import load, make_env
-from maze_nca_gym.agents.evaluation import evaluate
+from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.evolution.loop import breed, fill, first_levels
 from maze_nca_gym.agents.evolution.measure import Player, Regret
 from maze_nca_gym.agents.learned import NCA
@@ -138,7 +138,7 @@ class TestAThirdTask:
         assert np.mean(losses[-5:]) < 0.8 * losses[0]
         model = load_model(save_model(state.model.eval(), tmp_path / "model"))
         assert model.task == "reachable"
-        evaluation = evaluate(model, levels_to_test("random", 6, "reachable", 32))
+        evaluation = measure(model, levels_to_test("random", 6, "reachable", 32))
         assert evaluation.final.accuracy.value > 0
         env = make_env(model, size=6)
         assert env.spec.id == ID
@@ -176,7 +176,7 @@ class TestAThirdTask:
 
     def test_policies_of_another_task_are_refused(self):
         with pytest.raises(ValueError, match="for the task 'shortest-path'"):
-            evaluate(load("shortest-path-bfs"), levels_to_test("random", 6, "diameter", 4))
+            measure(load("shortest-path-bfs"), levels_to_test("random", 6, "diameter", 4))
 
 
 def some_path(tiles, path):

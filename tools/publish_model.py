@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.agents import pretrained
-from maze_nca_gym.agents.evaluation import evaluate
+from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts import curve_steps, default_steps
 from maze_nca_gym.agents.runs import read_last
@@ -117,7 +117,7 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
         levels = validation_levels(family, 16, model.task, n_levels // len(families))
         targets = find_task(model.task).solve_all(levels.tiles)
         steps = [default_steps(_with_iterations(model, number), targets) for number in candidates]
-        curve = evaluate(model, levels, max(steps), steps=steps).curve
+        curve = measure(model, levels, max(steps), steps=steps).curve
         optimal = {point.step: point.metrics.optimal.value for point in curve}
         rest = curve[-1].metrics.optimal.value  # a rollout that has come to rest has no later points
         fractions += np.array([optimal.get(step, rest) for step in steps]) / len(families)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..rollouts import default_steps
     from ..statistics import Estimate, mean, proportion
     from .figures import Result, draw_iterations, draw_sizes, draw_stability
-    from .metrics import Evaluation, Metrics, Point, evaluate
+    from .metrics import Evaluation, Metrics, Point, measure
     from .stability import Stability, measure_stability
 
 DEFAULT_N = 128
@@ -43,10 +43,10 @@ __all__ = [
     "draw_iterations",
     "draw_sizes",
     "draw_stability",
-    "evaluate",
     "held_out_sets",
     "is_reserved",
     "mean",
+    "measure",
     "measure_stability",
     "most_levels",
     "proportion",
@@ -58,7 +58,7 @@ __all__ = [
 _LAZY = {
     **dict.fromkeys(("Result", "draw_iterations", "draw_sizes", "draw_stability"), ".figures"),
     "default_steps": "..rollouts",
-    **dict.fromkeys(("Evaluation", "Metrics", "Point", "evaluate"), ".metrics"),
+    **dict.fromkeys(("Evaluation", "Metrics", "Point", "measure"), ".metrics"),
     **dict.fromkeys(("Estimate", "mean", "proportion"), "..statistics"),
     **dict.fromkeys(("Stability", "measure_stability"), ".stability"),
 }

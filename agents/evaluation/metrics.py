@@ -108,7 +108,7 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(
+def measure(
     policy: Policy,
     levels: LevelSet | Tiles | LabelledLevels,
     n_steps: int | None = None,

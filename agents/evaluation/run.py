@@ -28,7 +28,7 @@ from ..rollouts import LabelledLevels, check_steps, default_steps, encode, label
 from ..runs import check_at_least, check_folder, naming_memory, progress_bar, say, versions, write_json
 from . import DEFAULT_N
 from .figures import FIGURES, Result, draw
-from .metrics import evaluate as evaluate_on
+from .metrics import measure
 from .stability import Stability, effort, measure_stability
 
 DISTURBED = 32
@@ -159,7 +159,7 @@ def evaluate(
 ) -> Results:
     """Measure policies on named test sets, or on levels of one's own.
 
-    This is the command `maze-nca-gym evaluate`, with its options; `evaluation.evaluate` is the loop within.
+    This is the command `maze-nca-gym evaluate`, with its options; `evaluation.measure` is the loop within.
 
     >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
 
@@ -311,7 +311,7 @@ def _run(cell: _Cell, position: str, stability: bool, batch: int | None) -> Resu
     """Evaluate one policy on one set, behind a progress bar."""
     label, n, config = f"{position} {cell.name}, {cell.levels.config['name']}", len(cell.levels), cell.levels.config
     with progress_bar(label, n * cell.n_steps) as advance:
-        found = evaluate_on(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=advance)
+        found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=advance)
     disturbed = _run_stability(cell, found.curve[-1].step, label, batch) if stability else None
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough)
 

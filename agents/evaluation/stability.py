@@ -153,7 +153,7 @@ def measure_stability(
         report: receives progress, `N * n_steps * effort(policy)` in all.
 
     Raises:
-        ValueError: the same errors as from `evaluate`, or the policy's weights are not shared among iterations.
+        ValueError: the same errors as from `measure`, or the policy's weights are not shared among iterations.
     """
     check_continues(policy)
     check_steps(policy, n_steps)

@@ -184,14 +184,14 @@ def measure(policy: Policy, job: Job) -> dict[str, float]:
         policy: the trained network, on any device.
         job: its run, whose folder has the population if the levels evolved.
     """
-    from ..evaluation.metrics import Metrics, evaluate
+    from ..evaluation.metrics import Metrics, measure
     from ..training.processes import find_workers
 
     policy = policy.to(find_workers(job.device).device)
     config, n_steps = job.config, n_steps_on(policy, job.config, is_large=False)
 
     def metrics(tiles: Tiles, n_steps: int) -> Metrics:
-        return evaluate(policy, tiles, n_steps, steps=(n_steps,)).final
+        return measure(policy, tiles, n_steps, steps=(n_steps,)).final
 
     def tested(size: int) -> Tiles:
         return test_levels("random", size, config.task, min(job.scale.n_tested, most_levels(size))).tiles

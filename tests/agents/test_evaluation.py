@@ -13,7 +13,7 @@ from scripted_policies import Counts, Dies, Flips, Oracle, Scripted
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evaluation import Estimate, default_steps, evaluate, mean, proportion, test_levels
+from maze_nca_gym.agents.evaluation import Estimate, default_steps, mean, measure, proportion, test_levels
 from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.promises import Promises, StepBound
@@ -101,12 +101,12 @@ class TestIterations:
         policy = NCA(4, 4, shared_weights=False, n_iterations=5)
         check_steps(policy, 5)
         with pytest.raises(ValueError, match=r"has weights for 5 iterations, .* it cannot run for 6"):
-            evaluate(policy, SMALL, 6)
+            measure(policy, SMALL, 6)
 
 
 class TestEvaluate:
     def test_what_an_exact_policy_gets(self):
-        found = evaluate(load("shortest-path-bfs"), SMALL)
+        found = measure(load("shortest-path-bfs"), SMALL)
         assert found.n_levels == 60
         assert found.final.accuracy == Estimate(1, 1, 1)
         assert found.final.complete == found.final.optimal == proportion(np.ones(60, bool))
@@ -116,11 +116,11 @@ class TestEvaluate:
 
     def test_the_diameter(self):
         levels = test_levels("rooms", 6, "diameter", 20)
-        assert evaluate(load("diameter"), levels).final.complete.value == 1
+        assert measure(load("diameter"), levels).final.complete.value == 1
 
     def test_every_point_of_the_curve_is_a_rollout_of_that_length(self):
         policy = NCA(4, 6, n_iterations=7, generator=torch.Generator().manual_seed(3))
-        found = evaluate(policy, SMALL, 12, batch=7)
+        found = measure(policy, SMALL, 12, batch=7)
         assert [point.step for point in found.curve] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12]
         maze, targets = torch.from_numpy(one_hot(SMALL.tiles)), shortest_path(SMALL.tiles)
         for point in found.curve:
@@ -134,28 +134,26 @@ class TestEvaluate:
     @for_each("batch", [1, 17, None])
     def test_batches_do_not_matter(self, batch):
         policy = load("nca-shortest-path-hinted")
-        assert evaluate(policy, SMALL, 20, batch=batch).agreement == evaluate(policy, SMALL, 20).agreement
+        assert measure(policy, SMALL, 20, batch=batch).agreement == measure(policy, SMALL, 20).agreement
 
     def test_asked_for_steps(self):
-        found = evaluate(Counts(), SMALL, 30, steps=[5, 9])
+        found = measure(Counts(), SMALL, 30, steps=[5, 9])
         assert [point.step for point in found.curve] == [5, 9, 30]
 
     def test_a_rollout_ends_where_it_rests(self):
-        assert [point.step for point in evaluate(Oracle(), SMALL, 1000).curve] == [1, 2, 3]
-        assert evaluate(Counts(), SMALL, 100).curve[-1].step == 100
+        assert [point.step for point in measure(Oracle(), SMALL, 1000).curve] == [1, 2, 3]
+        assert measure(Counts(), SMALL, 100).curve[-1].step == 100
 
     def test_a_curve_may_fall(self):
-        curve = {
-            point.step: point.metrics.complete.value for point in evaluate(Dies(), SMALL, 40, steps=[20, 21]).curve
-        }
+        curve = {point.step: point.metrics.complete.value for point in measure(Dies(), SMALL, 40, steps=[20, 21]).curve}
         assert curve == {20: 1, 21: 0, 40: 0} or curve == {20: 1, 21: 0}
-        assert evaluate(Flips(), SMALL, 8).agreement["nothing"] == 1  # a state may come back while the path changes
-        assert evaluate(Flips(), SMALL, 9).agreement["canonical"] == 1
+        assert measure(Flips(), SMALL, 8).agreement["nothing"] == 1  # a state may come back while the path changes
+        assert measure(Flips(), SMALL, 9).agreement["canonical"] == 1
 
     def test_progress_adds_up(self):
         for policy, n_steps in ((Oracle(), 50), (Counts(), 50), (Flips(), 9)):
             told = []
-            evaluate(policy, SMALL, n_steps, batch=13, report=told.append)
+            measure(policy, SMALL, n_steps, batch=13, report=told.append)
             assert sum(told) == 60 * n_steps
 
     def test_a_policy_may_say_for_how_many_iterations_it_is_meant(self):
@@ -171,7 +169,7 @@ class TestEvaluate:
 
     @for_each("name", ["all-shortest-paths", "depth-first"])
     def test_what_is_no_path_is_measured_against_what_it_should_be(self, name):
-        found = evaluate(load(name), SMALL)
+        found = measure(load(name), SMALL)
         assert found.final.complete.value == found.final.optimal.value == found.final.accuracy.value == 1
         assert found.agreement == {}
 
@@ -194,7 +192,7 @@ class TestEvaluate:
     )
     def test_wrong_use_is_explained(self, policy, levels, options, message):
         with pytest.raises(ValueError, match=message):
-            evaluate(load(policy), levels, **options)
+            measure(load(policy), levels, **options)
 
 
 class TestAgreement:
@@ -269,5 +267,5 @@ def kind_by_networkx(level, path, target):
 
 
 def test_levels_may_be_a_set_or_tiles():
-    assert evaluate(Oracle(), SMALL.tiles, 3) == evaluate(Oracle(), LevelSet(SMALL.tiles), 3)
+    assert measure(Oracle(), SMALL.tiles, 3) == measure(Oracle(), LevelSet(SMALL.tiles), 3)
     assert issubclass(Oracle, Scripted)
