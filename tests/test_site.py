@@ -15,6 +15,7 @@ import pytest
 import maze_nca_gym.agents
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
 from maze_nca_gym.agents import list_policies, load
+from maze_nca_gym.agents.training.config import DEFAULTS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "site"
@@ -95,6 +96,36 @@ class TestTheBuiltSite:
                 continue
             for url in re.findall(r'<(?:script|img|iframe)\b[^>]*\bsrc="([^":]*)"', text_of(page)):
                 assert (page.parent / url).exists(), f"{page}: {url}"
+
+    def test_all_options_are_on_a_page(self, site):
+        page = re.sub(r"<[^>]*>", "", text_of(site / "options.html"))
+        for option in DEFAULTS:
+            assert re.search(rf"--{option.replace('_', '-')}\b", page), option
+        for command in importlib.import_module("option_pages").COMMANDS:
+            assert f"usage: maze-nca-gym {command}" in page, command
+
+    def test_the_search_works_in_pages_opened_from_a_disk(self, site):
+        assert text_of(site / "search" / "search_index.js").startswith("var __index = {")
+        page = text_of(site / "index.html")
+        assert 'src="site/iframe-worker.js"' in page
+        assert 'data-md-component="search"' in page
+
+    @pytest.mark.parametrize("name", ["reinforcement", "benchmarks", "automata", "options"])
+    def test_it_has_a_page_about(self, site, name):
+        assert f'href="{name}.html"' in text_of(site / "index.html")
+
+    def test_wide_tables_have_the_room_of_the_table_of_contents(self, site):
+        for name, is_wide in (("leaderboard.html", True), ("quickstart.html", False)):
+            hidden = re.search(r'md-sidebar--secondary"[^>]*\bhidden', text_of(site / name))
+            assert bool(hidden) == is_wide, name
+
+    def test_long_signatures_are_broken_into_lines(self, site):
+        code = re.findall(
+            r'class="doc-signature highlight">.*?</div>', text_of(site / "reference" / "training.html"), re.DOTALL
+        )
+        lines = [line for block in code for line in re.sub(r"<[^>]*>", "", block).split("\n")]
+        assert lines
+        assert max(map(len, lines)) < 120
 
     def test_the_playground_is_whole(self, site):
         files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / "play").rglob("*") if path.is_file()}

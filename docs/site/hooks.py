@@ -12,6 +12,7 @@ import api_pages
 import environment_pages
 import example_page
 import links
+import option_pages
 import policy_pages
 import tutorial_pages
 from mkdocs.config.defaults import MkDocsConfig
@@ -34,6 +35,8 @@ COPIED = {
 }
 """Page in the repository outside of this folder -> its page on the site."""
 
+WIDE = re.compile(r"^\|(?:[^|\n]*\|){7,}$", re.MULTILINE)
+"""A row of a table that needs more room than a page has beside its table of contents."""
 EXAMPLE = re.compile(r"^( *)>>> .*\n(?:\1[^\s\"].*\n)*", re.MULTILINE)
 """An example within a docstring, with what it prints."""
 
@@ -86,6 +89,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         **policy_pages.pages(),
         **api_pages.pages(),
         **example_page.pages(ROOT / "examples"),
+        **option_pages.pages(),
         **tutorial_pages.pages(run=config.extra["execute_tutorials"]),
         **{page: (ROOT / path).read_text(encoding="utf-8") for path, page in COPIED.items()},
     }
@@ -104,4 +108,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     path = pages.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     address = (config.repo_url or "").rstrip("/")
     markdown = links.moved(markdown, path, links.on_site(page.file.src_uri, places, address))
+    if WIDE.search(markdown):
+        page.meta["hide"] = ["toc"]
     return policy_pages.completed(markdown) if page.file.src_uri == "policies.md" else markdown

@@ -1,0 +1,40 @@
+"""The page of all options: what `--help` prints of each command."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from unittest import mock
+
+from maze_nca_gym.cli import main
+
+COMMANDS = (
+    *("solve", "play", "train", "train-hinted", "evaluate", "evolve", "bench", "reproduce", "generate", "export"),
+    *("levels list", "levels show", "policies list", "policies show"),
+)
+INTRODUCTION = """# All options
+
+What `maze-nca-gym COMMAND --help` prints. The functions of `maze_nca_gym.agents` take the same options, with
+underscores: `--n-updates 1000` is `n_updates=1000`. Those of `train` have the values of the preset `fast` here; with
+another preset, `maze-nca-gym train PRESET --help` shows that one's.
+"""
+
+
+def pages() -> dict[str, str | bytes]:
+    """Return the page by its path."""
+    sections = (f"## {command}\n\n```text\n{help_of(command)}\n```\n" for command in COMMANDS)
+    return {"options.md": "\n".join([INTRODUCTION, *sections])}
+
+
+def help_of(command: str) -> str:
+    """Return the help of a command as plain text, 72 columns wide."""
+    printed = io.StringIO()
+    with (
+        mock.patch.dict(os.environ, {"COLUMNS": "72", "NO_COLOR": "1", "TERM": "dumb"}),
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+    ):
+        main([*command.split(), "--help"])
+    return re.sub(r"\x1b\[[0-9;]*m", "", printed.getvalue()).strip()
