@@ -156,7 +156,7 @@ class TestEndToEnd:
         asked = []
 
         def record(policy, levels, n_steps, **options):
-            asked.append((len(levels), n_steps))
+            asked.append((len(levels.tiles), n_steps))
             return measure(policy, levels.tiles[:2], 2)
 
         monkeypatch.setattr(run, "measure", record)
@@ -184,13 +184,15 @@ class TestEndToEnd:
     def test_results_are_saved_as_they_come_and_kept_when_stopped(self, monkeypatch, capsys):
         seen = []
 
-        def interrupted(policy, levels, *arguments, **options):
-            if levels.config["name"] == "perfect-5":
+        usual = run._run
+
+        def interrupted(cell, *arguments):
+            if cell.levels.config["name"] == "perfect-5":
                 seen.append(results())
                 raise KeyboardInterrupt
-            return measure(policy, levels, *arguments, **options)
+            return usual(cell, *arguments)
 
-        monkeypatch.setattr(run, "measure", interrupted)
+        monkeypatch.setattr(run, "_run", interrupted)
         assert main(["evaluate", "depth-first", *SMALL]) == 130
         assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
         assert [row["levels"]["name"] for row in results()["results"]] == ["random-5", "random-7"]
