@@ -70,7 +70,7 @@ class LabelledLevels(NamedTuple):
 
     def part(self, members: slice) -> LabelledLevels:
         """Return some of the levels."""
-        return LabelledLevels(*(array[members] for array in self))
+        return LabelledLevels(self.tiles[members], self.targets[members], self.wanted[members])
 
 
 def label(
