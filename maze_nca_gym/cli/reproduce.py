@@ -34,7 +34,7 @@ class Reproduce:
     """Tables 1 to 11, or rows such as 3.2 for the second row of table 3; all means all tables."""
     trials: Annotated[int, Between(1)] = 5
     """Number of runs of each row, with different seeds."""
-    scale: Annotated[str, OneOf(("full", "small", "tiny"))] = "full"
+    scale: Annotated[str, Shown("{full,small,tiny}")] = "full"
     """Size of the runs: full is the paper; small and tiny have narrower networks, smaller mazes and fewer updates."""
     out: Annotated[Path, Shown("FOLDER")] = Path("runs/paper")
     """Folder of the runs and results; one for each scale."""
