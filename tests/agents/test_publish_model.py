@@ -48,7 +48,8 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     run("model", "tiny", "runs/train/fast", "--description", "a small one")
     card = publish.read_card("tiny")
     assert (card["task"], card["exact"], card["description"]) == ("shortest-path", False, "a small one")
-    assert card["made_by"].startswith("maze-nca-gym train fast --n-channels 6")
+    assert card["made_by"].startswith("maze-nca-gym train fast --n-")
+    assert "--n-channels 6" in card["made_by"]
     assert card["data"].startswith("random levels at 6x6, fresh at every update")
     assert card["made_in"]["threads"] == 1
     assert card["promises"]["n_iterations"] is None
