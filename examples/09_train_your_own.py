@@ -1,8 +1,9 @@
-"""Train an automaton in five minutes on one core of a laptop, and compare it with the paper's graph networks.
+"""Train an automaton for half a minute on one core, and compare it with the paper's graph networks.
 
     python examples/09_train_your_own.py [updates]
 
-Stop it with Ctrl-C and run it again: it goes on where it was.
+The 100 updates by default complete a tenth of the levels; 1,000 updates take five minutes. A line every 25 updates
+says how far it is. Stop it with Ctrl-C and run it again: it goes on where it was.
 """
 
 import sys
@@ -12,15 +13,15 @@ from maze_nca_gym.agents import evaluate, train
 PAPERS_GCN = 0.411
 """Complete at 16x16 of the better of the paper's graph convolutional networks: 66,560 weights, 50,000 updates."""
 
-n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 folder = f"runs/own-{n_updates}"
 try:
     policy = train("fast", out=folder, n_updates=n_updates, device="cpu", threads=1, validate_every=100)
 except KeyboardInterrupt as interruption:
     sys.exit(str(interruption))
 
-complete = evaluate(policy, families="random", sizes=16, n=2048, stability=False)[0].metrics.complete
+complete = evaluate(policy, families="random", sizes=16, n=1024, stability=False)[0].metrics.complete
 verdict = "more" if complete.value > PAPERS_GCN else "not more"
-print(f"{policy.n_weights:,} weights: {complete.value:.1%} of 2,048 levels complete, ", end="")
+print(f"{policy.n_weights:,} weights: {complete.value:.1%} of 1,024 levels complete, ", end="")
 print(f"{verdict} than the paper's GCN with {PAPERS_GCN:.1%}")
 print(f"curves: {folder}/curves.png")

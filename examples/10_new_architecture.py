@@ -2,7 +2,8 @@
 
     python examples/10_new_architecture.py [updates]
 
-Stop it with Ctrl-C and run it again: it goes on where it was.
+The 60 updates by default take less than a minute on one core. They show that it trains, and complete no level yet. A
+line every 25 updates says how far it is. Stop it with Ctrl-C and run it again: it goes on where it was.
 """
 
 import sys
@@ -33,7 +34,7 @@ class TwoLayerNCA(Policy):
         return torch.relu(self.act(torch.relu(self.perceive(torch.cat([maze, state], dim=1)))))
 
 
-n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 60
 options = {"model": "TwoLayerNCA", "n_channels": 16, "n_iterations": 16, "learning_rate": 4e-3, "n_updates": n_updates}
 try:
     policy = train("fast", out=f"runs/two-layer-{n_updates}", device="cpu", threads=1, **options)

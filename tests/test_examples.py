@@ -20,7 +20,7 @@ EXPECTED = {
     "06_your_own_level": r"S\.\.\.#\.\.\.\.\n\*[#.ST*\n]+optimal: True\npicture of the exact solution: runs/own-level",
     "07_your_own_policy": r"256 of 256 perfect mazes solved\nin the environment: optimal True after \d+ steps",
     "08_accuracy_curve": r"loops-15 after +\d+ steps: 1\.000 complete, 0\.98\d to 1\.000 .*\nfigure: runs/accuracy",
-    "09_train_your_own": r"5,760 weights: \d+\.\d% of 2,048 levels complete, not more than .* 41\.1%\n",
+    "09_train_your_own": r"5,760 weights: \d+\.\d% of 1,024 levels complete, not more than .* 41\.1%\n",
     "10_new_architecture": r"12,544 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
     "11_ppo": r"(?s)fresh levels:\n.* on mazes of 8 x 8 tiles, .*evolving levels:\n.*\npicture: runs/ppo\.png",
     "12_adversarial_evolution": r"4,0\d\d episodes: solutions of 1[6-9]\.\d tiles, .*\npicture .*: runs/evolution\.png",
@@ -66,7 +66,7 @@ def test_examples_run_without_a_warning(path, tmp_path):
     command = [sys.executable, str(path), *ARGUMENTS.get(path.stem, [])]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert not done.stderr
+    assert not re.sub(r"^.* of [\d,]+ levels optimal\n", "", done.stderr, flags=re.MULTILINE)  # progress of `evaluate`
     assert re.search(EXPECTED[path.stem], done.stdout), done.stdout
     written = sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file())
     assert written == WRITTEN.get(path.stem, [])
