@@ -40,7 +40,7 @@ class TwoFloods(Policy):
 policy = TwoFloods()
 tiles = generate(np.random.default_rng(0), n=256, size=15, generator="perfect")
 with torch.no_grad():
-    state = rollout(policy, torch.from_numpy(one_hot(tiles)), n_steps=150)
+    state = rollout(policy, torch.from_numpy(one_hot(tiles)), 150)
 scores = score(tiles, state[:, policy.channel_names.index("path")].numpy(), shortest_path(tiles))
 print(f"{scores.optimal.sum()} of {len(tiles)} perfect mazes solved")
 

@@ -221,6 +221,6 @@ for kind, draw in kinds.items():
 
 mazes = generate(rng, n=n_each, size=12, generator="loops")
 with torch.no_grad():
-    state = rollout(load("shortest-path-bfs"), torch.from_numpy(one_hot(mazes)), n_steps=300)
+    state = rollout(load("shortest-path-bfs"), torch.from_numpy(one_hot(mazes)), 300)
 same = torch.equal(run(one_path, as_graphs(mazes))[0], state[:, 0][torch.from_numpy(mazes) != Tile.WALL] > 0)
 print(f"{len(mazes)} mazes as one batch of graphs have the paths of the grid: {same}")

@@ -148,10 +148,11 @@ class StatePool:
         Of the states only numbers that are not 0 are kept, (K,), and where they are, as bits: half of them are not,
         and none of a level that no update has drawn yet.
         """
-        held = self.states.view(torch.int32) != 0  # -0.0 is a number of its own
-        bits = torch.from_numpy(np.packbits(read_back(held.flatten(2)), axis=2))
+        states = read_back(self.states)
+        held = states.view(np.int32) != 0  # -0.0 is a number of its own
+        bits = torch.from_numpy(np.packbits(held.reshape(*held.shape[:2], -1), axis=2))
         levels = {"tiles": self.levels.tiles, "target": self.levels.target}
-        return {**levels, "held": bits, "values": self.states[held], "ages": self.ages}
+        return {**levels, "held": bits, "values": torch.from_numpy(states[held]), "ages": self.ages}
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, device: torch.device) -> StatePool:

@@ -49,7 +49,7 @@ class Paint:
     kind: Tile
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed tiles and the same state; see `Edit.apply`.
+        """Return the changed (H, W) uint8 tiles and the same state; see `Edit.apply`.
 
         Raises:
             ValueError: no tile under the stroke may change.
@@ -77,7 +77,7 @@ class MoveEnd:
     place: Place
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the changed tiles and the same state; see `Edit.apply`.
+        """Return the changed (H, W) uint8 tiles and the same state; see `Edit.apply`.
 
         Raises:
             ValueError: the place is not free.
@@ -103,7 +103,7 @@ class Damage:
     place: Place
 
     def apply(self, tiles: Tiles, channels: NDArray[np.float32], rng: np.random.Generator) -> Changed:
-        """Return the same tiles and the changed state; see `Edit.apply`."""
+        """Return the same tiles and the changed (C, H, W) float32 state; see `Edit.apply`."""
         rows, cols = (slice(max(0, at - DAMAGE_RADIUS), at + DAMAGE_RADIUS + 1) for at in self.place)
         damaged = channels.copy()
         hit = damaged[:, rows, cols]

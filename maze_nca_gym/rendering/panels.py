@@ -40,7 +40,7 @@ _PALEST = 0.25
 
 
 def blank(height: int, width: int, colour: RGB = palette.PAPER) -> Frame:
-    """Return a (height, width, 3) uint8 frame of one colour."""
+    """Return a frame of one colour, (h, w, 3) uint8."""
     frame = np.empty((height, width, 3), np.uint8)
     frame[:1] = colour
     frame[1:] = frame[:1]  # whole rows are copied faster than pixels
@@ -48,12 +48,12 @@ def blank(height: int, width: int, colour: RGB = palette.PAPER) -> Frame:
 
 
 def fill_box(frame: Frame, box: Box, colour: RGB) -> None:
-    """Paint a box, as far as it lies within the frame."""
+    """Paint a box, as far as it lies within the frame, (h, w, 3) uint8."""
     frame[max(0, box.top) : box.top + box.height, max(0, box.left) : box.left + box.width] = colour
 
 
 def outline(frame: Frame, box: Box, colour: RGB) -> None:
-    """Draw a thin line around a box, as far as it lies within the frame."""
+    """Draw a thin line around a box, as far as it lies within the frame, (h, w, 3) uint8."""
     top, left, bottom, right = box.top - 1, box.left - 1, box.top + box.height, box.left + box.width
     for row in (top, bottom):
         if 0 <= row < frame.shape[0]:

@@ -187,8 +187,8 @@ class TestLearning:
         assert (losses(DIAMETER, sums, examples.labels, 0.0, 20.0) > 0).float().mean() > 0.9
 
     def test_changes_are_what_differs_for_the_task(self):
-        assert changes(HintConfig.of("diameter")) == {}
-        assert changes(replace(HintConfig.of("diameter"), seed=1)) == {"seed": 1}
+        assert changes(HintConfig.of("diameter")) == {"automaton": "diameter"}
+        assert changes(replace(HintConfig.of("diameter"), seed=1)) == {"automaton": "diameter", "seed": 1}
         with pytest.raises(
             ValueError, match="unknown automaton 'longest'; known: shortest-path, shortest-path-healing, diameter"
         ):

@@ -241,8 +241,8 @@ class TestConfig:
     def test_it_has_its_own_usual_values(self):
         config = HintConfig.of("shortest-path-healing")
         assert config.sparsity > 0
-        assert changes(config) == {}
-        assert changes(HintConfig.of("shortest-path-healing", seed=3)) == {"seed": 3}
+        assert changes(config) == {"automaton": "shortest-path-healing"}
+        assert changes(HintConfig.of("shortest-path-healing", seed=3))["seed"] == 3
         assert AUTOMATA["shortest-path-healing"] is HEALING
 
 

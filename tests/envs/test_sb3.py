@@ -28,7 +28,8 @@ every_id = pytest.mark.parametrize("id", list(maze_nca_gym.ENVIRONMENTS))
 
 
 def make(id: str = "MazeShortestPath-v0", **options: Any) -> PathAction:
-    return PathAction(gym.make(id, **{"size": 3, "n_channels": 1, **options}))
+    size = {} if "levels" in options else {"size": 3}
+    return PathAction(gym.make(id, **{**size, "n_channels": 1, **options}))
 
 
 class TestStableBaselines3:

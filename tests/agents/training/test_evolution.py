@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
 from training_runs import ACCEL, ALONE, CPU, EVOLVING, content, make_updates, started, tiny
 
 from maze_nca_gym import mutation
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.tensor_files import _digest
 from maze_nca_gym.agents.training import (
     CHECKPOINT,
     LEVELS,
@@ -28,7 +24,6 @@ from maze_nca_gym.agents.training import (
 )
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
-from maze_nca_gym.agents.training.state import KIND
 from maze_nca_gym.levels import level_hashes, one_hot
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.population import LevelPopulation
@@ -250,19 +245,6 @@ class TestCheckpoints:
         state.save(tmp_path / CHECKPOINT)
         return tmp_path / CHECKPOINT
 
-    def read(self, path: Path) -> tuple[dict, dict[str, torch.Tensor]]:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads(file.metadata()[KIND])
-            return header, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-
-    def refuse(self, path: Path, header: dict, tensors: dict[str, torch.Tensor], message: str) -> None:
-        description = {key: value for key, value in header.items() if key != "sha256"}
-        signed = {**description, "sha256": _digest(description, tensors)}
-        save_file(tensors, path, {KIND: json.dumps(signed, sort_keys=True)})
-        with pytest.raises(ValueError, match=message) as caught:
-            TrainingState.load(path, CPU)
-        assert str(caught.value).startswith(f"{path} is not a readable checkpoint: ")
-
     def test_the_population_is_needed_to_go_on(self, saved, tmp_path):
         """Not by chance: a run without its regrets ends elsewhere."""
         whole, forgetful = (TrainingState.load(saved, CPU) for _ in range(2))
@@ -275,58 +257,3 @@ class TestCheckpoints:
 
     def test_the_sum_of_regrets_is_needed_to_go_on(self, saved):
         assert TrainingState.load(saved, CPU).evolution.regret > 0
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            (None, "its evolution does not go with a configuration of which evolve is True"),
-            ({}, "its evolution must hold `population`, `regret`, `n_rounds` and `seconds`"),
-            ([], "its evolution must hold"),
-            ({"regret": 1}, "the regret of its evolution must be a number, at least 0, got 1"),
-            ({"regret": float("nan")}, "the regret of its evolution must be a number, at least 0, got nan"),
-            ({"seconds": -1.0}, "the seconds of its evolution must be a number, at least 0, got -1.0"),
-            ({"n_rounds": True}, "the rounds of its evolution must be a number, at least 0, got True"),
-            ({"n_rounds": -1}, "the rounds of its evolution must be a number, at least 0, got -1"),
-            ({"population": None}, "its population: it is no population of levels"),
-            ({"population": {"kind": "level population", "format": 7}}, "its population: its format is 7"),
-        ],
-    )
-    def test_descriptions_that_do_not_fit(self, saved, change, message):
-        header, tensors = self.read(saved)
-        header["evolution"] = {**header["evolution"], **change} if change else change
-        self.refuse(saved, header, tensors, message)
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"capacity": 25}, "its population is of another configuration"),
-            ({"score": "learnability"}, "its population is of another configuration"),
-            ({"sizes": [7]}, "its population is of another configuration"),
-            (tiny().to_json(), "its evolution does not go with a configuration of which evolve is False"),
-        ],
-    )
-    def test_configurations_that_do_not_fit(self, saved, change, message):
-        header, tensors = self.read(saved)
-        header["config"].update(change)
-        self.refuse(saved, header, tensors, message)
-
-    def test_tensors_that_do_not_fit(self, saved):
-        header, good = self.read(saved)
-        key = "population.fitness"
-        without = {name: tensor for name, tensor in good.items() if name != key}
-        self.refuse(saved, header, without, r"its population: arrays are missing: \['fitness'\]")
-        self.refuse(saved, header, {**good, "population.more": torch.zeros(1)}, r"or unknown: \['more'\]")
-        self.refuse(saved, header, {**good, key: good[key][:-1]}, "its population: the arrays of the levels differ in")
-        self.refuse(saved, header, {**good, key: good[key].int()}, "its population: fitness must be float64 of 1 dim")
-        nans = torch.full_like(good[key], -1)
-        self.refuse(saved, header, {**good, key: nans}, "its population: fitness is not finite at index 0")
-        below = good[key].clone()
-        below.view(torch.float64)[0] = -0.5
-        self.refuse(saved, header, {**good, key: below}, "a regret must be at least 0, got -0.5")
-        for part, change in (("population", {"clock": 9}), ("n_rounds", 9)):
-            old = header["evolution"][part]
-            other = {**header["evolution"], part: {**old, **change} if isinstance(old, dict) else change}
-            message = "after 8 updates its population has had"
-            self.refuse(saved, {**header, "evolution": other}, good, message)
-        tiles = good["population.tiles"].flip(0)
-        self.refuse(saved, header, {**good, "population.tiles": tiles}, "its population: the lineage of level")

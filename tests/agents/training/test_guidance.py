@@ -106,8 +106,8 @@ def test_it_is_the_same_again(tmp_path):
         ({"guidance": 1.0, "task": "diameter"}, "guidance is for the task shortest-path, not diameter"),
         ({"guidance": 1.0, "n_channels": 4}, "guidance needs at least 5 channels, got 4"),
         ({"guidance": 1.0, "n_channels": 6, "max_pool": True}, "guidance needs at least 7 channels, got 6"),
-        ({"gradient_growth": -1.0}, "gradient_growth must be None or from 0 to 1,024"),
-        ({"gradient_growth": math.nan}, "gradient_growth must be None or from 0 to 1,024"),
+        ({"gradient_growth": -1.0}, "gradient_growth must be from 0 to 1,024"),
+        ({"gradient_growth": math.nan}, "gradient_growth must be from 0 to 1,024"),
     ],
 )
 def test_what_is_refused(changes, message):

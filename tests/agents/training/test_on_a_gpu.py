@@ -44,7 +44,7 @@ def test_every_preset_trains_there_without_waiting(name: str, gpu: PretendedGpu)
 
 def run_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let rollouts on the CPU run in PyTorch, as those on a GPU do; configurations are made before."""
-    monkeypatch.setattr(NCA, "convolution", lambda self: None)
+    monkeypatch.setattr(NCA, "program", lambda self: None)
 
 
 @pytest.mark.parametrize("name", ["fast", "guided", "healing", "extrapolate", "paper-shortest-path-evolved"])
