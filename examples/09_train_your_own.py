@@ -1,8 +1,8 @@
-"""Train an automaton for half a minute on one core, and compare it with the paper's graph networks.
+"""Train an automaton for forty seconds on one core, and compare it with the paper's graph networks.
 
     python examples/09_train_your_own.py [updates]
 
-The 100 updates by default complete a tenth of the levels; 1,000 updates take five minutes. A line every 25 updates
+The 100 updates by default complete 7 % of the levels; 1,000 updates take some six minutes. A line every 25 updates
 says how far it is. Stop it with Ctrl-C and run it again: it goes on where it was.
 """
 

@@ -1,9 +1,9 @@
-"""A new architecture in 30 lines: a richer update, trained and saved like those of the package.
+"""A new architecture in 30 lines: a gated update, trained and saved like those of the package.
 
     python examples/10_new_architecture.py [updates]
 
-The 60 updates by default take less than a minute on one core. They show that it trains, and complete no level yet. A
-line every 25 updates says how far it is. Stop it with Ctrl-C and run it again: it goes on where it was.
+The default of 300 updates takes about half a minute of one core, and half of the 8x8 mazes it has not seen are solved
+then. Stop it with Ctrl-C and run it again: it goes on where it was.
 """
 
 import sys
@@ -16,29 +16,32 @@ from maze_nca_gym.agents.weights import register_model
 
 
 @register_model
-class TwoLayerNCA(Policy):
-    """x_{t+1} = relu(V relu(W [m, x_t])): a 3x3 convolution, then one layer more at every tile."""
+class GatedNCA(Policy):
+    """x_{t+1} = (1 - g) x_t + g relu(v), where g and v come from a 3x3 convolution and one layer more at every tile."""
+
+    uses_step = False  # every iteration is the same function
 
     def __init__(
-        self, n_tiles: int, n_channels: int, n_iterations: int = 32, n_hidden: int = 64, generator=None
+        self, n_tiles: int, n_channels: int, n_iterations: int = 32, n_hidden: int = 48, generator=None
     ) -> None:
         super().__init__("shortest-path", n_tiles, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
         self.arguments = {"n_tiles": n_tiles, "n_channels": n_channels, "n_hidden": n_hidden}
         self.perceive = nn.Conv2d(n_tiles + n_channels, n_hidden, 3, padding=1)
-        self.act = nn.Conv2d(n_hidden, n_channels, 1)
+        self.act = nn.Conv2d(n_hidden, 2 * n_channels, 1)
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -0.1, 0.1, generator)
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         """One iteration."""
-        return torch.relu(self.act(torch.relu(self.perceive(torch.cat([maze, state], dim=1)))))
+        new, gate = self.act(torch.relu(self.perceive(torch.cat([maze, state], dim=1)))).chunk(2, dim=1)
+        return torch.lerp(state, torch.relu(new), torch.sigmoid(gate))
 
 
-n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 60
-options = {"model": "TwoLayerNCA", "n_channels": 16, "n_iterations": 16, "learning_rate": 4e-3, "n_updates": n_updates}
+n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+options = {"model": "GatedNCA", "n_channels": 12, "n_iterations": 16, "sizes": 8, "batch_size": 32}
 try:
-    policy = train("fast", out=f"runs/two-layer-{n_updates}", device="cpu", threads=1, **options)
+    policy = train("fast", out=f"runs/gated-{n_updates}", device="cpu", threads=1, n_updates=n_updates, **options)
 except KeyboardInterrupt as interruption:
     sys.exit(str(interruption))
-scores = evaluate(policy, families="random", sizes=16, n=1024, steps=16, stability=False)[0].metrics
+scores = evaluate(policy, families="random", sizes=8, n=1024, steps=16)[0].metrics
 print(f"{policy.n_weights:,} weights: accuracy {scores.accuracy.value:.3f}, complete {scores.complete.value:.1%}")

@@ -138,7 +138,9 @@ def draw_behaviour(jobs: Sequence[Job], out: Path) -> list[Path]:
 
 def _best(jobs: Sequence[Job], label: str) -> Job | None:
     """Return the run of a row that solves most of the smaller test set, or None without any."""
-    names = {run_name(config) for row in find_rows([label]) for config in configurations(row)}
+    models = {job.config.model.model for job in jobs}  # those of others may need a package that is not installed
+    rows = [row for row in find_rows([label]) if row.options["model"] in models]
+    names = {run_name(config) for row in rows for config in configurations(row)}
     own = [job for job in jobs if job.name in names]
     return max(own, key=lambda job: load_result(job)["figures"]["test_16_complete"], default=None)
 

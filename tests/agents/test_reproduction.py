@@ -532,3 +532,13 @@ def test_a_whole_table_at_tiny_scale(tmp_path, capsys):
     assert [row["n_finished"] for row in rows] == [2] * 4
     assert all(len({cell["mean"] for cell in row["cells"].values()}) == 4 for row in rows)
     assert "8 of 8 runs finished" in capsys.readouterr().out
+
+
+def test_figures_ask_for_no_models_that_were_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graph networks need a package of their own, which a reproduction of other rows goes without."""
+
+    def fail(row: object) -> None:
+        raise AssertionError(f"{row} was not run")
+
+    monkeypatch.setattr(figures, "configurations", fail)
+    assert figures._best([], "1.1") is None
