@@ -21,7 +21,7 @@ EXPECTED = {
     "07_your_own_policy": r"256 of 256 perfect mazes solved\nin the environment: optimal True after \d+ steps",
     "08_accuracy_curve": r"loops-15 after +\d+ steps: 1\.000 complete, 0\.98\d to 1\.000 .*\nfigure: runs/accuracy",
     "09_train_your_own": r"5,760 weights: \d+\.\d% of 1,024 levels complete, not more than .* 41\.1%\n",
-    "10_new_architecture": r"12,544 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
+    "10_new_architecture": r"8,064 weights: accuracy -?\d\.\d{3}, complete \d+\.\d%",
     "11_ppo": r"(?s)fresh levels:\n.* on mazes of 8 x 8 tiles, .*evolving levels:\n.*\npicture: runs/ppo\.png",
     "12_adversarial_evolution": r"4,0\d\d episodes: solutions of 1[6-9]\.\d tiles, .*\npicture .*: runs/evolution\.png",
     "13_automata_on_graphs": r"(?s)\A([\w ]+: 10 of 10 graphs .*){6}10 mazes as one batch .* of the grid: True\n\Z",
@@ -42,7 +42,7 @@ WRITTEN = {
     "06_your_own_level": ["runs/own-level.png"],
     "08_accuracy_curve": ["runs/accuracy-curve.png"],
     "09_train_your_own": [f"runs/own-10/{name}" for name in FILES_OF_A_RUN],
-    "10_new_architecture": [f"runs/two-layer-3/{name}" for name in FILES_OF_A_RUN],
+    "10_new_architecture": [f"runs/gated-3/{name}" for name in FILES_OF_A_RUN],
     "11_ppo": ["runs/ppo.png"],
     "12_adversarial_evolution": ["runs/evolution.png"],
 }
