@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file
 
-from maze_nca_gym.agents import evolve, list_policies, load, train
+from maze_nca_gym.agents import evolve, iterate, list_policies, load, train
 from maze_nca_gym.benchmark_sets import find_benchmark_set, list_benchmark_sets
 from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
 from maze_nca_gym.generation import GENERATORS, generate
@@ -31,7 +31,6 @@ from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tasks import find_task
 
-STATE_LIMIT = 2.0**24
 N_UPDATES = 20
 PRESETS = {
     "fast": {},
@@ -83,11 +82,7 @@ def of_states() -> Iterator[tuple[str, str]]:
         policy = load(name)
         tiles = test_levels("random", 10, policy.task, 64).tiles
         maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
-        state = torch.zeros(64, policy.n_channels, *tiles.shape[1:])
-        states = []
-        for step in range(40):
-            state = policy(maze, state, step).clamp(-STATE_LIMIT, STATE_LIMIT)
-            states.append(state.numpy())
+        states = [state.numpy() for state in iterate(policy, maze, 40)][1:]
         weights = [value.numpy() for _, value in sorted(policy.state_dict().items())]
         yield f"weights {name}", digest(*weights)
         yield f"states {name}", digest(*states)
