@@ -8,7 +8,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from maze_nca_gym import notebooks
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.rendering import gif_bytes
@@ -35,7 +35,7 @@ class Animation:
     def save(self, path: str | Path) -> Path:
         """Write a GIF file, atomically; returns its path."""
         path = Path(path)
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(self.gif)
         return path
 

@@ -16,7 +16,7 @@ from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.envs.level_source import shape_and_border
 from maze_nca_gym.families import find_family
 
-from .promises import Promises
+from .guarantees import Guarantees
 
 
 class Runs(Protocol):
@@ -25,9 +25,9 @@ class Runs(Protocol):
     task: str
     n_channels: int
     channel_names: tuple[str, ...]
-    front: str
+    highlight: str
     size: tuple[int, int] | None
-    promises: Promises
+    guarantees: Guarantees
 
     @property
     def needs_border(self) -> bool:
@@ -44,9 +44,9 @@ class Runs(Protocol):
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
     """Make an environment in which a policy can run.
 
-    It has the policy's task, number of channels and names of channels, pictures tinted by the policy's front, and
-    levels of the family and size that the policy is meant for. Episodes last at least as long as the policy may need,
-    and never longer than it has weights for.
+    It has the policy's task, number of channels and names of channels, pictures tinted by the channel that it
+    highlights, and levels of the family and size that the policy is meant for. Episodes last at least as long as the
+    policy may need, and never longer than it has weights for.
 
     Args:
         policy: a policy.
@@ -79,8 +79,8 @@ def border_warning(name: str) -> str:
 
 def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
-    front = {} if "channel_names" in options else {"front": policy.front}  # other names may lack it
-    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **front}
+    highlight = {} if "channel_names" in options else {"highlight": policy.highlight}  # other names may lack it
+    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **highlight}
 
 
 def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,10 +95,10 @@ def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     """
     if options.get("levels") is not None:
         return {}
-    size = policy.size or policy.promises.size
+    size = policy.size or policy.guarantees.size
     chosen: dict[str, Any] = {} if size is None else {"size": size}
-    if policy.promises.family is not None and "generator" not in options:
-        family = find_family(policy.promises.family)
+    if policy.guarantees.family is not None and "generator" not in options:
+        family = find_family(policy.guarantees.family)
         chosen |= {"generator": family.generator, **family.variants[0]}
     return chosen
 

@@ -24,7 +24,7 @@ import torch
 from gymnasium.error import DependencyNotInstalled
 from torch import Tensor, nn
 
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 from maze_nca_gym.names import unknown_name
 
 from .policy import Policy
@@ -79,7 +79,7 @@ def export(policy: Policy, path: str | Path, kind: str | None = None, name: str 
         )
     path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
     content = chosen.content(policy, name)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
     return path
 
@@ -97,17 +97,17 @@ def to_json(policy: Policy, name: str) -> bytes:
         "format": KIND,
         "name": name,
         "task": policy.task,
-        "draws": policy.draws,
+        "output": policy.output,
         "exact": policy.exact,
-        "bound": policy.promises.to_json()["bound"],
+        "bound": policy.guarantees.to_json()["bound"],
         "iterations": policy.n_iterations,
         "needs_border": policy.needs_border,
         "rule": program.activation,
-        "ceiling": program.ceiling,
+        "state_limit": program.state_limit,
         "max_pool": program.max_pool,
         "inputs": program.inputs,
         "channels": policy.channel_names,
-        "front": policy.front,
+        "highlight": policy.highlight,
         **_weights(program),
     }
     lines = ",\n".join(
@@ -142,7 +142,7 @@ class _Iteration(nn.Module):
     def __init__(self, policy: Policy) -> None:
         super().__init__()
         self.policy = policy.portable()
-        self.step = policy.same_from or 0
+        self.step = policy.stationary_from or 0
 
     def forward(self, maze: Tensor, state: Tensor) -> Tensor:
         return self.policy.update(maze, state, self.step)
@@ -207,7 +207,7 @@ def is_convolution(policy: Policy) -> bool:
 
 def stays_the_same(policy: Policy) -> bool:
     """Return whether every iteration, or every one from some step on, is the same function."""
-    return policy.same_from is not None and policy.same_share and policy.size is None
+    return policy.stationary_from is not None and policy.encodes_once and policy.size is None
 
 
 _CONVOLUTIONS = "convolutions with known activations, the same at every iteration"

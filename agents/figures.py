@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 from maze_nca_gym.names import unknown_name
 
 BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK = _OKABE_ITO = (
@@ -96,7 +96,7 @@ def figure(
         if title:
             drawn.suptitle("\n".join(wrap(title, _letters(width, 14))), color=INK, fontsize=14)
         yield drawn
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             drawn.savefig(file, format=kind, metadata=_UNDATED.get(kind))
 
 

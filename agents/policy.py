@@ -19,9 +19,9 @@ from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from .environments import make_env
+from .guarantees import DRAWINGS, Guarantees
 from .precision import tf32
 from .program import Program
-from .promises import DRAWINGS, Promises
 
 PATH = 0
 """The channel of every state that holds the predicted path."""
@@ -46,30 +46,30 @@ class Policy(nn.Module):
             one after the other.
         shared_weights: whether all iterations have the same weights.
         n_iterations: iterations of an episode, for which weights exist where they are not shared; None for any number.
-        draws: what channel 0 shows: "path", or a kind in `promises.DRAWINGS`.
-        front: name of the channel that shows the policy at work, such as a flood, for pictures.
-        promises: what the policy states about its weights; a model file keeps it.
+        output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
+        highlight: name of the channel that shows the policy at work, such as a flood, for pictures.
+        guarantees: what the policy states about its weights; a model file keeps it.
         tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
             than an iteration.
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
-        replayable: whether a GPU can record an iteration and repeat it. Its operations must be the same whatever
+        cuda_graph_safe: whether a GPU can record an iteration and repeat it. Its operations must be the same whatever
             numbers it reads, and none may wait for the CPU.
         memory_format: the order in memory in which PyTorch iterates the policy fastest.
-        ceiling: the largest number that an iteration leaves; None for the environment's limit.
+        state_limit: the largest number that an iteration leaves; None for the environment's limit.
         size: (rows, cols) of the mazes that it is built for, without their border; None for any.
     """
 
     uses_step = True
     shared_weights: bool = True
     n_iterations: int | None = None
-    draws = "path"
-    front = "path"
-    promises = Promises()
+    output = "path"
+    highlight = "path"
+    guarantees = Guarantees()
     tells_when_finished = False
     gains_from_threads = True
-    replayable: bool = False
+    cuda_graph_safe: bool = False
     memory_format: torch.memory_format = torch.contiguous_format
-    ceiling: float | None = None
+    state_limit: float | None = None
     size: tuple[int, int] | None = None
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
@@ -88,17 +88,17 @@ class Policy(nn.Module):
         raise NotImplementedError
 
     @property
-    def same_share(self) -> bool:
-        """Whether `share` is the same at every step."""
+    def encodes_once(self) -> bool:
+        """Whether `encode_maze` returns the same at every step."""
         return True
 
-    def share(self, maze: Tensor, step: int = 0) -> Any:
-        """Return what `advance` needs of the (B, T, H, W) float maze, once a rollout; by default the maze itself."""
+    def encode_maze(self, maze: Tensor, step: int = 0) -> Any:
+        """Return what `step` needs of the (B, T, H, W) float maze, once a rollout; by default the maze itself."""
         return maze
 
-    def advance(self, share: Any, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, from the maze's `share` and the (B, C, H, W) float state."""
-        return self.update(share, state, step)
+    def step(self, encoded: Any, state: Tensor, step: int = 0) -> Tensor:
+        """Return the next state, from the encoded maze and the (B, C, H, W) float state."""
+        return self.update(encoded, state, step)
 
     def program(self) -> Program | None:
         """Return all iterations as data, which machine code and files read; None where they are something else.
@@ -119,7 +119,7 @@ class Policy(nn.Module):
         """
         own = 2 * (self.most_iterations or 0)  # with and without gradients
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
-        self.advance = torch.compile(self.advance)  # type: ignore[method-assign]
+        self.step = torch.compile(self.step)  # type: ignore[method-assign]
 
     def without_gradients(self) -> Policy:
         """Return what runs in place of the policy where no gradients are needed; by default the policy itself."""
@@ -187,12 +187,12 @@ class Policy(nn.Module):
     @property
     def exact(self) -> bool:
         """Whether the policy solves every maze, by a proof or an argument."""
-        return self.promises.exact
+        return self.guarantees.exact
 
     @property
     def needs_border(self) -> bool:
         """Whether the policy fails on mazes without a wall around them."""
-        return self.promises.needs_border
+        return self.guarantees.needs_border
 
     @property
     def most_iterations(self) -> int | None:
@@ -202,10 +202,10 @@ class Policy(nn.Module):
     @property
     def usual_iterations(self) -> int | None:
         """The iterations that the policy is meant to run for on levels of inner size 16; None for those of its task."""
-        return self.promises.n_iterations or self.n_iterations
+        return self.guarantees.n_iterations or self.n_iterations
 
     @property
-    def same_from(self) -> int | None:
+    def stationary_from(self) -> int | None:
         """The step from which on every iteration is the same function; None if that is not known."""
         return None if self.uses_step else 0
 
@@ -217,26 +217,26 @@ class Policy(nn.Module):
             width: columns of tiles, border included.
             n_moves: moves on the longest solution of the mazes, if known; by default one to every tile but the first.
         """
-        bound, n_tiles = self.promises.bound, height * width
+        bound, n_tiles = self.guarantees.bound, height * width
         return None if bound is None else bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
         """Return where the path stays as it is forever, (B,) bool, for a rollout from zero on mazes that do not change.
 
-        By default two more iterations are made, and `rests` compares them.
+        By default two more iterations are made, and `at_fixed_point` compares them.
 
         Args:
             maze: (B, T, H, W).
             state: (B, C, H, W), after `step` iterations.
             step: iterations since the episode began.
         """
-        if self.same_from is None or step < self.same_from:
+        if self.stationary_from is None or step < self.stationary_from:
             return torch.zeros(len(state), dtype=torch.bool, device=state.device)
         once = self(maze, state, step)
-        return self.rests(state, once, self(maze, once, step + 1))
+        return self.at_fixed_point(state, once, self(maze, once, step + 1))
 
-    def rests(self, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
+    def at_fixed_point(self, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
         """Return where three states in a row, each (B, C, H, W), have a path that will never change, (B,) bool.
 
         This holds where the last state is the first, and the paths of all are the same. The states of an exact policy
@@ -263,10 +263,10 @@ class Policy(nn.Module):
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
 
     def facts(self) -> dict[str, str]:
-        """Return what tables show of a policy: its task, channels, weights and promises, by label."""
+        """Return what tables show of a policy: its task, channels, weights and guarantees, by label."""
         parameters = list(self.parameters())
         n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
-        number, bound = self.usual_iterations, self.promises.bound
+        number, bound = self.usual_iterations, self.guarantees.bound
         usual = "" if number is None else f"{number:,} at size 16, more on longer paths"
         iterations = f"at most {bound}, for L moves on the path and A tiles" if bound else usual
         return {
@@ -279,13 +279,13 @@ class Policy(nn.Module):
             **({"iterations": iterations} if iterations else {}),
             "needs a border": "yes" if self.needs_border else "no",
             **({"levels": self._levels} if self._levels else {}),
-            **({"drawing": DRAWINGS[self.draws].note} if self.draws in DRAWINGS else {}),
+            **({"drawing": DRAWINGS[self.output].note} if self.output in DRAWINGS else {}),
         }
 
     @property
     def _levels(self) -> str:
         """The levels that the policy is meant for, in words; empty for any."""
-        family, size = self.promises.family, self.size or self.promises.size
+        family, size = self.guarantees.family, self.size or self.guarantees.size
         shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
         return f"{family or 'any family'} {shape}".strip() if family or shape else ""
 

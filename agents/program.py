@@ -20,9 +20,9 @@ class Program(NamedTuple):
         bias: (C,).
         kernel_size: side k of the kernel, odd.
         taps: places in the kernel that have weights, counted row by row.
-        ceiling: the largest number that an iteration leaves; None for no bound.
+        state_limit: the largest number that an iteration leaves; None for no bound.
         max_pool: whether the last two channels become maxima, as in `learned.NCA`.
-        pool_adds: whether maxima are added to them before the activations instead.
+        pool_before_activation: whether maxima are added to them before the activations instead.
         sees_inputs: whether every iteration reads the inputs, and not only the first.
         unbounded: the step after which there is no ReLU; None if there is no such step.
     """
@@ -33,9 +33,9 @@ class Program(NamedTuple):
     bias: Tensor
     kernel_size: int
     taps: tuple[int, ...]
-    ceiling: float | None = None
+    state_limit: float | None = None
     max_pool: bool = False
-    pool_adds: bool = False
+    pool_before_activation: bool = False
     sees_inputs: bool = True
     unbounded: int | None = None
 
@@ -49,4 +49,4 @@ class Program(NamedTuple):
     @property
     def same_at_every_step(self) -> bool:
         """Whether one iteration stands for all: files then need no step. A ReLU that the last one lacks is put in."""
-        return self.sees_inputs and not self.pool_adds
+        return self.sees_inputs and not self.pool_before_activation

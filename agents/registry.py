@@ -59,7 +59,7 @@ class PolicyInfo:
         description: one line.
         constructor: "module:name" of what makes it, the module relative to this package.
         options: default keyword arguments of the constructor.
-        exact: whether it promises to draw what it should on every level, so that anything else is an error.
+        exact: whether it guarantees to draw what it should on every level, so that anything else is an error.
         scores: measured figures by name.
         role: a name from `ROLES`.
         family: the family of levels that it is meant for, of which `policies list` shows its score; None for any.
@@ -110,7 +110,7 @@ _POLICIES = {
             exact=card["exact"],
             scores=card.get("metrics", {}),  # none yet while a model is being published
             role=card.get("role", MAIN),
-            family=card["promises"].get("family"),
+            family=card["guarantees"].get("family"),
         )
         for name, card in cards().items()
         if "unshipped" not in card
@@ -145,7 +145,7 @@ def find_policy(name: str) -> PolicyInfo:
         policy = load(name)
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
         description = f"a model of class {type(policy).__name__}, {kind}"
-        return PolicyInfo(policy.task, description, constructor="", exact=policy.exact, family=policy.promises.family)
+        return PolicyInfo(policy.task, description, constructor="", exact=policy.exact, family=policy.guarantees.family)
     check_shipped(name)
     if os.path.isdir(name):
         model = Path(name) / MODEL_OF_RUN

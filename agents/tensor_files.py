@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from maze_nca_gym.files import OTHER_VERSION, reading, replacing
+from maze_nca_gym.files import OTHER_VERSION, atomic_write, validated_read
 from maze_nca_gym.transfer import on_host
 
 CHECKSUM = "sha256"
@@ -58,7 +58,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
     for key, tensor in tensors.items():
         _check_values(key, tensor)
     header = {**description, CHECKSUM: _digest(description, tensors)}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(to_bytes(tensors, {kind: json.dumps(header, sort_keys=True)}))
 
 
@@ -82,7 +82,7 @@ def load_tensors(
         OSError: it cannot be read.
         ValueError: it is no such file, is damaged, or fails the check; the message says what is wrong.
     """
-    with reading(path, f"is not a readable {called}"):
+    with validated_read(path, f"is not a readable {called}"):
         open(path, "rb").close()  # unlike `safe_open` it raises errors with a number
         try:
             return _read(path, kind, check)

@@ -12,8 +12,8 @@ import torch
 from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.names import unknown_name
 
+from .guarantees import Guarantees
 from .policy import Policy
-from .promises import Promises
 from .tensor_files import Layouts, check_keys, check_layouts, layouts_of, load_tensors, save_tensors
 
 MODELS: dict[str, str | type[Policy]] = {
@@ -26,7 +26,7 @@ MODELS: dict[str, str | type[Policy]] = {
 with `register_model`."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
-PROMISES = "promises"
+GUARANTEES = "guarantees"
 """Part of a file's description."""
 
 
@@ -72,7 +72,7 @@ def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
 
 
 def save_model(model: Policy, path: str | Path) -> Path:
-    """Write a model's class, arguments, promises and weights to one `.safetensors` file, atomically.
+    """Write a model's class, arguments, guarantees and weights to one `.safetensors` file, atomically.
 
     Args:
         model: a policy of a class in `MODELS`, on any device.
@@ -95,7 +95,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
     description = {
         "class": name,
         "arguments": cast(Rebuildable, model).arguments,
-        PROMISES: model.promises.to_json(),
+        GUARANTEES: model.guarantees.to_json(),
     }
     save_tensors(path, KIND, description, model.state_dict())
     return path
@@ -112,14 +112,14 @@ def load_model(path: str | Path) -> Policy:
     description, tensors = load_tensors(Path(path), KIND, "model file", _check)
     model = cast(Any, model_class(description["class"]))(**description["arguments"])
     model.load_state_dict(tensors)
-    model.promises = Promises.from_json(description[PROMISES])
+    model.guarantees = Guarantees.from_json(description[GUARANTEES])
     return model.eval()
 
 
 def _check(description: Any, layouts: Layouts) -> None:
     """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
-    check_keys(description, "class", "arguments", PROMISES)
-    Promises.from_json(description[PROMISES])
+    check_keys(description, "class", "arguments", GUARANTEES)
+    Guarantees.from_json(description[GUARANTEES])
     name, arguments = description["class"], description["arguments"]
     if not isinstance(name, str) or name not in MODELS:
         own = "; for a class of your own first import the module that registers it (--import MODULE)"

@@ -113,7 +113,7 @@ def _update(setting: Setting, unrolled: Unrolled, low: bool = False, watched: bo
         nca.zero_grad()
         with torch.autograd.set_detect_anomaly(watched):
             with torch.autocast("cpu", torch.bfloat16, enabled=low):
-                states = unrolled(nca, maze, setting.n_steps, loss_steps(setting.n_steps))
+                states = unrolled(nca, maze, setting.n_steps, counted_iterations(setting.n_steps))
             loss(states, target).backward()
 
     return Work(run, units=setting.n_mazes / BATCH)
@@ -133,7 +133,7 @@ def _rollout(setting: Setting, unrolled: Unrolled, low: bool = False) -> Work:
 def _jax_update(setting: Setting) -> Work:
     from .training_jax import gradient
 
-    run = gradient(*problem(setting), setting.n_steps, loss_steps(setting.n_steps))
+    run = gradient(*problem(setting), setting.n_steps, counted_iterations(setting.n_steps))
     return Work(run, units=setting.n_mazes / BATCH)
 
 
@@ -151,7 +151,7 @@ def problem(setting: Setting) -> tuple[NCA, Tensor, Tensor]:
     return NCA(4, **setting.network), torch.from_numpy(one_hot(levels)), target
 
 
-def loss_steps(n_steps: int) -> list[int]:
+def counted_iterations(n_steps: int) -> list[int]:
     """The numbers of steps after which the loss looks at the path."""
     return [n_steps // 2, 3 * n_steps // 4, n_steps]
 
@@ -180,7 +180,7 @@ def paper_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> l
 def careful_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
     """The maze is convolved once, and the channels of a tile lie side by side."""
     maze = maze.contiguous(memory_format=torch.channels_last)
-    share, kernel, states = nca.share(maze), nca.kernel()[:, nca.n_tiles :], []
+    share, kernel, states = nca.encode_maze(maze), nca.kernel()[:, nca.n_tiles :], []
     kernel = kernel.contiguous(memory_format=torch.channels_last)
     state = relu(share)
     for n_iterations in range(1, n_steps + 1):

@@ -46,7 +46,7 @@ class Animation:
         every: how many steps lie between two frames.
         fps: frames a second.
         size: (height, width) in pixels.
-        front: which of the channels that are shown tints the maze; None for none.
+        highlight: which of the channels that are shown tints the maze; None for none.
         show_channels: whether the channels have heat maps.
         later: mazes and targets that follow, each once the automaton has finished with the one before.
     """
@@ -60,7 +60,7 @@ class Animation:
     every: int = 1
     fps: float = 10
     size: tuple[int, int] = SIZE
-    front: str | None = None
+    highlight: str | None = None
     show_channels: bool = True
     later: tuple[tuple[Tiles, NDArray[np.bool_]], ...] = ()
 
@@ -99,7 +99,7 @@ def _finished(animation: Animation, maze: Tensor, state: Tensor, step: int) -> b
 def _frame(animation: Animation, state: Field, step: int) -> Frame:
     """One step; `scoring.score` measures against one shortest path, which is not every automaton's aim."""
     error = (np.clip(state[0], 0, 1) - animation.target) ** 2
-    front = animation.front
+    highlight = animation.highlight
     return draw_frame(
         animation.tiles,
         np.stack([_channel(animation.policy, state, name) for name in animation.channels.values()]),
@@ -108,7 +108,7 @@ def _frame(animation: Animation, state: Field, step: int) -> Frame:
         step=step,
         accuracy=1 - float(error.sum() / animation.target.sum()),
         title=animation.title,
-        front=None if front is None else list(animation.channels).index(front),
+        highlight=None if highlight is None else list(animation.channels).index(highlight),
         show_channels=animation.show_channels,
         size=animation.size,
     )
@@ -149,7 +149,7 @@ def shortest_path() -> Animation:
         tiles,
         solvers.shortest_path(tiles),
         _named("path", "flood", "age", "point_l", "point_d", "point_r"),
-        front="age",
+        highlight="age",
     )
 
 
@@ -164,7 +164,7 @@ def bidirectional_flood() -> Animation:
         _all_shortest_paths(tiles),
         _named("path", "flood_s", "flood_t", "age"),
         fps=5,
-        front="age",
+        highlight="age",
     )
 
 
@@ -179,7 +179,7 @@ def depth_first() -> Animation:
         solvers.distances(tiles) >= 0,
         _named("path", "pebble", "stack", "stack_direction", "stack_rank"),
         fps=6,
-        front="stack_rank",
+        highlight="stack_rank",
     )
 
 
@@ -194,7 +194,7 @@ def diameter() -> Animation:
         solvers.diameter(tiles),
         _named("path", "route", "pebble", "stack", "clock - wave", "eccentricity", "flood", "age"),
         every=2,
-        front="clock - wave",
+        highlight="clock - wave",
     )
 
 
@@ -228,7 +228,7 @@ def healing() -> Animation:
         tiles,
         solvers.shortest_path(tiles),
         {"path": "path", "flood": "flood_low - flood_high", "alarm": "alarm_low - alarm_high", "reset": "reset"},
-        front="flood",
+        highlight="flood",
         later=tuple((maze, solvers.shortest_path(maze)) for maze in (opened, moved)),
     )
 
@@ -246,7 +246,7 @@ def hero() -> Animation:
         {"path": "path", "flood": "flood_low"},
         fps=25,
         size=(700, 700),
-        front="flood",
+        highlight="flood",
         show_channels=False,
         later=((blocked, solvers.shortest_path(blocked)),),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.export import to_json
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 
 FOLDER = Path(__file__).parent / "play" / "policies"
 POLICIES = (
@@ -47,7 +47,7 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     new = files()
     for name, content in new.items():
-        with replacing(FOLDER / name) as file:
+        with atomic_write(FOLDER / name) as file:
             file.write(content)
     for path in FOLDER.glob("*.js"):
         if path.name not in new:

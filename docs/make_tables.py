@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.agents import Policy, list_policies, load
+from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees
 from maze_nca_gym.agents.pretrained import cards
-from maze_nca_gym.agents.promises import DRAWINGS, Promises
 from maze_nca_gym.agents.training import TrainingConfig
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 
 FILE = Path(__file__).parent / "policies.md"
 BEGIN, END = "<!-- table of policies -->\n", "<!-- end -->\n"
@@ -42,7 +42,7 @@ def table() -> str:
 def untrained(card: Mapping[str, Any]) -> Policy:
     """Return the policy of a card as it was before its training."""
     policy = TrainingConfig.from_json(card["configuration"]).make_model()
-    policy.promises = Promises.from_json(card["promises"])
+    policy.guarantees = Guarantees.from_json(card["guarantees"])
     return policy
 
 
@@ -56,8 +56,8 @@ def _rows(name: str, policy: Policy, scores: Mapping[str, float]) -> list[tuple[
 
 def iterations(policy: Policy) -> str:
     """Return the iterations that a policy needs or gets, in words."""
-    if policy.promises.bound is not None:
-        return f"{policy.promises.bound}"
+    if policy.guarantees.bound is not None:
+        return f"{policy.guarantees.bound}"
     if policy.most_iterations is not None:
         return f"{policy.most_iterations} only"
     return f"{policy.usual_iterations} at 16x16"
@@ -69,7 +69,7 @@ def _border(policy: Policy) -> str:
 
 def _always(policy: Policy) -> tuple[str, ...]:
     """Return the figures of a hand-coded policy, which is right on every maze; what is no path has no other measure."""
-    return ("every level", "100", "100", "100", "" if policy.draws in DRAWINGS else "100")
+    return ("every level", "100", "100", "100", "" if policy.output in DRAWINGS else "100")
 
 
 def written(text: str) -> str:
@@ -81,7 +81,7 @@ def written(text: str) -> str:
 def main() -> None:
     """Replace the table in the file."""
     text = written(FILE.read_text(encoding="utf-8"))
-    with replacing(FILE) as file:
+    with atomic_write(FILE) as file:
         file.write(text.encode())
 
 

@@ -16,7 +16,7 @@ env = gym.make(
     levels="FourRooms",
     n_channels=policy.n_channels,
     channel_names=policy.channel_names,
-    front=policy.front,
+    highlight=policy.highlight,
     render_mode="rgb_array",
 )
 env = RecordVideo(env, "runs/video", name_prefix="four-rooms")

@@ -32,7 +32,7 @@ from maze_nca_gym.agents.training import (
     run_updates,
 )
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 from maze_nca_gym.random_streams import rng_for
 
 from .evolution_report import write_report
@@ -160,7 +160,7 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
         },
         "machine": machine.describe(),
     }
-    with replacing(folder / "result.json") as file:
+    with atomic_write(folder / "result.json") as file:
         file.write(json.dumps(result, indent=1).encode())
 
 

@@ -20,7 +20,7 @@ from rich.progress import track
 from benchmarks import machine
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation import measure, test_levels
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 
 from .extrapolation_report import Measured, read, write_report
 
@@ -88,7 +88,7 @@ def make(policy: str, family: str, size: int, n: int, path: Path) -> None:
     }
     measured = Measured(Path(policy).stem, family, size, n, evaluation.n_steps, final, curve, machine.describe())
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(json.dumps(asdict(measured), indent=1).encode())
 
 

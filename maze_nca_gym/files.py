@@ -38,7 +38,7 @@ def npz_path(path: str | Path) -> Path:
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
+def os_error_context(path: Path) -> Iterator[None]:
     """Make an OSError in the block name a file, even if it comes from an open file or a temporary one.
 
     Raises:
@@ -51,13 +51,13 @@ def naming(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a file to write that replaces `path` once the block has ended without an error; otherwise it disappears.
 
     Raises:
         OSError: it could not be written; the message names `path`.
     """
-    with naming(path):
+    with os_error_context(path):
         handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -79,14 +79,14 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
     """
     with ExitStack() as stack:
         for path, content in contents.items():
-            file = stack.enter_context(replacing(path))
+            file = stack.enter_context(atomic_write(path))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
 
 
 def remove_partial(path: Path) -> None:
-    """Remove what `replacing` was writing for `path` when its process was killed; none may be at it now."""
+    """Remove what `atomic_write` was writing for `path` when its process was killed; none may be at it now."""
     made_up = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")  # as mkstemp does
     for partial in path.parent.glob(".*"):
         if made_up.fullmatch(partial.name) and partial.is_file():
@@ -94,7 +94,7 @@ def remove_partial(path: Path) -> None:
 
 
 @contextmanager
-def reading(path: str | Path, complaint: str) -> Iterator[None]:
+def validated_read(path: str | Path, complaint: str) -> Iterator[None]:
     """Make errors in the block, which reads a file, name that file.
 
     Args:
@@ -108,7 +108,7 @@ def reading(path: str | Path, complaint: str) -> Iterator[None]:
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError(f"{path} {complaint}: it is no regular file")
     try:
-        with naming(Path(path)):
+        with os_error_context(Path(path)):
             yield
     except UNREADABLE as error:
         raise ValueError(f"{path} {complaint}: {_reason(error)}") from error
@@ -140,13 +140,13 @@ def save_arrays(path: str | Path, arrays: Mapping[str, NDArray[Any]], config: Ma
     path = npz_path(path)
     text = {} if config is None else {"config": np.array(json.dumps(dict(config), sort_keys=True))}
     named: dict[str, Any] = {**text, **arrays}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         np.savez_compressed(file, **named)
     return path
 
 
 def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Read every array of an `.npz` file by name; call it within `reading`.
+    """Read every array of an `.npz` file by name; call it within `validated_read`.
 
     Raises:
         ValueError: another kind of file, a damaged one, or one with Python objects, which would have to be unpickled.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import notebooks
-from maze_nca_gym.files import load_arrays, reading, save_arrays
+from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.random_streams import GAMMA, scramble
 
@@ -260,7 +260,7 @@ class LevelSet:
             FileNotFoundError: there is no such file.
             ValueError: it is not a level-set file.
         """
-        with reading(path, "is not a level-set file (.npz with `tiles` and `config`)"):
+        with validated_read(path, "is not a level-set file (.npz with `tiles` and `config`)"):
             arrays = load_arrays(path)
             config = json.loads(arrays["config"].item())
             if not isinstance(config, dict):

@@ -13,8 +13,8 @@ import torch
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
-from pretend_gpu import PretendedGpu
-from pretend_gpu import gpu as gpu
+from simulated_gpu import SimulatedGpu
+from simulated_gpu import gpu as gpu
 from tables import for_each
 
 import maze_nca_gym
@@ -177,7 +177,7 @@ class TestModes:
         assert arrays_of(arrays.population) == arrays_of(tensors.population)
 
     @every_mode
-    def test_a_gpu_in_pretence(self, mode: AutoresetMode, gpu: PretendedGpu) -> None:
+    def test_a_simulated_gpu(self, mode: AutoresetMode, gpu: SimulatedGpu) -> None:
         here, there = make(3, mode), make(3, mode, device="cuda", output="torch")
         for a, b in zip(play(here, 60), play(there, 60, tensors="cuda"), strict=True):
             np.testing.assert_array_equal(a[0]["maze"], b[0]["maze"])

@@ -147,7 +147,7 @@ def test_ways_to_train_have_the_same_loss_and_gradient():
     nca, maze, target = training.problem(setting)
     parameters = [*nca.parameters()]
     ways = [training.our_states, training.paper_states, training.careful_states]
-    losses = [training.loss(way(nca, maze, 8, training.loss_steps(8)), target) for way in ways]
+    losses = [training.loss(way(nca, maze, 8, training.counted_iterations(8)), target) for way in ways]
     expected = torch.autograd.grad(losses[0], parameters)
     for loss in losses[1:]:
         torch.testing.assert_close(loss, losses[0])
@@ -160,10 +160,10 @@ def test_jax_has_the_same_loss_gradient_and_path():
 
     setting = training.Setting({"n_channels": 9, "n_iterations": None}, 8, 3)
     nca, maze, target = training.problem(setting)
-    states = training.our_states(nca, maze, 8, training.loss_steps(8))
+    states = training.our_states(nca, maze, 8, training.counted_iterations(8))
     loss = training.loss(states, target)
     loss.backward()
-    value, (_, bias) = training_jax.gradient(nca, maze, target, 8, training.loss_steps(8))()
+    value, (_, bias) = training_jax.gradient(nca, maze, target, 8, training.counted_iterations(8))()
     np.testing.assert_allclose(value, loss.item(), rtol=1e-5)
     np.testing.assert_allclose(bias, nca.biases[0].grad.numpy(), rtol=1e-4, atol=1e-6)
     path = training_jax.last_path(nca, maze, 8)()

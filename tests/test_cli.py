@@ -22,8 +22,8 @@ from tables import for_each
 
 from maze_nca_gym import __version__, generation
 from maze_nca_gym.agents import list_policies, load, rollouts
+from maze_nca_gym.agents.guarantees import Guarantees
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.promises import Promises
 from maze_nca_gym.agents.registry import NAME_PARTS
 from maze_nca_gym.agents.rollouts import solved as solving
 from maze_nca_gym.agents.rollouts.session import Session
@@ -72,7 +72,7 @@ def moves(path):
 def trained_with_border():
     """A network that says that it needs a wall around each level."""
     model = NCA(4, 8, n_iterations=None)
-    model.promises = Promises(needs_border=True)
+    model.guarantees = Guarantees(needs_border=True)
     return model
 
 

@@ -24,7 +24,7 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import is_reserved, reserved_hashes, test_levels
 from maze_nca_gym.agents.evolution import loop as evolution
 from maze_nca_gym.agents.evolution.figures import draw_curves
-from maze_nca_gym.agents.evolution.measure import Player, Regret
+from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.learned.convolving import SparseNCA
@@ -457,14 +457,14 @@ def test_help_loads_neither_torch_nor_numba():
 
 class TestRegret:
     def test_no_levels(self):
-        measure = Regret([Player(load("shortest-path-bfs"), 4)], "accuracy", None, lambda: None)
+        measure = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 4)], "accuracy", None, lambda: None)
         regret, complete = measure(np.zeros((0, 8, 8), np.uint8), np.zeros((0, 8, 8), bool))
         assert regret.shape == complete.shape == (0,)
 
     def test_the_loss(self):
         levels = load_levels("FourRooms").tiles
         target = canonical_shortest_path(levels[0])
-        idle = Regret([Player(load("shortest-path-bfs"), 1)], "loss", None, lambda: None)
+        idle = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 1)], "loss", None, lambda: None)
         regret, complete = idle(levels, target[None])
         assert regret[0] == pytest.approx(target.mean())
         assert complete[0] == 0
@@ -477,9 +477,9 @@ class TestRegret:
             if len(pauses) == 2:
                 raise KeyboardInterrupt
 
-        measure = Regret([Player(load("model.safetensors"), 1000)], "accuracy", None, pause)
+        measure = Regret([EvaluatedPolicy(load("model.safetensors"), 1000)], "accuracy", None, pause)
         with pytest.raises(KeyboardInterrupt):
-            measure.paths(Player(load("model.safetensors"), 1000), load_levels("FourRooms").tiles)
+            measure.paths(EvaluatedPolicy(load("model.safetensors"), 1000), load_levels("FourRooms").tiles)
 
 
 class TestFewWeights:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from maze_nca_gym.files import naming, remove_partial, replacing
+from maze_nca_gym.files import atomic_write, os_error_context, remove_partial
 
 
 def test_a_missing_folder_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError) as caught, replacing(tmp_path / "missing" / "file.npz"):
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(tmp_path / "missing" / "file.npz"):
         pass
     assert caught.value.filename == str(tmp_path / "missing" / "file.npz")
 
@@ -30,7 +30,7 @@ def test_a_full_disk_is_told_with_what_was_being_written(
     monkeypatch.setattr(os, step, fail)
     with (
         pytest.raises(OSError, match=r"\[Errno 28\] No space left on device: .*file\.npz'") as caught,
-        replacing(path) as file,
+        atomic_write(path) as file,
     ):
         file.write(b"new")
     assert caught.value.errno == errno.ENOSPC
@@ -39,7 +39,7 @@ def test_a_full_disk_is_told_with_what_was_being_written(
 
 
 def test_an_error_without_a_number_keeps_its_words(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"encoder error -2: .*picture\.png'"), naming(tmp_path / "picture.png"):
+    with pytest.raises(OSError, match=r"encoder error -2: .*picture\.png'"), os_error_context(tmp_path / "picture.png"):
         raise OSError("encoder error -2")
 
 
@@ -62,7 +62,7 @@ def test_only_leftovers_of_that_file_are_removed(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_leaves_is_removed(tmp_path: Path) -> None:
     for _ in range(20):  # whatever the name that is made up
-        with replacing(tmp_path / "a[1].npz"):
+        with atomic_write(tmp_path / "a[1].npz"):
             (left,) = tmp_path.glob(".*")
             os.link(left, tmp_path / "copy")
             name = left.name

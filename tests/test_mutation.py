@@ -1,4 +1,4 @@
-"""Offspring: always solvable, within the border, at the promised rates, and the same again from their seeds."""
+"""Offspring: always solvable, within the border, at the guaranteed rates, and the same again from their seeds."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Case:
 
     def step_of(self, iteration):
         """A step at which an iteration is what the file holds: never the last one of an episode."""
-        return self.policy.same_from or iteration
+        return self.policy.stationary_from or iteration
 
     @torch.no_grad()
     def check(self, content):

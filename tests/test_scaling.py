@@ -44,7 +44,7 @@ def smallest(tmp_path_factory) -> tuple[Results, Path]:
     return scaling.run(replace(SMALLEST, out=folder)), folder
 
 
-def test_every_automaton_keeps_its_promises(smallest):
+def test_every_automaton_keeps_its_guarantees(smallest):
     results, _ = smallest
     assert len(results.cells) == len(AUTOMATA) * len(results.families)
     assert all(len(cell.steps) == 1 and not cell.left_out for cell in results.cells)
@@ -143,26 +143,26 @@ def test_the_comb_is_a_tree_with_the_ends_at_its_first_and_last_tip(size):
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", AUTOMATA)
-def test_broken_promises_are_found(name):
+def test_broken_guarantees_are_found(name):
     policy = automaton(name)
-    promised = AUTOMATA[name](policy, LEVEL)
+    guaranteed = AUTOMATA[name](policy, LEVEL)
     state = torch.zeros(1, policy.n_channels, *LEVEL.shape)
-    for step in range(1, promised.most_steps + 2):
-        before, state = state, policy(promised.maze, state)
-        steps = promised.steps_taken(step, before, state)
+    for step in range(1, guaranteed.most_steps + 2):
+        before, state = state, policy(guaranteed.maze, state)
+        steps = guaranteed.steps_taken(step, before, state)
         if steps is not None:
             break
-    assert not list(promised.violations(steps, state))
-    assert any("steps" in text for text in promised.violations(promised.most_steps + 1, state))
-    assert any("wrong path" in text or "tiles visited" in text for text in promised.violations(steps, 0 * state))
+    assert not list(guaranteed.violations(steps, state))
+    assert any("steps" in text for text in guaranteed.violations(guaranteed.most_steps + 1, state))
+    assert any("wrong path" in text or "tiles visited" in text for text in guaranteed.violations(steps, 0 * state))
 
 
 @torch.no_grad()
 def test_an_automaton_that_never_finishes_is_a_violation():
     policy = automaton("shortest-path-bfs")
-    promised = AUTOMATA["shortest-path-bfs"](policy, LEVEL)
-    promised.maze = torch.zeros_like(promised.maze)
-    assert run_level(policy, promised, seconds_left=60).violations == ("not finished after 11 steps",)
+    guaranteed = AUTOMATA["shortest-path-bfs"](policy, LEVEL)
+    guaranteed.maze = torch.zeros_like(guaranteed.maze)
+    assert run_level(policy, guaranteed, seconds_left=60).violations == ("not finished after 11 steps",)
 
 
 def test_a_journal_drops_what_was_cut_off(tmp_path):

@@ -17,7 +17,7 @@ from maze_nca_gym import dynamics, dynamics_torch, solvers
 from maze_nca_gym.agents import load, make_env
 from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.evolution.loop import breed, fill, first_levels
-from maze_nca_gym.agents.evolution.measure import Player, Regret
+from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.data import LevelStream
@@ -149,7 +149,7 @@ class TestAThirdTask:
     def test_levels_evolve_against_a_policy(self):
         model = NCA(4, 2, task="reachable")
         population = LevelPopulation(PopulationConfig(task="reachable", capacity=12))
-        regret = Regret([Player(model, 4)], "accuracy", None, lambda: None)
+        regret = Regret([EvaluatedPolicy(model, 4)], "accuracy", None, lambda: None)
         reserved = np.empty(0, np.uint64)
         first = first_levels(lambda rng, n: generate(rng, n, 5), 0, 12, reserved)
         fill(population, first, regret, 12, lambda _: None)
@@ -170,7 +170,7 @@ class TestAThirdTask:
         assert state.evolution.n_rounds == 2
 
     def test_what_is_for_the_tasks_of_the_package_only(self):
-        for option in ("leniency", "guidance"):
+        for option in ("nearest_solution", "guidance"):
             with pytest.raises(ValueError, match=f"{option} is for .*, not reachable"):
                 changed(TrainingConfig(), task="reachable", **{option: 0.5})
 

@@ -28,7 +28,7 @@ from maze_nca_gym.agents.rollouts import curve_steps, default_steps
 from maze_nca_gym.agents.runs import read_last
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.families import validation_levels
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 from maze_nca_gym.tasks import find_task
 
 FOLDER = Path(str(pretrained.__file__)).parent
@@ -56,9 +56,9 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
     }
 
 
-def promises(model: Policy) -> dict[str, Any]:
-    """Return what a card says of what its weights promise: the same as the model's file."""
-    return {"exact": model.exact, "promises": model.promises.to_json()}
+def guarantees(model: Policy) -> dict[str, Any]:
+    """Return what a card says of what its weights guarantee: the same as the model's file."""
+    return {"exact": model.exact, "guarantees": model.guarantees.to_json()}
 
 
 def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
 
 def _with_iterations(model: Policy, number: int) -> Policy:
     """Return the model, which is changed, with another number of iterations."""
-    model.promises = replace(model.promises, n_iterations=number)
+    model.guarantees = replace(model.guarantees, n_iterations=number)
     return model
 
 
@@ -145,10 +145,10 @@ def write_card(name: str, **changes: Any) -> None:
         "description",
         "role",
         "unshipped",
-        "front",
+        "highlight",
         "measured",
         "exact",
-        "promises",
+        "guarantees",
         "made_by",
         "made_in",
         "versions",
@@ -156,7 +156,7 @@ def write_card(name: str, **changes: Any) -> None:
     )
     content = {**there, **{key: value for key, value in changes.items() if value is not None}}
     content = {key: content[key] for key in sorted(content, key=lambda k: ordered.index(k) if k in ordered else 99)}
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write((json.dumps(content, indent=2) + "\n").encode())
 
 
@@ -166,7 +166,7 @@ def publish_model(name: str, run: Path, description: str) -> None:
     seconds = read_last(run / "metrics.jsonl")["seconds"]
     about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
     save_model(model, FOLDER / name)
-    write_card(name, task=model.task, description=description, **promises(model), **about)
+    write_card(name, task=model.task, description=description, **guarantees(model), **about)
 
 
 def publish_iterations(name: str) -> None:
@@ -175,7 +175,7 @@ def publish_iterations(name: str) -> None:
     families = read_card(name).get("configuration", {}).get("families", ["random"])
     number = choose_iterations(model, families)
     save_model(_with_iterations(model, number), FOLDER / name)
-    write_card(name, **promises(model))
+    write_card(name, **guarantees(model))
     print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
 
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.tasks import find_task
 
+from ..guarantees import StepBound
 from ..neighbours import DIRECTIONS, offsets
-from ..promises import StepBound
 
 Bits: TypeAlias = NDArray[Any]
 """Booleans, or unsigned integers each bit of which is one boolean."""

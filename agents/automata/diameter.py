@@ -41,8 +41,8 @@ from typing import TypeAlias
 
 from maze_nca_gym.levels import Tile
 
+from ..guarantees import StepBound
 from ..neighbours import DIRECTIONS, OPPOSITE
-from ..promises import StepBound
 from .automaton import Automaton, Bits, Component, Rule, View, World, around, subsets
 from .canonical_path import CanonicalPath
 

@@ -32,7 +32,7 @@ from functools import partial
 
 from maze_nca_gym.levels import Tile
 
-from ..promises import StepBound
+from ..guarantees import StepBound
 from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, subsets
 from .canonical_path import CanonicalPath
 

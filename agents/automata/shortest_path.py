@@ -14,7 +14,7 @@ from enum import IntEnum
 
 from maze_nca_gym.levels import Tile
 
-from ..promises import StepBound
+from ..guarantees import StepBound
 from .automaton import Automaton, Component, subsets
 from .canonical_path import CanonicalPath
 

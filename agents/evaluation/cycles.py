@@ -1,4 +1,4 @@
-"""The long-run behaviour of a policy: rest, a cycle, or neither."""
+"""The long-run behaviour of a policy: a fixed point, a limit cycle, or neither."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class Habit:
     """Fractions of levels by what something does within the window.
 
     Attributes:
-        rests: it is the same after every iteration.
-        cycles: it repeats with a period.
-        wanders: it does neither.
+        fixed_point: it is the same after every iteration.
+        limit_cycle: it repeats with a period.
+        aperiodic: it does neither.
         periods: period of a cycle in iterations, as text -> fraction of levels that have it.
     """
 
-    rests: float
-    cycles: float
-    wanders: float
+    fixed_point: float
+    limit_cycle: float
+    aperiodic: float
     periods: dict[str, float]
 
     @classmethod
     def of(cls, periods: NDArray[np.int64]) -> Habit:
-        """Count (N,) periods: 1 where it rests, 0 where it wanders."""
+        """Count (N,) periods: 1 at a fixed point, 0 where there is none."""
         counts = Counter(periods[periods > 1].tolist())
         return cls(
             float((periods == 1).mean()),

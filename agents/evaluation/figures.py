@@ -36,7 +36,7 @@ class Result:
         family, size: of the levels.
         evaluation: the metrics.
         stability: None if it was not measured.
-        enough: iterations with which an exact policy finishes on all levels; None if nothing is promised.
+        enough: iterations with which an exact policy finishes on all levels; None if nothing is guaranteed.
     """
 
     policy: str

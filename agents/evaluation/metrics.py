@@ -16,8 +16,8 @@ from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores, minibatch_accuracies
 from maze_nca_gym.tasks import Task, find_task
 
+from ..guarantees import DRAWINGS
 from ..policy import Policy
-from ..promises import DRAWINGS
 from ..rollouts import (
     ERROR,
     LENGTH,
@@ -144,7 +144,7 @@ def measure(
         used = _score_batch(policy, tiles[members], wanted[members], marks, tables[:, members], paths[members], report)
         n_used = max(n_used, used)
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
-    if policy.draws in DRAWINGS:
+    if policy.output in DRAWINGS:
         return Evaluation(len(tiles), n_steps, curve, {})
     kinds = kinds_of(find_task(policy.task), tiles, paths, targets, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)

@@ -249,7 +249,7 @@ class _Cell(NamedTuple):
     Attributes:
         labelled: the same levels with their solutions.
         n_steps: iterations on each level.
-        enough: iterations with which an exact policy finishes on all of them; None if nothing is promised.
+        enough: iterations with which an exact policy finishes on all of them; None if nothing is guaranteed.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.files import load_arrays, reading, save_arrays
+from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.tasks import find_task
@@ -61,7 +61,7 @@ class Records:
         if rounds != list(range(len(rounds))) or len(rounds) < clock:
             wanted = f"it must have a line for every round from 0 to {clock}, but has {len(rounds)}"
             raise ValueError(f"{run.path / METRICS} is not readable: {wanted}")
-        with reading(run.path / SNAPSHOTS, "is not readable"):
+        with validated_read(run.path / SNAPSHOTS, "is not readable"):
             self.snapshots = _read_snapshots(run.path / SNAPSHOTS, len(rounds))
 
     def begin(self, command: str) -> None:

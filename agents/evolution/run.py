@@ -41,7 +41,7 @@ from ..runs import (
     progress_bar,
 )
 from . import loop
-from .measure import Player, Regret
+from .measure import EvaluatedPolicy, Regret
 from .records import FILES, POPULATION, ROUND, Records
 
 _LEAST_SIZE = 4
@@ -119,7 +119,7 @@ def evolve(
             print(f"{out} is finished; more --rounds go on, --overwrite starts a new one")
         elif not _run(job, records):
             raise KeyboardInterrupt(f"interrupted; the same command goes on from {job.folder / POPULATION}")
-    records.draw(f"evolved against {', '.join(job.players)}")
+    records.draw(f"evolved against {', '.join(job.evaluated)}")
     return records.population
 
 
@@ -129,7 +129,7 @@ class _Job:
 
     Attributes:
         given: the arguments of `evolve`, except the policies and other options than those of rounds.
-        players: the policies by name.
+        evaluated: the policies by name.
         levels: (n, H, W) uint8, the first ones.
         reserved: hashes of the levels of the test sets.
         population: the configuration of the population.
@@ -138,7 +138,7 @@ class _Job:
     """
 
     given: Mapping[str, Any]
-    players: dict[str, Player]
+    evaluated: dict[str, EvaluatedPolicy]
     levels: Tiles
     reserved: NDArray[np.uint64]
     population: PopulationConfig
@@ -174,12 +174,12 @@ def _prepare(
         return generate(rng, n, size, given["generator"], endpoints=endpoints, **of_generator)
 
     levels = loop.first_levels(draw, given["seed"], given["n"], reserved)
-    players = {name: _player(name, policy, levels, given["steps"]) for name, policy in found.items()}
+    evaluated = {name: _player(name, policy, levels, given["steps"]) for name, policy in found.items()}
     written = str(size[0]) if size[0] == size[1] else f"{size[0]}x{size[1]}"
     configuration = {
         "policies": [
-            {"policy": name, "iterations": player.n_steps, "sha256": _digest(player.policy)}
-            for name, player in players.items()
+            {"policy": name, "iterations": evaluated_policy.n_steps, "sha256": _digest(evaluated_policy.policy)}
+            for name, evaluated_policy in evaluated.items()
         ],
         **{name: given[name] for name in ("n", "n_offspring", "seed", "batch", "picture_every")},
         "levels": {
@@ -198,7 +198,7 @@ def _prepare(
     }
     own = import_option([*map(type, found.values()), find_task(task).solve])
     command = command_line(["evolve", *found], {**own, **changed})
-    return _Job(given, players, levels, reserved, population, configuration, command)
+    return _Job(given, evaluated, levels, reserved, population, configuration, command)
 
 
 def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any]) -> PopulationConfig:
@@ -220,7 +220,7 @@ def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
 
 
 @torch.no_grad()
-def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Player:
+def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> EvaluatedPolicy:
     """Return a policy, tried for an iteration, and its number of iterations.
 
     Raises:
@@ -232,7 +232,7 @@ def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Play
         rollout(policy, encode(policy, levels[:1]), 1)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from error
-    return Player(policy, n_steps)
+    return EvaluatedPolicy(policy, n_steps)
 
 
 def _enough(policy: Policy, levels: Tiles) -> int:
@@ -274,7 +274,7 @@ def _run(job: _Job, records: Records) -> bool:
     """Evolve until the last round, or Ctrl-C, and save; return whether it was the former."""
     print(
         f"{job.out}: {job.n:,} levels, {job.rounds:,} rounds of {job.n_offspring:,} offspring against "
-        f"{', '.join(job.players)} on {job.device}; Ctrl-C saves and ends"
+        f"{', '.join(job.evaluated)} on {job.device}; Ctrl-C saves and ends"
     )
     population = records.population
     if len(population):
@@ -294,7 +294,7 @@ class _Run:
 
     def __init__(self, job: _Job, records: Records, stopped: Callable[[], bool]) -> None:
         self.job, self.records, self.stopped = job, records, stopped
-        self.regret = Regret(list(job.players.values()), job.population.measure, job.batch, self.pause)
+        self.regret = Regret(list(job.evaluated.values()), job.population.measure, job.batch, self.pause)
         self.saved_at = time.monotonic()
 
     def run(self) -> None:
@@ -325,8 +325,8 @@ class _Run:
 
     def record(self) -> None:
         """Note how the population does, once a round."""
-        player = next(iter(self.job.players.values()))
-        self.records.note(self.job.picture_every, lambda tiles: self.regret.paths(player, tiles))
+        evaluated_policy = next(iter(self.job.evaluated.values()))
+        self.records.note(self.job.picture_every, lambda tiles: self.regret.paths(evaluated_policy, tiles))
 
     def _reporter(self, advance: Callable[[int], Any]) -> Callable[[int], None]:
         def report(n: int) -> None:

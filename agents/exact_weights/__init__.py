@@ -1,7 +1,7 @@
 """Weights, written by hand, with which an `NCA` solves every maze exactly.
 
 The learned architecture, one convolution, a ReLU and at most one maximum over the map, can do what the hand-coded
-automata do with more: these weights show it. They are the ceiling for what training finds. That they are exact is
+automata do with more: these weights show it. They are the state_limit for what training finds. That they are exact is
 argued in their modules and tested, not proven by machine.
 """
 
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..guarantees import StepBound
 from ..handcoded.weight_table import WeightTable
-from ..promises import StepBound
 from . import diameter_weights, shortest_path_weights
 
 

@@ -19,9 +19,9 @@ from torch.nn import functional as F
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
+from ..guarantees import Guarantees, StepBound
 from ..policy import Policy
 from ..program import Program
-from ..promises import Promises, StepBound
 from .weight_table import Row, WeightTable, convolve
 
 
@@ -101,7 +101,7 @@ class HandcodedNCA(Policy):
                 "channels: name these, or define static(maze), which returns the inputs"
             )
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
-        self.promises = Promises(exact=bound is not None if exact is None else exact, bound=bound)
+        self.guarantees = Guarantees(exact=bound is not None if exact is None else exact, bound=bound)
         weight, bias = table.convolution()
         self.table = table
         self.weight = nn.Parameter(weight)
@@ -203,7 +203,7 @@ class Form:
         activate: the activations.
         steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
             of `length` edges.
-        front: the channel that shows the automaton at work.
+        highlight: the channel that shows the automaton at work.
         counters: channels that count forever, so that they never come to rest.
         rule: name of the activations in exported files; None where only Python has them.
         fused: the same step in one pass, from (maze, state), float32 on a CPU and without gradients; for speed.
@@ -212,7 +212,7 @@ class Form:
     table: WeightTable
     activate: Activation
     steps_per_edge: int
-    front: IntEnum
+    highlight: IntEnum
     counters: frozenset[IntEnum]
     rule: str | None = None
     fused: Callable[[Tensor, Tensor], Tensor] | None = None

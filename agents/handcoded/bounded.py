@@ -97,4 +97,4 @@ def activate(convolved: Tensor, state: Tensor) -> Tensor:
     return torch.cat([path, step(phases), first(nearer), enter], dim=1)
 
 
-FORM = Form(TABLE, activate, steps_per_edge=2, front=Channel.PHASE_0, counters=frozenset())
+FORM = Form(TABLE, activate, steps_per_edge=2, highlight=Channel.PHASE_0, counters=frozenset())

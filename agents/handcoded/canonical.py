@@ -121,7 +121,7 @@ FORM = Form(
     TABLE,
     activate,
     steps_per_edge=2,
-    front=Channel.AGE,
+    highlight=Channel.AGE,
     counters=frozenset({Channel.AGE}),
     rule="canonical",
     fused=fused,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from maze_nca_gym.levels import Tile
 
-from ..promises import StepBound
+from ..guarantees import StepBound
 from .base import HandcodedNCA, global_max, global_min, sawtooth, step
 from .weight_table import Weight, WeightTable
 
@@ -146,8 +146,8 @@ class DepthFirstNCA(HandcodedNCA):
     n free tiles are visited within 2 n steps: one a visit, one a pop, and one to see that nothing is left.
     """
 
-    draws = "visited tiles"
-    front = "stack_rank"
+    output = "visited tiles"
+    highlight = "stack_rank"
     rule = "depth-first"
     tells_when_finished = True
 

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ..guarantees import StepBound
 from ..neighbours import DIRECTIONS
-from ..promises import StepBound
 from .base import HandcodedNCA, global_max, global_min, sawtooth, step
 from .canonical import first, follow, path_biases, path_weights
 from .depth_first import UNSTACKED, Search, explore, is_stuck, search_weights
@@ -126,7 +126,7 @@ class DiameterNCA(HandcodedNCA):
     in edges. The path is complete after T + 3 D + 2.
     """
 
-    front = "wave"
+    highlight = "wave"
     rule = "diameter"
     tells_when_finished = True
 

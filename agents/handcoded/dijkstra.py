@@ -156,7 +156,7 @@ BIDIRECTIONAL = Form(
     BIDIRECTIONAL_TABLE,
     _activate_bidirectional,
     steps_per_edge=1,
-    front=Channel.AGE,
+    highlight=Channel.AGE,
     counters=frozenset({Channel.AGE}),
     rule="bidirectional",
 )
@@ -164,13 +164,13 @@ EQUAL_AGES = Form(  # once both floods are there, ages are 2 (t - 1) less both d
     EQUAL_AGE_TABLE,
     partial(_activate_local, peak=EQUAL_AGE),
     steps_per_edge=2,
-    front=Channel.AGE,
+    highlight=Channel.AGE,
     counters=frozenset({Channel.AGE}),
 )
 ONE_FLOOD = Form(  # ages fall by one with each tile away from the source
     ONE_FLOOD_TABLE,
     partial(_activate_local, peak=OLDER_BY_ONE),
     steps_per_edge=2,
-    front=OneFloodChannel.AGE,
+    highlight=OneFloodChannel.AGE,
     counters=frozenset({OneFloodChannel.AGE}),
 )

@@ -8,7 +8,7 @@ from torch import Tensor
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.names import unknown_name
 
-from ..promises import StepBound
+from ..guarantees import StepBound
 from . import bounded, canonical, dijkstra
 from .base import Form, HandcodedNCA
 
@@ -49,8 +49,8 @@ class ShortestPathNCA(HandcodedNCA):
         self.form = forms[form or next(iter(forms))]
         bound = StepBound(constant=2, per_move=self.form.steps_per_edge)
         super().__init__("shortest-path", len(Tile), self.form.table, bound)
-        self.draws = "all shortest paths" if ties == "all" else "path"
-        self.front, self.rule = self.form.front.name.lower(), self.form.rule
+        self.output = "all shortest paths" if ties == "all" else "path"
+        self.highlight, self.rule = self.form.highlight.name.lower(), self.form.rule
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:  # noqa: D102
         return self.form.activate(convolved, state)

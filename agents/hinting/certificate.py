@@ -167,8 +167,8 @@ def _check(model: NCA, automaton: Automaton) -> None:
     if model.uses_step:
         raise ValueError("a certificate is for networks whose iterations are all the same")
     # a pair's channels may be cut off at different heights of their sums, which changes their difference
-    if model.ceiling is not None:
-        raise ValueError(f"a certificate is for networks without a ceiling, got one of {model.ceiling:g}")
+    if model.state_limit is not None:
+        raise ValueError(f"a certificate is for networks without a state limit, got one of {model.state_limit:g}")
 
 
 def _silent(kinds: Kinds, n_rows: int) -> float:

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from ..automata import Automaton
+from ..guarantees import Guarantees
 from ..learned import NCA
-from ..promises import Promises
 from ..runs import ProgressBar, RunFolder, check_at_least, check_folder, command_line
 from ..training.loop import MODEL
 from ..weights import save_model
@@ -57,7 +57,7 @@ def train_hinted(
     model = _learn(run, automaton, config)
     certificate = certify(model, config.largest, automaton=automaton)
     exact = certificate.holds and automaton.bound is not None
-    model.promises = Promises(exact=exact, bound=automaton.bound)
+    model.guarantees = Guarantees(exact=exact, bound=automaton.bound)
     save_model(model, folder / MODEL)
     run.finish(exact=exact, certificate={**asdict(certificate), "holds": certificate.holds})
     return model, certificate

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BenchmarkSet
 from maze_nca_gym.benchmark_sets.tokens import PATH, WALL
-from maze_nca_gym.files import reading
+from maze_nca_gym.files import validated_read
 
 SUFFIXES = (".csv", ".npy")
 """Names that end so are files of predictions."""
@@ -38,7 +38,7 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
         raise ValueError(f"{path}: {benchmark.name} needs a policy that goes on from its state, not predictions")
     path = Path(path)
     read = _read_csv if path.suffix == ".csv" else _read_npy
-    with reading(path, f"has no predictions for {benchmark.name}"):
+    with validated_read(path, f"has no predictions for {benchmark.name}"):
         return read(path, benchmark.n, benchmark.side**2)
 
 

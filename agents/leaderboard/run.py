@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BenchmarkSet, find_benchmark_set
 from maze_nca_gym.envs.backend_torch import find_device
-from maze_nca_gym.files import reading, write_all
+from maze_nca_gym.files import validated_read, write_all
 from maze_nca_gym.levels import Tiles, has_border
 from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import SHORTEST_PATH
@@ -95,7 +95,7 @@ class Board:
             OSError: it is missing or cannot be read.
         """
         path = Path(folder) / BOARD
-        with reading(path, "is no leaderboard"):
+        with validated_read(path, "is no leaderboard"):
             return cls(tuple(Row.from_json(row) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]))
 
 

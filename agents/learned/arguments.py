@@ -73,14 +73,14 @@ def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
         raise ValueError(f"{name} must be an integer from {least} to {most}, got {value!r}")
 
 
-def check_ceiling(value: Any) -> float:
+def check_state_limit(value: Any) -> float:
     """Return a bound of states as a float.
 
     Raises:
         ValueError: it is not a number, or leaves no room for a path, whose tiles are above 1/2.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0.5 < value <= STATE_LIMIT:
-        raise ValueError(f"ceiling must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {value!r}")
+        raise ValueError(f"state_limit must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {value!r}")
     return float(value)
 
 

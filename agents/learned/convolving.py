@@ -81,7 +81,7 @@ class SparseNCA(Policy):
         check_precision: Callable[[Tensor], None],
     ) -> None:
         super().__init__(model.task, model.n_tiles, model.channel_names)
-        self.promises, self.draws = model.promises, model.draws
+        self.guarantees, self.output = model.guarantees, model.output
         self._taps, self._bounded, self._check_precision = taps(kernel, bias), bounded, check_precision
 
     def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:

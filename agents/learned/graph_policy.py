@@ -191,23 +191,23 @@ class GraphPolicy(Policy):
         Raises:
             ValueError: weights are not shared, and there are none for this step.
         """
-        return self.advance(self.share(maze), state, step)
+        return self.step(self.encode_maze(maze), state, step)
 
-    def share(self, maze: Tensor, step: int = 0) -> TileGraphs:
+    def encode_maze(self, maze: Tensor, step: int = 0) -> TileGraphs:
         """Return the graphs of (B, T, H, W) float mazes, the same at every step.
 
-        Build them once per rollout and call `advance`, and the states are the same to the bit.
+        Build them once per rollout and call `step`, and the states are the same to the bit.
         """
         return TileGraphs.of(maze, self.traversable_edges_only)
 
-    def advance(self, share: TileGraphs, state: Tensor, step: int = 0) -> Tensor:
+    def step(self, encoded: TileGraphs, state: Tensor, step: int = 0) -> Tensor:
         """Return the next state, (B, C, H, W), from the mazes' graphs and the (B, C, H, W) float state."""
         layer = self._layer(step)
-        x = torch.cat([share.features, share.gather(state.clamp(min=0))], dim=1)
-        convolved = self.convolve(layer, share, x.to(next(layer.parameters()).dtype))
+        x = torch.cat([encoded.features, encoded.gather(state.clamp(min=0))], dim=1)
+        convolved = self.convolve(layer, encoded, x.to(next(layer.parameters()).dtype))
         if step != self.unbounded:
             convolved = convolved.relu()
-        return share.scatter(convolved, state)
+        return encoded.scatter(convolved, state)
 
 
 def _undrawn(make_layer: Callable[[int, int], nn.Module], n_inputs: int, n_outputs: int) -> nn.Module:

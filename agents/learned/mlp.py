@@ -130,12 +130,12 @@ class MLP(Policy):
         Raises:
             ValueError: mazes of another size than the network is built for.
         """
-        return self.advance(self.share(maze), state, step)
+        return self.step(self.encode_maze(maze), state, step)
 
-    def share(self, maze: Tensor, step: int = 0) -> Tensor:
+    def encode_maze(self, maze: Tensor, step: int = 0) -> Tensor:
         """Return what the maze and the bias add to the encoder, (B, K) floats, the same at every step.
 
-        Compute it once per rollout and call `advance`, and the states are the same to the bit.
+        Compute it once per rollout and call `step`, and the states are the same to the bit.
 
         Raises:
             ValueError: mazes of another size than the network is built for.
@@ -149,10 +149,10 @@ class MLP(Policy):
         kernel = self.encoder[:, : self.n_tiles * height * width]
         return F.linear(maze.flatten(1), kernel.to(maze.dtype), self.encoder_bias.to(maze.dtype))
 
-    def advance(self, share: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, (B, C, H, W), from the maze's `share` and the (B, C, H, W) float state."""
+    def step(self, encoded: Tensor, state: Tensor, step: int = 0) -> Tensor:
+        """Return the next state, (B, C, H, W), from the encoded maze and the (B, C, H, W) float state."""
         kernel = self.encoder[:, self.n_tiles * state.shape[2] * state.shape[3] :].to(state.dtype)
-        hidden = (share + F.linear(state.clamp(min=0).flatten(1), kernel)).relu().to(state.dtype)
+        hidden = (encoded + F.linear(state.clamp(min=0).flatten(1), kernel)).relu().to(state.dtype)
         decoded = F.linear(hidden, self.decoder.to(state.dtype), self.decoder_bias.to(state.dtype))
         if step != self.unbounded:
             decoded = decoded.relu()

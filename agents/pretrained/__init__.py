@@ -1,11 +1,11 @@
 """Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
 
-A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`), `exact` and `promises` (as the model's
-file has them, see `agents.promises`). It says how the model came to be: `made_by` (the command that makes the file),
-`data` (what it was trained on), `configuration` (of that training). And it has figures: `metrics` (name -> number),
-`evaluation` (all that was measured) and `measured` (on what). It may hold `front`, the name of the channel that shows
-the model at work, for pictures. A card with `unshipped`, a reason, has figures alone: there is no file of weights.
-Reading cards imports no torch.
+A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`), `exact` and `guarantees` (as the
+model's file has them, see `agents.guarantees`). It says how the model came to be: `made_by` (the command that makes
+the file), `data` (what it was trained on), `configuration` (of that training). And it has figures: `metrics` (name ->
+number), `evaluation` (all that was measured) and `measured` (on what). It may hold `highlight`, the name of the
+channel that shows the model at work, for pictures. A card with `unshipped`, a reason, has figures alone: there is no
+file of weights. Reading cards imports no torch.
 """
 
 from __future__ import annotations
@@ -55,5 +55,5 @@ def load_pretrained(name: str) -> Policy:
         raise ValueError(unknown_name("pretrained model", name, cards()))
     with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:
         policy = load_model(path)
-    policy.front = cards()[name].get("front", policy.front)
+    policy.highlight = cards()[name].get("highlight", policy.highlight)
     return policy

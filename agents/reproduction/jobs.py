@@ -20,7 +20,7 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.families import most_levels, test_levels
-from maze_nca_gym.files import reading
+from maze_nca_gym.files import validated_read
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.tasks import find_task
 
@@ -252,7 +252,7 @@ def load_result(job: Job) -> Mapping[str, Any]:
         ValueError: it cannot be read.
     """
     path = job.folder / RESULT
-    with reading(path, "is no result of a run"):
+    with validated_read(path, "is no result of a run"):
         found: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if not all(np.isfinite(value) for value in found["figures"].values()):
             raise ValueError("its figures must be finite numbers")
@@ -270,5 +270,5 @@ def load_failure(job: Job) -> str | None:
     path = job.folder / FAILURE
     if job.is_finished or not path.exists():
         return None
-    with reading(path, "is no record of a failure"):
+    with validated_read(path, "is no record of a failure"):
         return str(json.loads(path.read_text(encoding="utf-8"))["error"])

@@ -107,14 +107,14 @@ class _Shrinking:
 
 def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
     """Return the function from a state and its step to the next; what the maze adds is computed once if it stays."""
-    if not model.same_share:
+    if not model.encodes_once:
         return partial(model.forward, maze)
-    share, advance = model.share, model.advance
+    encode, step = model.encode_maze, model.step
     if model.exact and not maze.is_cpu:
-        share, advance = tf32(allowed=False)(share), tf32(allowed=False)(advance)
-    return partial(advance, share(maze))
+        encode, step = tf32(allowed=False)(encode), tf32(allowed=False)(step)
+    return partial(step, encode(maze))
 
 
 def largest(model: Policy) -> float:
     """Return the largest number in a state of a policy."""
-    return STATE_LIMIT if model.ceiling is None else model.ceiling
+    return STATE_LIMIT if model.state_limit is None else model.state_limit

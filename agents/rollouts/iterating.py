@@ -114,7 +114,7 @@ def iterate(
 
     `torch.stack(list(iterate(policy, maze, n)))` is (n + 1, B, C, H, W). With `fast` there are no gradients, and a
     policy that can decide for itself when it has finished, after a start at zero, is asked instead of its states
-    (`Policy.rests`).
+    (`Policy.fixed_point`).
 
     Args:
         policy: what to iterate.
@@ -213,10 +213,10 @@ def _until_finished(
 
 def _all_rest(policy: Policy, step: int, last: Sequence[Tensor], undisturbed: bool) -> bool:
     """Return whether a rollout has come to rest on all levels, by its last three states; not if there are fewer."""
-    if len(last) < 3 or policy.same_from is None or step - 2 < policy.same_from:
+    if len(last) < 3 or policy.stationary_from is None or step - 2 < policy.stationary_from:
         return False
     earlier, before, now = last
-    return bool(read_back(policy.rests(earlier, before, now, undisturbed).all()))
+    return bool(read_back(policy.at_fixed_point(earlier, before, now, undisturbed).all()))
 
 
 @contextmanager

@@ -48,7 +48,7 @@ class MachineCode:
         n_seen = request.n_steps if program.sees_inputs else int(request.start_step == 0)
         shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
         low = torch.is_autocast_enabled("cpu")
-        plan = Plan(*shape, program.max_pool, program.pool_adds, largest(policy), request.growth, low)
+        plan = Plan(*shape, program.max_pool, program.pool_before_activation, largest(policy), request.growth, low)
         if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
             weight, bias = weight.detach(), bias.detach()
         return list(Unroll.apply(plan, maze, state, weight, bias))

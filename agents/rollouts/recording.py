@@ -167,12 +167,12 @@ class Recorded:
         """
         autocast = torch.is_autocast_enabled(maze.device.type)
         free = maze.is_cuda and maze.numel() > 0 and not torch.cuda.is_current_stream_capturing()
-        return free and policy.replayable and not (policy.exact and autocast)
+        return free and policy.cuda_graph_safe and not (policy.exact and autocast)
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
         """Return the states that are asked for, each (B, n_returned, H, W)."""
-        if policy.same_from is not None:  # later starts are the same rollout
-            request = replace(request, start_step=min(request.start_step, policy.same_from))
+        if policy.stationary_from is not None:  # later starts are the same rollout
+            request = replace(request, start_step=min(request.start_step, policy.stationary_from))
         inputs = [maze] if state is None else [maze, state]
         weights = [each for each in policy.parameters() if each.requires_grad and torch.is_grad_enabled()]
         owner, autocast = weakref.ref(policy), _autocast(maze)

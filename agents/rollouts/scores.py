@@ -13,8 +13,8 @@ from maze_nca_gym.scoring import OPTIMAL, score, squared_errors
 from maze_nca_gym.tasks import Task, find_task
 from maze_nca_gym.transfer import read_back, upload
 
+from ..guarantees import DRAWINGS
 from ..policy import PATH, Policy
-from ..promises import DRAWINGS
 
 ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
 """Further columns of scores: `squared_errors` of the path, and tiles wanted."""
@@ -52,7 +52,7 @@ def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArr
         tiles: (N, H, W), solvable levels.
         targets: (N, H, W) bool, their canonical solutions.
     """
-    return DRAWINGS[policy.draws].target(tiles) if policy.draws in DRAWINGS else targets
+    return DRAWINGS[policy.output].target(tiles) if policy.output in DRAWINGS else targets
 
 
 class LabelledLevels(NamedTuple):
@@ -112,7 +112,7 @@ def score_paths(
         path: (B, H, W), channel 0.
         wanted: (B, H, W) bool, from `wanted_of`.
     """
-    if policy.draws in DRAWINGS:
+    if policy.output in DRAWINGS:
         table = _score_drawing(path, wanted)
     else:
         table = score(tiles, path, wanted, find_task(policy.task).judge).table

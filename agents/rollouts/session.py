@@ -18,8 +18,8 @@ from maze_nca_gym.scoring import ACCURACY, OPTIMAL
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
+from ..guarantees import DRAWINGS
 from ..policy import Policy
-from ..promises import DRAWINGS
 from .iterating import rollout
 from .scores import encode, score_paths, wanted_of
 from .solving import step_limit
@@ -168,7 +168,7 @@ class Session:
             wanted = wanted_of(policy, tiles[None], target)
             row = score_paths(policy, tiles[None], channels[None, 0], wanted)[0]
             accuracy, solved = float(row[ACCURACY]), step > 0 and bool(row[OPTIMAL])
-            verdict = DRAWINGS.get(policy.draws, task).found if solved else ""
+            verdict = DRAWINGS.get(policy.output, task).found if solved else ""
         else:
             verdict = task.why_unsolvable(tiles)
         return Snapshot(
@@ -179,7 +179,7 @@ class Session:
             step,
             accuracy,
             self.title(tiles),
-            policy.channel_names.index(policy.front) or None,
+            policy.channel_names.index(policy.highlight) or None,
             verdict,
             solved,
         )

@@ -163,7 +163,7 @@ def _frames(
 ) -> list[Frame]:
     """Return the pictures of some steps of an episode on one (H, W) level with its (H, W) solution."""
     judge = find_task(policy.task).judge
-    front = policy.channel_names.index(policy.front) or None  # the path is drawn anyway
+    highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     return [
         draw_frame(
             tiles,
@@ -173,7 +173,7 @@ def _frames(
             step=step,
             accuracy=float(score(tiles[None], state[None, 0], target[None], judge).accuracy[0]),
             title=title,
-            front=front,
+            highlight=highlight,
         )
         for step, state in _states(policy, tiles, n_steps)
         if step in shown

@@ -17,8 +17,8 @@ from maze_nca_gym.scoring import OPTIMAL
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
+from ..guarantees import USUAL_SIZE
 from ..policy import Policy
-from ..promises import USUAL_SIZE
 from .iterating import iterate, one_thread, rollout
 from .scores import LabelledLevels, batches, encode, label, path_of, score_paths
 

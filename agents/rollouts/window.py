@@ -8,8 +8,8 @@ from typing import Any
 from maze_nca_gym.generation import GENERATORS
 from maze_nca_gym.rendering import Action, Request, Window
 
+from ..guarantees import DRAWINGS
 from ..policy import Policy
-from ..promises import DRAWINGS
 from .iterating import one_thread
 from .session import Session
 
@@ -131,7 +131,7 @@ class _Player:
         session = self._session
         step = session.snapshot.step
         if session.snapshot.solved:
-            words = session.snapshot.verdict if session.policy.draws in DRAWINGS else "optimal"
+            words = session.snapshot.verdict if session.policy.output in DRAWINGS else "optimal"
         elif step and step >= session.limit:
             words = "stopped at the limit"
         elif step and step % _ASK_EVERY == 0 and session.finished():

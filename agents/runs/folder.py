@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from maze_nca_gym.files import naming, reading, remove_partial, replacing
+from maze_nca_gym.files import atomic_write, os_error_context, remove_partial, validated_read
 
 DESCRIPTION = "config.json"
 """File in the folder of a run that says what made it; its `data` says what the run learned from, in words."""
@@ -126,7 +126,7 @@ class RunFolder:
         if not resume:
             raise ValueError(f"{self.path} has a run; {self.ways_out}")
         try:
-            with reading(self.path / DESCRIPTION, "does not describe a run"):
+            with validated_read(self.path / DESCRIPTION, "does not describe a run"):
                 found: dict[str, Any] = json.loads((self.path / DESCRIPTION).read_text(encoding="utf-8"))
                 there, here = dict(found["configuration"]), self.configuration
         except ValueError as error:
@@ -164,7 +164,7 @@ class RunFolder:
         self.lines = [line for line in self.lines if line[self._counter] <= done]
         self._describe(facts)
         if (self.path / METRICS).exists():
-            with replacing(self.path / METRICS) as file:
+            with atomic_write(self.path / METRICS) as file:
                 file.write("".join(map(_to_text, self.lines)).encode())
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
@@ -178,7 +178,7 @@ class RunFolder:
             OSError: it could not be written; the message names the file.
         """
         self.lines.append(line)
-        with naming(self.path / METRICS), (self.path / METRICS).open("a", encoding="utf-8") as file:
+        with os_error_context(self.path / METRICS), (self.path / METRICS).open("a", encoding="utf-8") as file:
             file.write(_to_text(line))
 
     def finish(self, **facts: Any) -> None:
@@ -206,7 +206,7 @@ def read_metrics(path: Path, counter: str = "update") -> list[Line]:
     """
     if not path.exists():
         return []
-    with reading(path, "has no lines of metrics"):
+    with validated_read(path, "has no lines of metrics"):
         texts = path.read_text(encoding="utf-8", errors="replace").splitlines()
     lines = [_from_text(text, counter) for text in texts]
     if None in lines[:-1]:
@@ -267,5 +267,5 @@ def check_folder(option: str, folder: Path) -> None:
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write a JSON file atomically: a reader never sees half of it."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(text.encode())

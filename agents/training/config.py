@@ -32,7 +32,7 @@ from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION
 from maze_nca_gym.tasks import TASKS, find_task
 
-from ..promises import USUAL_FAMILY, USUAL_SIZE, Promises
+from ..guarantees import USUAL_FAMILY, USUAL_SIZE, Guarantees
 from .options import (
     MODEL_OPTIONS,
     LevelsConfig,
@@ -116,8 +116,11 @@ class TrainingConfig:
         from .model import begin_with, shapes_of
 
         sizes, model = self.levels.sizes, self.model
-        if self.loss.leniency:
-            check(find_task(self.task).judge is None, f"leniency is for the tasks of this package, not {self.task}")
+        if self.loss.nearest_solution:
+            check(
+                find_task(self.task).judge is None,
+                f"nearest_solution is for the tasks of this package, not {self.task}",
+            )
         if self.loss.guidance:
             check(self.task == "shortest-path", f"guidance is for the task shortest-path, not {self.task}")
             least = self.n_shown + 2 * bool(model.max_pool)
@@ -153,10 +156,11 @@ class TrainingConfig:
         """
         from .model import shapes_of
 
-        if shapes.same_from is None or self.model.n_iterations is None:
-            return shapes.same_from == 0
+        if shapes.stationary_from is None or self.model.n_iterations is None:
+            return shapes.stationary_from == 0
         return (
-            shapes.same_from == 0 or shapes_of(self.model, self.model_arguments | {"n_iterations": None}).same_from == 0
+            shapes.stationary_from == 0
+            or shapes_of(self.model, self.model_arguments | {"n_iterations": None}).stationary_from == 0
         )
 
     def _check_evolution(self) -> None:
@@ -172,7 +176,9 @@ class TrainingConfig:
             not self.pool.pool_size,
             "levels that evolve have no states that last: set pool_size to 0, or leave evolve out",
         )
-        check(not self.loss.leniency, "leniency is not for levels that evolve: regret needs one solution")
+        check(
+            not self.loss.nearest_solution, "nearest_solution is not for levels that evolve: regret needs one solution"
+        )
         check(self.levels.level_set is None, "levels that evolve begin with drawn ones: leave level_set at None")
         check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
         check(
@@ -214,8 +220,8 @@ class TrainingConfig:
         else:
             needs_border, family = bool(has_border(load_levels(levels.level_set).tiles).all()), None
         size = min(max(USUAL_SIZE, min(levels.sizes)), max(levels.sizes))
-        promises = Promises(needs_border=needs_border, family=family, size=None if size == USUAL_SIZE else size)
-        return make_model(self.model, self.model_arguments, self.n_shown, self.seed, promises)
+        guarantees = Guarantees(needs_border=needs_border, family=family, size=None if size == USUAL_SIZE else size)
+        return make_model(self.model, self.model_arguments, self.n_shown, self.seed, guarantees)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""
@@ -301,7 +307,7 @@ def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
 
 
 _PUBLISHED: dict[str, dict[str, Any]] = {
-    "NCA": {"learning_rate": 5e-5, "pool_adds": True},
+    "NCA": {"learning_rate": 5e-5, "pool_before_activation": True},
     "GCN": {"learning_rate": 1e-4, "normalise_edges": False},
 }
 """Class of a model -> its options that are peculiar to the paper's code."""
@@ -319,7 +325,7 @@ def published_recipe(model: str) -> dict[str, Any]:
         "n_updates": 50_000,
         "batch_size": 64,
         "loss": "mse",
-        "loss_at": (1.0,),
+        "loss_steps": (1.0,),
         "optimiser": "adam",
         "learning_rate": 1e-4,
         "schedule": "constant",
@@ -344,7 +350,7 @@ _FAST: dict[str, Any] = {
     "cut_corners": True,
     "long_fraction": 0.5,
     "n_updates": 14_000,
-    "loss_at": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    "loss_steps": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     "learning_rate": 4e-3,
     "schedule": "one-cycle",
     "ema_decay": 0.998,
@@ -354,12 +360,12 @@ _EXTRAPOLATE: dict[str, Any] = {
     "n_channels": 48,
     "n_iterations": None,
     "cut_corners": True,
-    "ceiling": 3.0,
+    "state_limit": 3.0,
     "families": ("random", "sparse", "perfect", "loops"),
     "sizes": (12, 24),
     "long_fraction": 0.5,
     "n_updates": 16_000,
-    "loss_at": (0.25, 0.5, 0.75, 1.0),
+    "loss_steps": (0.25, 0.5, 0.75, 1.0),
     "loss_after": 1.0,
     "optimiser": "soap",
     "learning_rate": 4e-3,
@@ -397,7 +403,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         n_channels=48,
         n_iterations=48,
         max_pool=True,
-        ceiling=3.0,
+        state_limit=3.0,
         sizes=(10, 16),
         n_updates=8_500,
         optimiser="soap",
@@ -412,9 +418,9 @@ _PRESETS: dict[str, dict[str, Any]] = {
         families=("random", "perfect"),
         sizes=(10, 16, 24),
         n_updates=12_000,
-        loss_at=(0.5, 0.75, 1.0),
+        loss_steps=(0.5, 0.75, 1.0),
         loss_after=0.0,
-        leniency=0.75,
+        nearest_solution=0.75,
         pool_fresh=0.2,
         pool_edited=0.0,
         pool_steps=(16, 32),

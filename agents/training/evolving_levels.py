@@ -28,7 +28,7 @@ from ..policy import PATH, Policy
 from ..rollouts import rollout
 from .config import TrainingConfig
 from .data import Batch, LevelStream, concatenate, is_held_out
-from .lessons import Lessons
+from .device_batch import DeviceBatch
 from .processes import Workers
 
 
@@ -178,7 +178,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
 
 
 def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
-    maze = Lessons.of(batch, workers.device, guided=False).one_hot(model.n_tiles)
+    maze = DeviceBatch.of(batch, workers.device, guided=False).one_hot(model.n_tiles)
     n_steps = config.model.n_iterations
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):

@@ -101,10 +101,10 @@ def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     return ages >= per_tile * target.sum(dim=(1, 2))
 
 
-def loss_steps(loss_at: Sequence[float], n_steps: int) -> list[int]:
+def counted_iterations(loss_steps: Sequence[float], n_steps: int) -> list[int]:
     """Return the iterations after which losses are taken: fractions of `n_steps`, rounded, at least 1, ascending, each
     once."""
-    return sorted({max(1, round(part * n_steps)) for part in loss_at})
+    return sorted({max(1, round(part * n_steps)) for part in loss_steps})
 
 
 @dataclass(frozen=True, eq=False)

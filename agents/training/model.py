@@ -11,9 +11,9 @@ from torch import nn
 from maze_nca_gym.options import check
 from maze_nca_gym.random_streams import torch_rng_for
 
+from ..guarantees import Guarantees
 from ..policy import PATH, Policy
 from ..program import RELU
-from ..promises import Promises
 from ..registry import load
 from ..weights import model_class, without_memory
 from .losses import STEPS
@@ -34,7 +34,7 @@ class Published(Protocol):
 
 
 def make_model(
-    config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, promises: Promises
+    config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, guarantees: Guarantees
 ) -> Policy:
     """Make a model with its initial weights.
 
@@ -43,14 +43,14 @@ def make_model(
         arguments: of its constructor, but for the generator.
         n_shown: number of channels in the loss, the first ones.
         seed: of the weights.
-        promises: what is known of it before it has learned: the levels that it learns from.
+        guarantees: what is known of it before it has learned: the levels that it learns from.
 
     Raises:
         ValueError: the network to start from is unknown or does not fit.
     """
     generator = torch_rng_for(seed, "weights")
     model = cast(Any, model_class(config.model))(**arguments, generator=generator)
-    model.promises = promises
+    model.guarantees = guarantees
     if config.initialisation == "paper":
         cast(Published, model).draw_as_published(generator)
     if n_shown > PATH + 1:
@@ -95,7 +95,7 @@ def begin_with(model: Policy, name: str) -> None:
     cut_corners = len(theirs.taps) < theirs.kernel_size**2
     has = f"{name} has a kernel_size of {theirs.kernel_size} and cut_corners {cut_corners}"
     check(same_taps, f"{has}: so must the model")
-    for option in ("max_pool", "pool_adds"):
+    for option in ("max_pool", "pool_before_activation"):
         value = getattr(theirs, option)
         check(getattr(ours, option) == value, f"{name} has {option} {value}: so must the model")
     check(isinstance(ours.weight, nn.Parameter), f"to start from {name} every tap needs its own weights: not symmetric")

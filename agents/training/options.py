@@ -79,14 +79,14 @@ class ModelConfig:
     max_pool: bool | None = None
     """NCA: replace one channel by its maximum over the map and another by the maximum over channels. None means
     False."""
-    skip_connections: bool | None = None
+    input_injection: bool | None = None
     """NCA: feed the maze in at every iteration instead of only at the first. None means True."""
-    ceiling: float | None = None
+    state_limit: float | None = None
     """NCA: upper bound of the values of a state, so that none grows forever. None means no bound."""
     last_relu: bool | None = None
     """End the last iteration with a ReLU too, as the paper and its code of 2022 do. Paths that start at zero everywhere
     then stay there for good. None means False."""
-    pool_adds: bool | None = None
+    pool_before_activation: bool | None = None
     """NCA: let max_pool add its maxima before the ReLU, as the paper's code does, instead of replacing two channels
     after it. None means False."""
     symmetric: bool | None = None
@@ -224,14 +224,14 @@ class LossConfig:
 
     loss: Annotated[str, OneOf(_losses)] = "mse"
     """Loss of the path channel, averaged over tiles and levels: mse or cross-entropy."""
-    loss_at: tuple[float, ...] = (1.0,)
+    loss_steps: tuple[float, ...] = (1.0,)
     """Fractions of the iterations after which losses are taken and summed: ascending, in (0, 1], the last is 1."""
     loss_after: Annotated[float, Between(0, 1024)] = 0.0
     """Iterations for each tile of its solution before a level counts in a loss. With 1, a signal could have crossed the
     solution by then; 0 counts all levels."""
-    leniency: Annotated[float, Between(0, 1)] = 0.0
+    nearest_solution: Annotated[float, Between(0, 1)] = 0.0
     """Choice among several optimal solutions, 0 to 1. 0 asks for the canonical one. 1 asks for the one nearest to the
-    path at the end of the rollout. In between, tiles of the canonical one count for 1 - leniency more."""
+    path at the end of the rollout. In between, tiles of the canonical one count for 1 - nearest_solution more."""
     guidance: Annotated[float, Between(0, 1024)] = 0.0
     """Shortest path only: weight of a second loss, of the four channels after the path; 0 means none. They predict the
     first step of the solution from each tile: up, left, down or right. A tile counts once it had as many iterations as
@@ -239,10 +239,10 @@ class LossConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        at = self.loss_at
+        at = self.loss_steps
         check(
             bool(at) and at[-1] == 1 and at[0] > 0 and all(a < b for a, b in itertools.pairwise(at)),
-            f"loss_at must ascend within (0, 1] and end with 1, got {at}",
+            f"loss_steps must ascend within (0, 1] and end with 1, got {at}",
         )
 
 

@@ -22,8 +22,8 @@ from maze_nca_gym.transfer import read_back, upload
 from ..policy import PATH
 from .config import TrainingConfig
 from .data import Batch, is_held_out
+from .device_batch import DeviceBatch
 from .editing import EDITS
-from .lessons import Lessons
 
 LARGEST = 100.0
 """Largest value of a state in the pool; those of networks that learn well mostly stay below 10."""
@@ -47,7 +47,7 @@ class Patience:
         again."""
         if config.pool.pool_retry is None:
             return None
-        return cls(config.pool.pool_retry, config.pool.pool_steps[1], config.loss.leniency > 0)
+        return cls(config.pool.pool_retry, config.pool.pool_steps[1], config.loss.nearest_solution > 0)
 
 
 @dataclass(eq=False)
@@ -63,13 +63,13 @@ class StatePool:
         patience: the time until a level is due; None means forever.
     """
 
-    levels: Lessons
+    levels: DeviceBatch
     states: Tensor
     ages: Tensor
     patience: Patience | None = None
 
     @classmethod
-    def fresh(cls, levels: Lessons, n_channels: int, patience: Patience | None = None) -> StatePool:
+    def fresh(cls, levels: DeviceBatch, n_channels: int, patience: Patience | None = None) -> StatePool:
         """Return P levels with empty states, (P, n_channels, H, W) float32 zeros."""
         n, height, width = levels.tiles.shape
         states = torch.zeros(n, n_channels, height, width, device=levels.tiles.device)
@@ -91,7 +91,7 @@ class StatePool:
             return upload(np.asarray(right), self._device)
         return (paths == self.levels.target[places]).flatten(1).all(dim=1)
 
-    def draw(self, rng: np.random.Generator, n: int, newcomers: Lessons) -> Tensor:
+    def draw(self, rng: np.random.Generator, n: int, newcomers: DeviceBatch) -> Tensor:
         """Return (n,) int64 places of n members, at most P; the first of them give theirs to the newcomers, at most n.
 
         Those that are due come first, so that they are replaced first, and the next of them edited.
@@ -116,14 +116,14 @@ class StatePool:
         allowed = np.flatnonzero(~is_held_out(edited, task) & find_task(task).is_answer(target))
         places = places[upload(allowed, device)]
         batch = Batch(edited[allowed], target[allowed])
-        self._replace(places, Lessons.of(batch, device, guided=self.levels.steps is not None))
+        self._replace(places, DeviceBatch.of(batch, device, guided=self.levels.steps is not None))
         self.ages[places] = -way.grace
 
-    def _replace(self, places: Tensor, levels: Lessons) -> None:
+    def _replace(self, places: Tensor, levels: DeviceBatch) -> None:
         self.levels.put(places, levels)
         self.ages[places] = 0
 
-    def take(self, places: Tensor) -> tuple[Lessons, Tensor, Tensor]:
+    def take(self, places: Tensor) -> tuple[DeviceBatch, Tensor, Tensor]:
         """Return the n levels at these places, their (n, C, H, W) float32 states and (n,) int64 ages."""
         return self.levels[places], self.states[places], self.ages[places]
 
@@ -162,6 +162,6 @@ class StatePool:
         held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)
         states = torch.zeros(held.shape)
         states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
-        levels = Lessons.of(Batch(tiles.numpy(), target.numpy()), device, guided=config.loss.guidance > 0).copy()
+        levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, guided=config.loss.guidance > 0).copy()
         states = states.view(*held.shape[:2], height, width).to(device, copy=True)
         return cls(levels, states, ages.to(device, copy=True), Patience.of(config))

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from maze_nca_gym.files import naming
+from maze_nca_gym.files import os_error_context
 
 from ..policy import Policy
 from ..runs import Line, ProgressBar, RunFolder
@@ -152,7 +152,7 @@ class TensorBoardEvents:
         """
         make = find_tensorboard()
         self._folder = folder
-        with naming(folder):
+        with os_error_context(folder):
             for path in folder.glob(EVENT_FILES):
                 path.unlink()
             self._writer = make(folder)
@@ -166,7 +166,7 @@ class TensorBoardEvents:
         Raises:
             OSError: the file could not be written; the message names the folder.
         """
-        with naming(self._folder):
+        with os_error_context(self._folder):
             for name, value in line.items():
                 if name != "update":
                     group = "validation" if name in COLUMNS else "training"
@@ -178,7 +178,7 @@ class TensorBoardEvents:
         Raises:
             OSError: it could not be written; the message names the folder.
         """
-        with naming(self._folder):
+        with os_error_context(self._folder):
             self._writer.close()
 
 

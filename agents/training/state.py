@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from maze_nca_gym.files import reading
+from maze_nca_gym.files import validated_read
 
 from ..policy import Policy
 from ..tensor_files import CHECKSUM, Layouts, load_tensors, save_tensors
@@ -123,7 +123,7 @@ class TrainingState:
             ValueError: it is no checkpoint, or damaged; the message says what is wrong.
         """
         description, tensors = load_tensors(path, KIND, CALLED, _check)
-        with reading(path, f"is not a readable {CALLED}"):
+        with validated_read(path, f"is not a readable {CALLED}"):
             return cls._from_tensors(description, tensors, device)
 
     @classmethod

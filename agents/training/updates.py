@@ -15,8 +15,8 @@ from maze_nca_gym.transfer import read_back, upload
 from ..policy import PATH
 from ..rollouts import rollout
 from .data import Batch, LevelStream
-from .lessons import Lessons
-from .losses import guidance_losses, had_time, loss_steps, path_losses
+from .device_batch import DeviceBatch
+from .losses import counted_iterations, guidance_losses, had_time, path_losses
 from .optimisers import SCHEDULES
 from .pool import Patience, StatePool
 from .processes import Workers
@@ -35,8 +35,8 @@ class Diverged(RuntimeError):
 def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> Tensor:
     """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
 
-    A GPU is not waited for, unless levels evolve, are edited or have several optimal solutions (`leniency`). Then the
-    host has to know what was solved.
+    A GPU is not waited for, unless levels evolve, are edited or have several optimal solutions (`nearest_solution`).
+    Then the host has to know what was solved.
 
     Args:
         state: the state of the run, which is changed. Its `unread` receive the loss and the norm of its gradient.
@@ -108,7 +108,7 @@ def _check(loss: float, norm: float, number: int) -> None:
 def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
     assert config.model.n_iterations is not None
-    share = Lessons.of(batch[workers.rank :: workers.size], workers.device, config.loss.guidance > 0)
+    share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.loss.guidance > 0)
     ages = torch.zeros(len(share), device=workers.device)
     return _backward(state, share, None, ages, config.model.n_iterations)
 
@@ -118,7 +118,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     config = state.config
     rng = rng_for(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2, workers.device)
-    fresh = Lessons.of(newcomers, workers.device, config.loss.guidance > 0)
+    fresh = DeviceBatch.of(newcomers, workers.device, config.loss.guidance > 0)
     places = pool.draw(rng, config.batch_size, fresh)
     n_edited = round(config.pool.pool_edited * config.batch_size)
     if n_edited:
@@ -145,24 +145,28 @@ def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.de
     if size not in state.pools:
         config = state.config
         levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
-        lessons = Lessons.of(levels, device, config.loss.guidance > 0)
-        state.pools[size] = StatePool.fresh(lessons, state.model.n_channels, Patience.of(config))
+        batch = DeviceBatch.of(levels, device, config.loss.guidance > 0)
+        state.pools[size] = StatePool.fresh(batch, state.model.n_channels, Patience.of(config))
     return state.pools[size]
 
 
 def _backward(
-    state: TrainingState, batch: Lessons, start: Tensor | None, ages: Tensor, n_steps: int
+    state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of a rollout and its last state, the path alone without a pool; the parameters get their
     gradients."""
     config = state.config
     maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
-    marks = loss_steps(config.loss.loss_at, n_steps)
+    marks = counted_iterations(config.loss.loss_steps, n_steps)
     with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
         states = rollout(state.model, maze, marks, start, fast=True, n_returned=n_returned, growth=growth)
-        wanted = batch.target if not config.loss.leniency else _nearest_optima(batch, states[-1], config.loss.leniency)
+        wanted = (
+            batch.target
+            if not config.loss.nearest_solution
+            else _nearest_optima(batch, states[-1], config.loss.nearest_solution)
+        )
         target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
         counted = had_time(target, had, config.loss.loss_after)
         losses = path_losses(config.loss.loss, states, target, counted, damped=config.pool.pool_size > 0)
@@ -172,14 +176,14 @@ def _backward(
     return losses.detach().sum(), states[-1].detach()
 
 
-def _nearest_optima(batch: Lessons, state: Tensor, leniency: float) -> Tensor:
-    """Return (B, H, W) bool optimal solutions, see `TrainingConfig.leniency`; the host finds them."""
+def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float) -> Tensor:
+    """Return (B, H, W) bool optimal solutions, see `TrainingConfig.nearest_solution`; the host finds them."""
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
-    return upload(best_path(tiles, path + (1 - leniency) * target), state.device)
+    return upload(best_path(tiles, path + (1 - nearest_solution) * target), state.device)
 
 
-def _of_guidance(states: Sequence[Tensor], batch: Lessons, ages: Tensor) -> Tensor:
+def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor) -> Tensor:
     """Return losses of the first steps from all tiles which anything from the target could have reached, after (K, B)
     iterations."""
     assert batch.steps is not None

@@ -20,7 +20,7 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path
 
-from ..training import Setting, loss, loss_steps, problem
+from ..training import Setting, counted_iterations, loss, problem
 from .measuring import PRECISIONS, Effort, Peaks, computing, launches_of, seconds_of, wait
 
 WAYS: dict[str, engines.Engine] = {
@@ -170,7 +170,7 @@ def _environments(bench: Bench, line: Line, n_envs: int) -> Line:
 
 def _rollout(bench: Bench, line: Line, setting: Setting, learns: bool, way: str, precision: str) -> Line:
     nca, maze, target = (part.to(bench.device) for part in problem(setting))
-    keep = tuple(loss_steps(setting.n_steps)) if learns else (setting.n_steps,)
+    keep = tuple(counted_iterations(setting.n_steps)) if learns else (setting.n_steps,)
     request = Request(tuple(sorted({step for step in keep if step})), n_returned=1)
     if way == "torch.compile":
         nca.compile_iterations()

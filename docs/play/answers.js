@@ -28,9 +28,9 @@
     path.forEach((on, tile) => on && tiles.push(tile));
     if (length < 0) return false;
     if (policy.task === "diameter") return isPath(level, tiles, length);
-    if (policy.draws === "visited tiles") return path.every((on, tile) => Boolean(on) === (answer.fromSource[tile] >= 0));
+    if (policy.output === "visited tiles") return path.every((on, tile) => Boolean(on) === (answer.fromSource[tile] >= 0));
     const onShortest = (tile) => answer.fromSource[tile] >= 0 && answer.fromSource[tile] + answer.fromTarget[tile] === length;
-    if (policy.draws === "all shortest paths") return path.every((on, tile) => Boolean(on) === onShortest(tile));
+    if (policy.output === "all shortest paths") return path.every((on, tile) => Boolean(on) === onShortest(tile));
     return tiles.every(onShortest) && isPath(level, tiles, length);
   }
 

@@ -70,13 +70,13 @@
       this.waiting = new Uint8Array(height * width); // tiles that the next iteration computes
       this.active = new Int32Array(height * width);
       this.sums = new Float64Array(this.C);
-      this.changedAt = new Int32Array(height * width); // the iteration in which the front last came or went, for pictures
+      this.changedAt = new Int32Array(height * width); // the iteration in which the highlighted channel last came or went, for pictures
     }
 
     compile() {
-      const { taps, weights, bias, rule, ceiling } = this.policy;
+      const { taps, weights, bias, rule, state_limit: stateLimit } = this.policy;
       this.bias = Float64Array.from(bias, Math.fround);
-      this.ceiling = ceiling === null ? Infinity : Math.fround(ceiling);
+      this.stateLimit = stateLimit === null ? Infinity : Math.fround(stateLimit);
       this.everywhere = rule !== "relu"; // the other rules take maxima over the map, and cost little
       this.readers = Int32Array.from(taps, ([down, right]) => -(down * this.stride + right));
       const found = [];
@@ -184,10 +184,10 @@
     }
 
     applyRelu(nActive) {
-      const { active, next, C, ceiling } = this;
+      const { active, next, C, stateLimit } = this;
       for (let i = 0; i < nActive; i++) {
         for (let at = active[i] * C; at < (active[i] + 1) * C; at++) {
-          next[at] = next[at] > 0 ? (next[at] < ceiling ? next[at] : ceiling) : 0;
+          next[at] = next[at] > 0 ? (next[at] < stateLimit ? next[at] : stateLimit) : 0;
         }
       }
     }
@@ -220,7 +220,7 @@
     /** Take over the new states of listed tiles, and remember the old ones. Return the number of changed tiles. */
     commit(nActive) {
       const { active, cellOf, cells, next, C, row, nStatic, size } = this;
-      const front = this.front();
+      const highlight = this.highlight();
       const changed = [];
       this.waiting.fill(0);
       this.iteration++;
@@ -233,7 +233,7 @@
       const before = new Float32Array(changed.length * C);
       changed.forEach((tile, i) => {
         const begin = cellOf[tile] * size + nStatic;
-        if ((cells[begin + front] > 0) !== (next[tile * row + front] > 0)) this.changedAt[tile] = this.iteration;
+        if ((cells[begin + highlight] > 0) !== (next[tile * row + highlight] > 0)) this.changedAt[tile] = this.iteration;
         before.set(cells.subarray(begin, begin + C), i * C);
         cells.set(next.subarray(tile * row, tile * row + C), begin);
         this.wake(tile);
@@ -242,9 +242,9 @@
       return changed.length;
     }
 
-    /** Return the number of the channel that the policy names as its front. */
-    front() {
-      return Math.max(0, this.policy.channels.indexOf(this.policy.front));
+    /** Return the number of the channel that the policy highlights. */
+    highlight() {
+      return Math.max(0, this.policy.channels.indexOf(this.policy.highlight));
     }
 
     /** Let the next iteration compute all tiles that read a tile. */

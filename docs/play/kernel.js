@@ -47,7 +47,7 @@
    * `at` has the addresses of: tiles, a list of pairs of addresses, where a tile's cell is and where its next state goes;
    * places, the distances in bytes from a cell to the numbers that it reads; weights, a row for each place; bias.
    */
-  function moduleBytes({ nPlaces, nVectors, ceiling, at, pages }) {
+  function moduleBytes({ nPlaces, nVectors, stateLimit, at, pages }) {
     const [last, tile, cell, place, weights, out, value, wide, sums] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
     const each = (code) => Array.from({ length: nVectors }, (_, k) => code(sums + k, VECTOR * k)).flat();
     const body = [
@@ -68,7 +68,7 @@
       ...get(place), ...constant(4), ...plus, ...tee(place), ...constant(at.places + 4 * nPlaces), ...notEqual, ...again,
       ...end,
       ...each((sum, offset) => [
-        ...get(out), ...get(sum), ...floatConstant(0), ...splat, ...most, ...floatConstant(ceiling), ...splat, ...least,
+        ...get(out), ...get(sum), ...floatConstant(0), ...splat, ...most, ...floatConstant(stateLimit), ...splat, ...least,
         ...storeVector(offset)]),
       ...get(tile), ...constant(8), ...plus, ...tee(tile), ...get(last), ...notEqual, ...again,
       ...end,
@@ -85,11 +85,11 @@
     ]);
   }
 
-  /** Return arrays in one memory, and `run(nActive)`, which fills `next` for the tiles of `active`, ReLU and ceiling too.
+  /** Return arrays in one memory, and `run(nActive)`, which fills `next` for the tiles of `active`, ReLU and limit too.
    *
    * Null where the browser has no vectors in WebAssembly. `weights` has `C` numbers for each of `places`.
    */
-  function compileKernel({ cellOf, size, nCells, C, places, weights, bias, ceiling }) {
+  function compileKernel({ cellOf, size, nCells, C, places, weights, bias, stateLimit }) {
     if (typeof WebAssembly === "undefined") return null;
     const nVectors = Math.ceil(C / LANES), row = LANES * nVectors;
     const at = {};
@@ -102,7 +102,7 @@
       at[name] = bytes;
       bytes += VECTOR * Math.ceil((4 * length) / VECTOR);
     }
-    const pages = Math.ceil(bytes / 65536), code = moduleBytes({ nPlaces: places.length, nVectors, ceiling, at, pages });
+    const pages = Math.ceil(bytes / 65536), code = moduleBytes({ nPlaces: places.length, nVectors, stateLimit, at, pages });
     if (!WebAssembly.validate(code)) return null;
     const memory = new WebAssembly.Memory({ initial: pages });
     const run = new WebAssembly.Instance(new WebAssembly.Module(code), { p: { m: memory } }).exports.f;

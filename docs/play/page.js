@@ -57,7 +57,7 @@
 
   function begin(level) {
     state.automaton = new Automaton(state.policy, level);
-    state.channel = state.automaton.front();
+    state.channel = state.automaton.highlight();
     makeThumbnails();
     levelChanged();
     fit();
@@ -165,11 +165,11 @@
   function showStatus() {
     const { automaton, answer, isRight, policy } = state;
     const nPath = automaton.path().reduce((sum, on) => sum + on, 0);
-    const what = policy.draws === "visited tiles" ? "visited" : "path";
+    const what = policy.output === "visited tiles" ? "visited" : "path";
     let verdict = answer.length < 0 && policy.task !== "diameter" ? "no path joins source and target" : "";
     if (isRight) {
       const said = { "visited tiles": "all in reach visited", "all shortest paths": "all shortest paths found" };
-      verdict = `<span class="good">${policy.task === "diameter" ? "longest shortest path found" : said[policy.draws] || "shortest path found"}</span>`;
+      verdict = `<span class="good">${policy.task === "diameter" ? "longest shortest path found" : said[policy.output] || "shortest path found"}</span>`;
     }
     find("status").innerHTML = `iteration <b>${automaton.iteration}</b> · ${what} <b>${nPath}</b> tiles${verdict && " · "}${verdict}`;
   }

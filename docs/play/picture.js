@@ -98,11 +98,11 @@
       const { context, cell, canvas } = this;
       paintTiles(automaton, channel, this.colours, this.image.data, true);
       const path = automaton.path();
-      if (automaton.policy.draws === "visited tiles") this.paintVisited(automaton, path);
+      if (automaton.policy.output === "visited tiles") this.paintVisited(automaton, path);
       this.small.getContext("2d").putImageData(this.image, 0, 0);
       context.imageSmoothingEnabled = false;
       context.drawImage(this.small, 0, 0, canvas.width, canvas.height);
-      if (automaton.policy.draws !== "visited tiles") this.drawPath(automaton.level, path);
+      if (automaton.policy.output !== "visited tiles") this.drawPath(automaton.level, path);
       if (automaton.policy.task !== "diameter") this.drawEnds(automaton.level);
       if (cursor) this.drawCursor(cursor, cell);
     }

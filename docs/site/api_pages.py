@@ -16,7 +16,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Policies": (
         "agents.registry",
         "agents.policy",
-        "agents.promises",
+        "agents.guarantees",
         "agents.animation",
         "agents.weights",
         "agents.export",

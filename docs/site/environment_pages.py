@@ -179,7 +179,7 @@ def _animation(id: str) -> bytes:
     """Return the pictures that the environment renders while a hand-coded policy acts."""
     policy = load(POLICIES[ALL[id][0]])
     options = {"size": pictures.SIZE, "generator": "loops", "render_mode": "rgb_array", "n_channels": policy.n_channels}
-    env = gym.make(id, channel_names=list(policy.channel_names), front=policy.front, **options)
+    env = gym.make(id, channel_names=list(policy.channel_names), highlight=policy.highlight, **options)
     made = (pictures.of_levels if id in EVOLVING_ENVIRONMENTS else pictures.of_environment)(env, policy)
     env.close()
     return made

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, iterate
-from maze_nca_gym.agents.promises import DRAWINGS
+from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.rollouts import one_thread, run_until_solved, step_limit
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
@@ -60,7 +60,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
     target = _target(policy, tiles)
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
     shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
-    front = policy.channel_names.index(policy.front) or None  # the path is drawn anyway
+    highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     return [
         draw_frame(
             tiles[0],
@@ -70,7 +70,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
             step=step,
             accuracy=float(score(tiles, state[:, 0].numpy(), target).accuracy[0]),
             show_channels=False,
-            front=front,
+            highlight=highlight,
             size=PIXELS,
         )
         for step, state in enumerate(iterate(policy, maze, n_steps))
@@ -80,7 +80,7 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
 
 def _target(policy: Policy, tiles: Tiles) -> NDArray[np.bool_]:
     """Return what a policy should draw on (N, H, W) levels, (N, H, W) bool."""
-    drawing = DRAWINGS.get(policy.draws)
+    drawing = DRAWINGS.get(policy.output)
     return find_task(policy.task).solve_all(tiles) if drawing is None else drawing.target(tiles)
 
 

@@ -128,7 +128,7 @@ def _legend(name: str, policy: Policy) -> str:
     """Return the names of the channels, and the text of the code that says what they mean."""
     names = policy.channel_names
     notes = {
-        f"Pictures are tinted by `{policy.front}`.": policy.front != "path",
+        f"Pictures are tinted by `{policy.highlight}`.": policy.highlight != "path",
         DIRECTIONS: any(name.endswith("_u") for name in names),
         PAIRS: any(name.endswith("_low") for name in names),
         MOVES: names[1:5] == ("up", "left", "down", "right"),

@@ -1,4 +1,4 @@
-"""Run the hand-coded automata on ever larger mazes; count their steps and check what they promise.
+"""Run the hand-coded automata on ever larger mazes; count their steps and check what they guarantee.
 
 Prints a line a family and size, and writes scaling.md, scaling.json and (with matplotlib) scaling.png. Run again after
 an interruption, it goes on where it stopped.
@@ -84,7 +84,7 @@ def _brief(cell: Cell) -> str:
 
 
 def main() -> int:
-    """Returns the exit code: 1 where an automaton broke a promise."""
+    """Returns the exit code: 1 where an automaton broke a guarantee."""
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
     results = run(arguments)

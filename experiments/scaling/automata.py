@@ -1,4 +1,4 @@
-"""The automata by name, and what each promises about one level: when it has finished, in how many steps, with what."""
+"""The automata by name, and what each guarantees about one level: when it finishes, in how many steps, with what."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from maze_nca_gym.agents.handcoded.shortest_path import FORMS
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
 
 
-class Promise(Protocol):
+class Guarantee(Protocol):
     """One automaton on one level.
 
     Attributes:
         maze: (1, T, H, W), the automaton's input.
-        expected_steps: about how many steps it takes, for planning; not a promise.
+        expected_steps: about how many steps it takes, for planning; not a guarantee.
         most_steps: how many it takes at the most.
         eccentricities_known: the step with which all eccentricities are known; 0 where none are computed.
     """
@@ -36,14 +36,14 @@ class Promise(Protocol):
         """After so many steps, how many it has taken to finish; None if it has not finished."""
 
     def violations(self, steps: int, state: Tensor) -> Iterator[str]:
-        """Where the number of steps or the last state is not as promised."""
+        """Where the number of steps or the last state is not as guaranteed."""
 
 
 def _encode(tiles: Tiles, n_tiles: int) -> Tensor:
     return torch.from_numpy(one_hot(tiles[None], n_tiles))
 
 
-class ShortestPathPromise:
+class ShortestPathGuarantee:
     """A path of L edges takes exactly 2 L + 2 steps, or L + 2 where two floods meet, and then stays."""
 
     eccentricities_known = 0
@@ -77,7 +77,7 @@ class ShortestPathPromise:
         return np.equal(through, self._distances[self._ends[1]])
 
 
-class DepthFirstPromise:
+class DepthFirstGuarantee:
     """n tiles connected with the source take at most 2 n steps, and all are visited."""
 
     eccentricities_known = 0
@@ -98,7 +98,7 @@ class DepthFirstPromise:
             yield "not all tiles visited, or too many"
 
 
-class DiameterPromise:
+class DiameterGuarantee:
     """n free tiles take at most 8 n steps: T <= 4 n + D for all eccentricities, exactly 3 D + 2 more for the path."""
 
     def __init__(self, policy: Policy, tiles: Tiles) -> None:
@@ -130,17 +130,17 @@ class DiameterPromise:
             yield "wrong path"
 
 
-AUTOMATA: dict[str, Callable[[Any, Tiles], Promise]] = {
-    "shortest-path-bfs": ShortestPathPromise,
-    "shortest-path-bfs:bounded": ShortestPathPromise,
-    "all-shortest-paths": ShortestPathPromise,
-    "all-shortest-paths:equal-age": ShortestPathPromise,
-    "all-shortest-paths:one-flood": ShortestPathPromise,
-    "depth-first": DepthFirstPromise,
-    "diameter": DiameterPromise,
+AUTOMATA: dict[str, Callable[[Any, Tiles], Guarantee]] = {
+    "shortest-path-bfs": ShortestPathGuarantee,
+    "shortest-path-bfs:bounded": ShortestPathGuarantee,
+    "all-shortest-paths": ShortestPathGuarantee,
+    "all-shortest-paths:equal-age": ShortestPathGuarantee,
+    "all-shortest-paths:one-flood": ShortestPathGuarantee,
+    "depth-first": DepthFirstGuarantee,
+    "diameter": DiameterGuarantee,
 }
-"""Name of a policy -> what it promises about (H, W) tiles with source and target. After a colon follows the form, where
-it is not the default."""
+"""Name of a policy -> what it guarantees about (H, W) tiles with source and target. After a colon follows the form,
+where it is not the default."""
 
 
 def automaton(name: str) -> Policy:

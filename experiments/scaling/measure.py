@@ -12,7 +12,7 @@ from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints
 
-from .automata import AUTOMATA, Promise, automaton
+from .automata import AUTOMATA, Guarantee, automaton
 from .families import draw
 
 PLAN_AFTER = 10
@@ -68,7 +68,7 @@ class Cell:
         known: for "diameter", iterations until all eccentricities were known; else empty.
         seconds: time of one core for an iteration.
         left_out: about how many seconds the first level takes for which there was no time; 0 if all were run.
-        violations: of what the automaton promises.
+        violations: of what the automaton guarantees.
     """
 
     automaton: str
@@ -148,19 +148,19 @@ def measure(name: str, family: str, size: int, effort: Effort) -> Cell:
 
 
 @torch.no_grad()
-def run_level(policy: Policy, promised: Promise, seconds_left: float) -> Run:
+def run_level(policy: Policy, guaranteed: Guarantee, seconds_left: float) -> Run:
     """Run an automaton until it has finished, unless a few steps show that this would take too long."""
-    state = torch.zeros(1, policy.n_channels, *promised.maze.shape[2:])
-    policy(promised.maze, state)  # loads machine code, which no step should pay for
+    state = torch.zeros(1, policy.n_channels, *guaranteed.maze.shape[2:])
+    policy(guaranteed.maze, state)  # loads machine code, which no step should pay for
     seconds = 0.0
-    for step in range(1, promised.most_steps + 2):  # one more, in which nothing may change
+    for step in range(1, guaranteed.most_steps + 2):  # one more, in which nothing may change
         before, begin = state, process_time()
-        state = policy(promised.maze, before)
+        state = policy(guaranteed.maze, before)
         seconds += process_time() - begin
-        steps = promised.steps_taken(step, before, state)
+        steps = guaranteed.steps_taken(step, before, state)
         if steps is not None:
-            return Run(seconds, steps, promised.eccentricities_known, tuple(promised.violations(steps, state)))
-        expected = seconds / step * promised.expected_steps
+            return Run(seconds, steps, guaranteed.eccentricities_known, tuple(guaranteed.violations(steps, state)))
+        expected = seconds / step * guaranteed.expected_steps
         if step == PLAN_AFTER and expected > seconds_left:
             return Run(expected)
     return Run(seconds, step, violations=(f"not finished after {step} steps",))
@@ -176,7 +176,7 @@ class Results:
 
     @property
     def n_violations(self) -> int:
-        """Broken promises."""
+        """Broken guarantees."""
         return sum(len(cell.violations) for cell in self.cells)
 
     @property

@@ -20,7 +20,7 @@ from .families import ALWAYS_EQUAL
 from .figure import draw
 from .measure import Cell, Mazes, Results
 
-PROMISES = {
+GUARANTEES = {
     "shortest-path-bfs": "the canonical path after exactly 2 L + 2 steps",
     "shortest-path-bfs:bounded": "the canonical path after exactly 2 L + 2 steps, no state but 0 and 1",
     "all-shortest-paths": "all shortest paths after exactly L + 2 steps",
@@ -77,7 +77,7 @@ def markdown(results: Results, command: str) -> str:
     """The page."""
     sections = [
         _head(results, command),
-        _promises_section(results),
+        _guarantees_section(results),
         _paths_section(results),
         *(_search_section(results, name) for name in results.automata if name in ("depth-first", "diameter")),
         _time_section(results),
@@ -105,20 +105,20 @@ def _head(results: Results, command: str) -> str:
     return "\n\n".join(["# How the hand-coded automata scale", picture, *(fill(text, 120) for text in paragraphs)])
 
 
-def _promises_section(results: Results) -> str:
+def _guarantees_section(results: Results) -> str:
     rows = [
         (
             f"`{name}`",
-            PROMISES[name],
+            GUARANTEES[name],
             f"{sum(len(cell.steps) for cell, _ in results.of(name)):,}",
             f"{max((max(cell.steps, default=0) for cell, _ in results.of(name)), default=0):,}",
             str(sum(len(cell.violations) for cell, _ in results.of(name))),
         )
         for name in results.automata
     ]
-    table = Table(("automaton", "promise", "runs", "longest run, steps", "violations"), rows, 2).markdown()
+    table = Table(("automaton", "guarantee", "runs", "longest run, steps", "violations"), rows, 2).markdown()
     broken = [f"- `{c.automaton}`, {c.family}, size {c.size}: {text}" for c in results.cells for text in c.violations]
-    return "\n".join(["## Promises\n", table, *broken])
+    return "\n".join(["## Guarantees\n", table, *broken])
 
 
 def _paths_section(results: Results) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.agents.evaluation import DEFAULT_N, FAMILIES
-from maze_nca_gym.agents.promises import DRAWINGS
+from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
 from maze_nca_gym.cli.output import FAILED, complain, percent, print_table
@@ -99,7 +99,7 @@ class Evaluate(ImportOption):
 
 def _notes(policies: Mapping[str, Policy]) -> list[str]:
     """Return a sentence for each policy that draws something else than a path."""
-    return [f"{name} {DRAWINGS[policy.draws].note}" for name, policy in policies.items() if policy.draws in DRAWINGS]
+    return [f"{name} {DRAWINGS[policy.output].note}" for name, policy in policies.items() if policy.output in DRAWINGS]
 
 
 def _verdict(result: Result) -> int:
@@ -205,7 +205,11 @@ def _stability(result: Result) -> dict[str, str]:
 
 def _habits(result: Result) -> dict[str, str]:
     path = _stability_of(result).path
-    return {"rests": _short(path.rests), "cycles": _short(path.cycles), "wanders": _short(path.wanders)}
+    return {
+        "fixed_point": _short(path.fixed_point),
+        "limit_cycle": _short(path.limit_cycle),
+        "aperiodic": _short(path.aperiodic),
+    }
 
 
 def _hysteresis(result: Result) -> dict[str, str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from maze_nca_gym import __version__
 from maze_nca_gym.agents.environments import level_options
-from maze_nca_gym.agents.promises import USUAL_FAMILY, USUAL_SIZE
+from maze_nca_gym.agents.guarantees import USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import import_own
 from maze_nca_gym.generation import GENERATORS, check_size, find_generator, generate, options_of
 from maze_nca_gym.levels import LevelSet

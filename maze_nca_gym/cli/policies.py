@@ -9,7 +9,7 @@ from typing import Annotated
 from gymnasium.error import DependencyNotInstalled
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
-from maze_nca_gym.agents.promises import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
+from maze_nca_gym.agents.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.cli.output import percent, print_facts, print_list, print_table
@@ -62,7 +62,7 @@ def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:
     """Return a policy's channels, a test set of its own family, and its score there; where it is exact, words."""
     try:
         policy = load(name)
-        n_channels, draws = str(policy.n_channels), policy.draws
+        n_channels, draws = str(policy.n_channels), policy.output
     except DependencyNotInstalled:
         n_channels, draws = "?", ""
     if info.exact:

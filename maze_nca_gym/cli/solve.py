@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maze_nca_gym.agents.promises import DRAWINGS
+from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.registry import by_label
 from maze_nca_gym.agents.runs import check_folder, say, versions, write_json
 from maze_nca_gym.cli.options import ImportOption, LevelOptions
@@ -96,7 +96,7 @@ class Solve(ImportOption):
         steps = (
             f"{metrics['mean_steps']:.1f} on average, {metrics['max_steps']} at most" if metrics["max_steps"] else "-"
         )
-        note = {"drawing": DRAWINGS[policy.draws].note} if policy.draws in DRAWINGS else {}
+        note = {"drawing": DRAWINGS[policy.output].note} if policy.output in DRAWINGS else {}
         speed = len(solved.levels) / solved.seconds
         print_facts(
             {

@@ -37,7 +37,7 @@ ARGUMENTS = (
     "render_mode",
     "render_fps",
     "channel_names",
-    "front",
+    "highlight",
 )
 """Names of what the single environment takes besides a generator's options: what a misspelt option may mean."""
 

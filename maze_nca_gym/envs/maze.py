@@ -86,7 +86,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         render_mode: str | None = None,
         render_fps: float | None = None,
         channel_names: Sequence[str] | None = None,
-        front: str | None = None,
+        highlight: str | None = None,
         **generator_options: Any,
     ) -> None:
         """Check every argument; nothing is drawn yet.
@@ -101,7 +101,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: what the pictures call the channels.
-            front: the name of the channel that tints the maze in pictures; None for no tint.
+            highlight: the name of the channel that tints the maze in pictures; None for no tint.
             generator_options: the generator's own, such as `wall_probability=0.5`.
 
         Raises:
@@ -119,7 +119,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self.render_mode = render_mode
         if render_fps is not None:
             self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
-        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, front)
+        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight)
         self._damage = rng_for(0, "damage")
         self._start: State | None = None
         self._level: _Level

@@ -59,7 +59,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         levels: LevelSet | str | Path | ArrayLike | None = None,
         render_mode: str | None = None,
         channel_names: Sequence[str] | None = None,
-        front: str | None = None,
+        highlight: str | None = None,
         max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         device: str = "cpu",
@@ -74,7 +74,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             autoreset_mode: what happens after an episode's end.
             device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`.
             output: "numpy" or "torch", the kind of all arrays, actions too.
-            task, size, generator, n_channels, levels, render_mode, channel_names, front, generator_options: as of
+            task, size, generator, n_channels, levels, render_mode, channel_names, highlight, generator_options: as of
                 `MazeEnv`.
 
         Raises:
@@ -99,7 +99,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.render_mode = render_mode
-        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, front)
+        self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight)
         self._state: Any = None
         self._rngs: dict[int, np.random.Generator] = {}
         self._rng_seeds: dict[int, int] = {}

@@ -36,12 +36,12 @@ class View:
         channel_names: Sequence[str] | None,
         n_channels: int,
         title: str,
-        front: str | None = None,
+        highlight: str | None = None,
     ) -> None:
         """Check the mode and the names.
 
         Raises:
-            ValueError: an unknown render mode, more names than channels, or a front that is none of the names.
+            ValueError: an unknown render mode, more names than channels, or a highlight that is none of the names.
         """
         modes = metadata["render_modes"]
         if render_mode is not None and render_mode not in modes:
@@ -49,9 +49,9 @@ class View:
         if channel_names is not None and len(channel_names) > n_channels:
             raise ValueError(f"got {len(channel_names)} channel_names for n_channels={n_channels}")
         names = ("path",) if channel_names is None else tuple(channel_names)
-        if front is not None and front not in names:
-            raise ValueError(unknown_name("front", front, names))
-        self._front = None if front is None else names.index(front) or None  # the path is drawn anyway
+        if highlight is not None and highlight not in names:
+            raise ValueError(unknown_name("highlight", highlight, names))
+        self._highlight = None if highlight is None else names.index(highlight) or None  # the path is drawn anyway
         self._mode = render_mode
         self._fps = metadata["render_fps"]
         self._names = None if channel_names is None else tuple(channel_names)
@@ -133,7 +133,7 @@ class View:
             n_steps,
             float(state.scores.accuracy[index]),
             self._title,
-            self._front,
+            self._highlight,
         )
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import notebooks
-from maze_nca_gym.files import load_arrays, reading, save_arrays
+from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
 from maze_nca_gym.population.config import PARENTS, PopulationConfig, check_count, check_name
@@ -247,7 +247,7 @@ class LevelPopulation:
             FileNotFoundError: there is no such file.
             ValueError: it is no population, or a damaged one; the message says what is wrong.
         """
-        with reading(path, "is not a readable population file"):
+        with validated_read(path, "is not a readable population file"):
             arrays = load_arrays(path)
             return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
 

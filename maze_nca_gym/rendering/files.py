@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from maze_nca_gym.files import replacing
+from maze_nca_gym.files import atomic_write
 from maze_nca_gym.rendering.palette import Frame
 
 _COLOURS = 255
@@ -44,7 +44,7 @@ _HAS_TABLE = 0b1000_0000
 def save_png(path: str | Path, frame: Frame) -> Path:
     """Write one (h, w, 3) uint8 frame as a PNG file; returns its path."""
     path = Path(path)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(png_bytes(frame))
     return path
 
@@ -69,7 +69,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
     """
     path, content = Path(path), gif_bytes(frames, fps)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         file.write(content)
     return path
 

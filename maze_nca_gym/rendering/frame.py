@@ -45,7 +45,7 @@ def draw_frame(
     accuracy: float = 0.0,
     title: str = "",
     show_channels: bool = True,
-    front: int | None = None,
+    highlight: int | None = None,
     size: tuple[int, int] | None = None,
 ) -> Frame:
     """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
@@ -63,27 +63,27 @@ def draw_frame(
         accuracy: the prediction's accuracy.
         title: a line above the maze, cut off where it is too long.
         show_channels: whether to draw the heat maps; they are also left out of a window too small for them.
-        front: number of the channel that tints the maze's free tiles; None for no tint. Its scale ends at its largest
-            magnitude.
+        highlight: number of the channel that tints the maze's free tiles; None for no tint. Its scale ends at its
+            largest magnitude.
         size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
 
     Returns:
         (h, w, 3) uint8; the shape depends on H, W, C, the channels' names, `show_channels` and `size` alone.
 
     Raises:
-        ValueError: shapes that do not belong together, more names than channels, a front that is no channel, a size
+        ValueError: shapes that do not belong together, more names than channels, a highlight that is no channel, a size
             without pixels.
     """
     tiles = as_tiles(tiles, ndim=(2,))
     values = np.asarray(channels, dtype=np.float32)
     solution = np.asarray(target, dtype=bool)
     names = names_of(channel_names, _check_shapes(tiles, values, solution))
-    if front is not None and not 0 <= front < len(values):
-        raise ValueError(f"front must be a channel from 0 to {len(values) - 1}, got {front}")
-    tint = None if front is None else tint_of(values[front])
+    if highlight is not None and not 0 <= highlight < len(values):
+        raise ValueError(f"highlight must be a channel from 0 to {len(values) - 1}, got {highlight}")
+    tint = None if highlight is None else tint_of(values[highlight])
     rows, cols = tiles.shape
     layout = frame_layout(rows, cols, len(values), show_channels, size, caption_of(names))
-    tinted = None if front is None else names[front]
+    tinted = None if highlight is None else names[highlight]
     frame = _background(layout, names, bool((tiles >= Tile.SOURCE).any()), tinted).copy()
     draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, OVERHANG, tint)
     _draw_header(frame, title, step, accuracy)

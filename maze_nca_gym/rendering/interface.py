@@ -58,7 +58,7 @@ class Interface:
         self._notice = ""
         self._tool = Tool.WALLS
         self._row_in_view = self._chosen = 0
-        self._front: int | None = None  # None: the snapshot's own
+        self._highlight: int | None = None  # None: the snapshot's own
         self._enlarged: int | None = None
         self._menu: Action | None = None
         self._recorder: Recorder | None = None
@@ -76,7 +76,7 @@ class Interface:
         """
         before, self._snapshot = self._snapshot, snapshot
         if before is not None and before.channel_names != snapshot.channel_names:
-            self._front = self._enlarged = None
+            self._highlight = self._enlarged = None
             self._row_in_view = 0
         self._notice = notice or self._notice
         if self._recorder is not None and not self._recorder.add(snapshot):
@@ -110,7 +110,7 @@ class Interface:
         )
 
     def _tint(self) -> int | None:
-        return self._viewed.front if self._front is None else self._front
+        return self._viewed.highlight if self._highlight is None else self._highlight
 
     @property
     def has_news(self) -> bool:
@@ -127,7 +127,7 @@ class Interface:
             faces=tuple(self._face(control.action, control.label) for control in self._buttons),
             status=self._notice or self._hint(tile),
             state=self._state(),
-            front=self._tint(),
+            highlight=self._tint(),
             enlarged=self._enlarged,
             cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
             help=help_lines(self._controls) if self._show_help else (),
@@ -261,7 +261,7 @@ class Interface:
         layout = self._layout()
         button, channel = layout.button_at(row, col), layout.channel_at(row, col)
         if channel is not None and tints:
-            self._front = channel
+            self._highlight = channel
         elif channel is not None:
             self._enlarged = None if channel == self._enlarged else channel
         elif button is not None and not tints:
@@ -319,7 +319,7 @@ class Interface:
 
     def _save(self) -> None:
         try:
-            picture = self._viewed.draw(self._show_channels, self._front)
+            picture = self._viewed.draw(self._show_channels, self._highlight)
             self._notice = f"saved {save_png(free_path(Path.cwd(), '.png'), picture)}"
         except OSError as error:
             self._notice = f"not saved: {error}"
@@ -327,7 +327,7 @@ class Interface:
     def _record(self) -> None:
         if self._recorder is not None:
             return self.end_recording()
-        self._recorder = Recorder(self._show_channels, self._front)
+        self._recorder = Recorder(self._show_channels, self._highlight)
         self._recorder.add(self._viewed)
         self._notice = "recording: press Record or G again to save it"
         return None

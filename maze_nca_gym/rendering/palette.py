@@ -37,8 +37,8 @@ EXACT_PATH: RGB = (213, 94, 0)
 STRONG: RGB = (11, 114, 133)
 """Buttons that are on, and channels that are chosen, in the window."""
 
-FRONT: RGB = (84, 199, 194)
-"""Free tiles where the front, the channel that shows the automaton at work, is largest."""
+HIGHLIGHT: RGB = (84, 199, 194)
+"""Free tiles where the highlight, the channel that shows the automaton at work, is largest."""
 
 NOT_A_NUMBER: RGB = (255, 0, 255)
 _POSITIVE = (

@@ -70,7 +70,7 @@ def draw_maze(
     path: NDArray[np.float32],
     solution: NDArray[np.bool_],
     overhang: int = 0,
-    front: NDArray[np.float32] | None = None,
+    highlight: NDArray[np.float32] | None = None,
 ) -> None:
     """Draw a maze into its panel's pixels, in place.
 
@@ -81,12 +81,12 @@ def draw_maze(
         path: (H, W) prediction, shown from 0 (no path) to 1.
         solution: (H, W) bool, the exact path, outlined.
         overhang: pixels by which source's and target's markers may be larger than a small tile, to be found.
-        front: (H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
+        highlight: (H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint.
     """
     every, cell = slice(None, None, panel.stride), panel.cell
     wall, path, solution = tiles[every, every] == Tile.WALL, path[every, every], solution[every, every]
     outlined = cell >= _SMALLEST_RING
-    tint = np.zeros(wall.shape, np.float32) if front is None else front[every, every]
+    tint = np.zeros(wall.shape, np.float32) if highlight is None else highlight[every, every]
     fill(area, _tile_colours(wall, path, solution & (not outlined), tint), cell)
     if outlined:
         grid = _by_tile(area, cell)
@@ -112,12 +112,12 @@ def draw_ends(area: Frame, panel: Panel, tiles: Tiles, overhang: int = 0) -> Non
 
 
 def _tile_colours(
-    wall: NDArray[np.bool_], path: NDArray[np.float32], tinted: NDArray[np.bool_], front: NDArray[np.float32]
+    wall: NDArray[np.bool_], path: NDArray[np.float32], tinted: NDArray[np.bool_], highlight: NDArray[np.float32]
 ) -> Frame:
     """Return (H, W, 3) colours of tiles under the predicted path; `tinted` tiles show a pale exact path."""
     weight = np.clip(np.nan_to_num(path), 0, 1)
     base = np.where(wall[..., None], palette.WALL, palette.EMPTY).astype(np.float32)
-    base = palette.mix(base, palette.FRONT, front * ~wall)
+    base = palette.mix(base, palette.HIGHLIGHT, highlight * ~wall)
     base = palette.mix(base, palette.EXACT_PATH, np.float32(0.5) * tinted)
     colours = palette.mix(base, palette.PATH, weight * ~wall)
     return np.rint(palette.mix(colours, palette.PATH_ON_WALL, weight * wall)).astype(np.uint8)

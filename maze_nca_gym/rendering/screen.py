@@ -57,7 +57,7 @@ class Display:
         faces: one a button.
         status: the status line's left part.
         state: its right part, whether the automaton runs.
-        front: number of the channel that tints the maze; None for none.
+        highlight: number of the channel that tints the maze; None for none.
         enlarged: number of the channel in the maze's place; None for the maze.
         cursor: (row, col) of the tile under the mouse and the tiles that a brush reaches around it.
         help: rows of the help, (what to press, what it does); empty while it is hidden.
@@ -69,7 +69,7 @@ class Display:
     faces: tuple[Face, ...] = ()
     status: str = ""
     state: str = ""
-    front: int | None = None
+    highlight: int | None = None
     enlarged: int | None = None
     cursor: tuple[int, int, int] | None = None
     help: tuple[tuple[str, str], ...] = ()
@@ -103,11 +103,11 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     names = names_of(snapshot.channel_names, len(snapshot.channels))
     walls = snapshot.tiles == Tile.WALL
     if display.enlarged is None:
-        _draw_maze(frame, layout.maze, snapshot, display.front)
+        _draw_maze(frame, layout.maze, snapshot, display.highlight)
     else:
         _draw_enlarged(frame, layout.maze, snapshot, display.enlarged, walls)
     for channel, panel in layout.channels:
-        marked = channel in (display.enlarged, display.front)
+        marked = channel in (display.enlarged, display.highlight)
         draw_heat(frame, panel, snapshot.channels[channel], walls)
         draw_name(frame, panel, names[channel], layout.caption, marked)
         draw_bounds(frame, panel, bounds(snapshot.channels[channel][None])[0])
@@ -123,7 +123,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
         _draw_button(frame, box, face)
     _draw_status(frame[layout.footer :], display)
     if display.help:
-        _draw_help(frame, display.help, snapshot, None if display.front is None else names[display.front])
+        _draw_help(frame, display.help, snapshot, None if display.highlight is None else names[display.highlight])
     if display.menu:
         _draw_menu(frame, display)
     return frame
@@ -135,9 +135,9 @@ def _visible(frame: Frame, panel: Panel) -> bool:
     return rows.stop <= frame.shape[0] and cols.stop <= frame.shape[1] and rows.start >= 0 and cols.start >= 0
 
 
-def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot, front: int | None) -> None:
+def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot, highlight: int | None) -> None:
     if _visible(frame, panel):
-        tint = None if front is None else tint_of(snapshot.channels[front])
+        tint = None if highlight is None else tint_of(snapshot.channels[highlight])
         path, area = snapshot.channels[0], frame[panel.area]
         draw_maze(area, panel, snapshot.tiles, path, snapshot.target, OVERHANG, tint)
 

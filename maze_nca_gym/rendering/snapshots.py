@@ -37,7 +37,7 @@ class Snapshot:
         step: iterations so far.
         accuracy: the accuracy of the prediction, at most 1; not-a-number where the level has no solution.
         title: a line above the maze.
-        front: number of the channel that tints the maze; None for no tint.
+        highlight: number of the channel that tints the maze; None for no tint.
         verdict: a few words about the path, empty for none.
         solved: whether they are good news.
     """
@@ -49,7 +49,7 @@ class Snapshot:
     step: int = 0
     accuracy: float = 0.0
     title: str = ""
-    front: int | None = None
+    highlight: int | None = None
     verdict: str = ""
     solved: bool = False
 
@@ -57,8 +57,10 @@ class Snapshot:
         """Return the same with its own arrays."""
         return replace(self, tiles=self.tiles.copy(), channels=self.channels.copy(), target=self.target.copy())
 
-    def draw(self, show_channels: bool = True, front: int | None = None, size: tuple[int, int] | None = None) -> Frame:
-        """Return the (h, w, 3) uint8 picture, see `draw_frame`, tinted by a channel or by the snapshot's own front."""
+    def draw(
+        self, show_channels: bool = True, highlight: int | None = None, size: tuple[int, int] | None = None
+    ) -> Frame:
+        """Return the (h, w, 3) uint8 picture, see `draw_frame`, tinted by a channel or by the snapshot's own."""
         return draw_frame(
             self.tiles,
             self.channels,
@@ -68,7 +70,7 @@ class Snapshot:
             accuracy=self.accuracy,
             title=self.title,
             show_channels=show_channels,
-            front=self.front if front is None else front,
+            highlight=self.highlight if highlight is None else highlight,
             size=size,
         )
 
@@ -134,12 +136,12 @@ class Recorder:
 
     Args:
         show_channels: whether the frames have heat maps of the channels.
-        front: number of the channel that tints the maze; None for the snapshot's own.
+        highlight: number of the channel that tints the maze; None for the snapshot's own.
     """
 
-    def __init__(self, show_channels: bool, front: int | None = None) -> None:
+    def __init__(self, show_channels: bool, highlight: int | None = None) -> None:
         self._show_channels = show_channels
-        self._front = front
+        self._highlight = highlight
         self._frames: list[Frame] = []
         self._shown: tuple[tuple[int, ...], tuple[str, ...] | None] | None = None
 
@@ -152,7 +154,7 @@ class Recorder:
         if len(self) >= MOST_FRAMES or now != (self._shown or now):
             return False
         self._shown = now
-        self._frames.append(snapshot.draw(self._show_channels, self._front, _SIZES[self._show_channels]))
+        self._frames.append(snapshot.draw(self._show_channels, self._highlight, _SIZES[self._show_channels]))
         return True
 
     def save(self, folder: Path, fps: float) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.handcoded import base
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA
 from maze_nca_gym.agents.handcoded.depth_first import Channel as Search
@@ -12,7 +13,6 @@ from maze_nca_gym.agents.handcoded.depth_first import search_weights
 from maze_nca_gym.agents.handcoded.dijkstra import BIDIRECTIONAL_TABLE
 from maze_nca_gym.agents.handcoded.dijkstra import Channel as Path
 from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable
-from maze_nca_gym.agents.promises import StepBound
 from maze_nca_gym.levels import Tile
 
 FREE = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)

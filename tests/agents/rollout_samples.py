@@ -50,7 +50,7 @@ def gradients(model: Policy, states: list[Tensor], unused: bool = False) -> list
 def in_double(
     model: Policy, maze: Tensor, keep: tuple[int, ...], state: Tensor | None, start: int
 ) -> tuple[list[Tensor], list[Tensor]]:
-    """What `rollout` promises, and autograd's gradients; returns the model to single precision."""
+    """What `rollout` guarantees, and autograd's gradients; returns the model to single precision."""
     model.double()
     first = None if state is None else state.double()
     steps = enumerate(iterate(model, maze.double(), keep[-1], first, start_step=start))

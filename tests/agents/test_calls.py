@@ -132,7 +132,7 @@ class TestEvaluate:
 
     def test_a_mapping_names_policies_and_warnings_say_what_is_missing(self):
         policy = load("shortest-path-bfs")
-        policy.promises = replace(policy.promises, needs_border=True)
+        policy.guarantees = replace(policy.guarantees, needs_border=True)
         with pytest.warns(UserWarning, match="mine needs a wall around every level"):
             found = evaluate({"mine": policy}, levels=LEVEL[None, 1:-1, 1:-1], stability=False)
         assert [row.policy for row in found[:]] == ["mine"]

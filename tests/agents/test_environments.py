@@ -15,8 +15,8 @@ from tables import for_each
 
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
+from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.promises import DRAWINGS, Promises, StepBound
 from maze_nca_gym.agents.training.config import PRESETS, changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.envs.level_source import LevelSource
@@ -30,9 +30,9 @@ TWO_ROWS = "S..\n..T"
 class Still(Policy):
     """Draws nothing, and states what it is told to."""
 
-    def __init__(self, task="shortest-path", promises=None):
+    def __init__(self, task="shortest-path", guarantees=None):
         super().__init__(task, 4 if task == "shortest-path" else 2, ("path",))
-        self.promises = promises or Promises()
+        self.guarantees = guarantees or Guarantees()
 
     def update(self, maze, state, step):
         return state
@@ -96,11 +96,11 @@ def test_its_spec_makes_it_again(name):
         assert again.spec.max_episode_steps == env.spec.max_episode_steps
         assert again.observation_space == env.observation_space
         assert again.unwrapped._view._names == load(name).channel_names
-        assert again.spec.kwargs["front"] == load(name).front
+        assert again.spec.kwargs["highlight"] == load(name).highlight
 
 
 class TestEpisodeSteps:
-    BOUNDED = Still(promises=Promises(bound=StepBound(constant=2, per_move=2)))
+    BOUNDED = Still(guarantees=Guarantees(bound=StepBound(constant=2, per_move=2)))
 
     @for_each(
         ("policy", "options", "steps"),
@@ -117,7 +117,7 @@ class TestEpisodeSteps:
         assert policy.make_env(num_envs=3, **options).unwrapped._max_episode_steps == steps
 
     def test_a_level_without_inner_tiles_may_take_its_moves(self):
-        policy = Still(promises=Promises(bound=StepBound(per_move=1)))
+        policy = Still(guarantees=Guarantees(bound=StepBound(per_move=1)))
         corridor = np.zeros((1, 2000), np.uint8)
         corridor[0, [0, -1]] = 2, 3
         assert policy.make_env(levels=corridor).spec.max_episode_steps == 1999
@@ -140,25 +140,25 @@ def test_an_environment_is_made_once(options, monkeypatch):
 
 
 class TestBorder:
-    NEEDY = Promises(needs_border=True)
+    NEEDY = Guarantees(needs_border=True)
 
     @for_each("options", [{"levels": TWO_ROWS}, {"border": False}, {"border": False, "num_envs": 2}])
     def test_levels_without_one_are_warned_of(self, options):
         with pytest.warns(UserWarning, match="the policy Still needs a wall around every level"):
-            Still(promises=self.NEEDY).make_env(**options)
+            Still(guarantees=self.NEEDY).make_env(**options)
 
     @for_each("options", [{}, {"levels": "FourRooms"}, {"border": True}])
     def test_with_one_nothing_is_said(self, options):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            Still(promises=self.NEEDY).make_env(**options)
+            Still(guarantees=self.NEEDY).make_env(**options)
             Still().make_env(levels=TWO_ROWS)
 
     def test_one_level_without_it_is_enough(self):
         levels = generate(np.random.default_rng(0), 3, 4)
         levels[1, 0, 0] = 0
         with pytest.warns(UserWarning, match="some levels have none"):
-            Still(promises=self.NEEDY).make_env(levels=levels)
+            Still(guarantees=self.NEEDY).make_env(levels=levels)
 
 
 class TestMessages:
@@ -198,7 +198,7 @@ def test_a_solver_finishes_in_its_own_environment():
 class TestLevelsThatThePolicyIsMeantFor:
     """The family and the size that a model file states, unless an option says otherwise."""
 
-    MEANT = Promises(family="loops", size=9)
+    MEANT = Guarantees(family="loops", size=9)
 
     @for_each(
         ("options", "chosen"),
@@ -212,13 +212,13 @@ class TestLevelsThatThePolicyIsMeantFor:
     )
     @for_each("num_envs", [None, 2])
     def test_options_of_the_environment(self, num_envs, options, chosen):
-        spec = Still(promises=self.MEANT).make_env(num_envs, **options).spec
+        spec = Still(guarantees=self.MEANT).make_env(num_envs, **options).spec
         names = ("generator", "size", "levels", "loop_fraction", "wall_probability")
         assert {name: value for name, value in spec.kwargs.items() if name in names} == chosen
 
     def test_a_file_keeps_them_and_every_way_to_an_environment_reads_them(self, tmp_path):
         model = NCA(4, 5)
-        model.promises = self.MEANT
+        model.guarantees = self.MEANT
         path = str(save_model(model, tmp_path / "model"))
         observation, _ = make_env(path).reset(seed=3)
         assert observation["maze"].shape == (4, 11, 11)
@@ -228,7 +228,7 @@ class TestLevelsThatThePolicyIsMeantFor:
 
     def test_a_family_that_is_not_known_here(self):
         with pytest.raises(ValueError, match=r"unknown family of levels 'lops'.* Did you mean 'loops'"):
-            Still(promises=Promises(family="lops")).make_env()
+            Still(guarantees=Guarantees(family="lops")).make_env()
 
     def test_training_states_them(self):
         for options, family, size in (
@@ -237,8 +237,8 @@ class TestLevelsThatThePolicyIsMeantFor:
             ({"families": ("loops", "random"), "sizes": (24,)}, None, 24),
             ({"families": ("perfect", "loops"), "sizes": (12, 24)}, "perfect", None),
         ):
-            promises = changed(PRESETS["fast"], **options).make_model().promises
-            assert (promises.family, promises.size) == (family, size)
+            guarantees = changed(PRESETS["fast"], **options).make_model().guarantees
+            assert (guarantees.family, guarantees.size) == (family, size)
 
 
 def finals(policy, n, **options):
@@ -259,7 +259,7 @@ def finals(policy, n, **options):
 @for_each("name", list_policies(all=True))
 def test_readmes_ten_lines_end_solved_for_every_policy_as_often_as_the_list_says(name):
     policy, info = load(name), find_policy(name)
-    if policy.draws in DRAWINGS:  # environments score a single path, which these do not draw
+    if policy.output in DRAWINGS:  # environments score a single path, which these do not draw
         assert policy.facts()["drawing"].startswith("draws ")
         assert policy.make_env(size=4).reset(seed=0)
         return

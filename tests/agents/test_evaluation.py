@@ -15,8 +15,8 @@ from tables import for_each
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evaluation import Estimate, default_steps, mean, measure, proportion, test_levels
 from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of
+from maze_nca_gym.agents.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.agents.rollouts import check_steps, curve_steps
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.scoring import paper_accuracy, score
@@ -159,12 +159,12 @@ class TestEvaluate:
     def test_a_policy_may_say_for_how_many_iterations_it_is_meant(self):
         targets, policy = np.ones((1, 18, 3), bool), Oracle()
         assert default_steps(policy, targets) == 108
-        policy.promises = Promises(n_iterations=24)
+        policy.guarantees = Guarantees(n_iterations=24)
         assert default_steps(policy, targets) == 27
 
     def test_a_bound_comes_before_what_is_usual(self):
         targets, policy = np.ones((1, 18, 3), bool), Oracle()
-        policy.promises = Promises(n_iterations=24, bound=StepBound(constant=5, per_move=2))
+        policy.guarantees = Guarantees(n_iterations=24, bound=StepBound(constant=5, per_move=2))
         assert default_steps(policy, targets) == 5 + 2 * 53
 
     @for_each("name", ["all-shortest-paths", "depth-first"])

@@ -64,7 +64,7 @@ class TestOverIteration:
     def test_what_rests_stays(self):
         found = stability(Oracle())
         assert found.after == found.before
-        assert (found.path.rests, found.state.rests) == (1, 1)
+        assert (found.path.fixed_point, found.state.fixed_point) == (1, 1)
 
 
 class TestCycles:
@@ -215,7 +215,7 @@ def test_batches_do_not_matter():
 def test_the_handcoded_diameter():
     levels = test_levels("rooms", 4, "diameter", 4)
     found = measure_stability(load("diameter"), levels, 80)
-    assert found.before.complete.value == found.after.complete.value == found.path.rests == 1
+    assert found.before.complete.value == found.after.complete.value == found.path.fixed_point == 1
     assert {e.edit for e in found.edits} <= {"wall opened", "wall closed"}
 
 

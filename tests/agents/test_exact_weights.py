@@ -53,7 +53,7 @@ def nca() -> NCA:
 
 
 @pytest.mark.parametrize(("height", "width"), [(5, 5), (9, 12), (16, 16), (13, 4)])
-def test_every_maze_is_solved_in_the_promised_number_of_iterations(height, width):
+def test_every_maze_is_solved_in_the_guaranteed_number_of_iterations(height, width):
     rng = np.random.default_rng([height, width])
     n_solvable = sum(check(sample(rng, family, 10, height, width)) for family in FAMILIES)
     assert n_solvable > 45, "mazes without a path test little"

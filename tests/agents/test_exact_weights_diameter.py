@@ -46,7 +46,7 @@ def scan_time(tiles: Tiles) -> np.ndarray:
 
 
 def check(nca: NCA, tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
-    """In {0, 1} after every iteration; right within the promised time, with nothing moving, and ever after."""
+    """In {0, 1} after every iteration; right within the guaranteed time, with nothing moving, and ever after."""
     paths = diameter(tiles)
     due = int((scan_time(tiles) + 2 * paths.sum(axis=(1, 2)) + 5).max())
     with torch.no_grad():
@@ -87,7 +87,7 @@ def test_every_tile_launches_once_in_order_and_its_eccentricity_is_counted(nca, 
     assert measured == [((int(r), int(c)), int(expected[r, c])) for r, c in np.argwhere(tiles == 0)]
 
 
-def test_the_promised_times(nca):
+def test_the_guaranteed_times(nca):
     """The path at a + 3 D + 4, the second wave at a + D + 5, a being when the first wave is at its origin."""
     tiles = parse("......")
     steps: dict[str, int] = {}

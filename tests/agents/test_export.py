@@ -60,7 +60,7 @@ class TestJson:
         for step in range(30):
             state = policy(maze, state, step)
             ours = F.conv2d(torch.cat([maze, ours], dim=1), kernel, bias, padding="same")
-            ours = ours.clamp(0, content["ceiling"])
+            ours = ours.clamp(0, content["state_limit"])
         torch.testing.assert_close(ours, state, atol=1e-4, rtol=0)
 
     def test_the_last_iteration_of_an_episode_has_its_relu(self, tmp_path):
@@ -69,9 +69,9 @@ class TestJson:
         assert read(export(policy, tmp_path / "policy"))["rule"] == "relu"
 
     @pytest.mark.parametrize("name", list_policies(all=True))
-    def test_the_front_is_a_channel(self, name):
+    def test_the_highlight_is_a_channel(self, name):
         policy = load(name)
-        assert policy.front in policy.channel_names
+        assert policy.highlight in policy.channel_names
 
     def test_a_name_keeps_its_dots(self, tmp_path):
         assert export(load("depth-first"), tmp_path / "first.1").name == "first.1.json"
@@ -89,7 +89,7 @@ def sample(policy, rng):
 
 def iterated(policy, maze, state):
     with torch.no_grad():
-        return policy(maze, state, policy.same_from)
+        return policy(maze, state, policy.stationary_from)
 
 
 class TestTorchScript:
@@ -140,7 +140,7 @@ class TestRefusals:
             fresh_mlp(),
             ShortestPathNCA(form="bounded"),
             NCA(4, 3, shared_weights=False, n_iterations=2),
-            NCA(4, 3, skip_connections=False),
+            NCA(4, 3, input_injection=False),
         ],
         ids=["gcn", "mlp", "bounded", "weights for each iteration", "no skip connections"],
     )

@@ -33,18 +33,25 @@ KERNELS: list[dict[str, Any]] = [
     {"n_iterations": None},
     {"n_iterations": 9},
     {"n_iterations": 6},
-    {"skip_connections": False},
-    {"skip_connections": False, "n_iterations": 3},
+    {"input_injection": False},
+    {"input_injection": False, "n_iterations": 3},
     {"max_pool": True},
     {"max_pool": True, "cut_corners": True, "n_iterations": 6},
-    {"max_pool": True, "kernel_size": 5, "n_iterations": 9, "skip_connections": False},
-    {"ceiling": 0.75},
-    {"ceiling": 0.75, "n_iterations": 6, "max_pool": True},
+    {"max_pool": True, "kernel_size": 5, "n_iterations": 9, "input_injection": False},
+    {"state_limit": 0.75},
+    {"state_limit": 0.75, "n_iterations": 6, "max_pool": True},
     {"last_relu": True, "n_iterations": 6},
     {"symmetric": True, "cut_corners": True},
-    {"max_pool": True, "pool_adds": True, "n_iterations": None},
-    {"max_pool": True, "pool_adds": True, "n_iterations": 6, "kernel_size": 5},
-    {"max_pool": True, "pool_adds": True, "symmetric": True, "cut_corners": True, "last_relu": True, "ceiling": 3.0},
+    {"max_pool": True, "pool_before_activation": True, "n_iterations": None},
+    {"max_pool": True, "pool_before_activation": True, "n_iterations": 6, "kernel_size": 5},
+    {
+        "max_pool": True,
+        "pool_before_activation": True,
+        "symmetric": True,
+        "cut_corners": True,
+        "last_relu": True,
+        "state_limit": 3.0,
+    },
 ]
 KERNEL_SIZES = [{"kernel_size": size, "cut_corners": cut} for size in (1, 3, 5, 7) for cut in (False, True)]
 SIZES = [(1, 1), (1, 8), (7, 1), (3, 3), (6, 5)]
@@ -182,9 +189,9 @@ def networks(draw) -> NCA:
         draw(st.sampled_from([0.5, 1, 2]), "gain"),
         n_iterations=draw(st.none() | st.integers(1, 9), "layers"),
         max_pool=draw(st.booleans(), "max_pool"),
-        ceiling=draw(st.sampled_from([None, 0.6, 3]), "ceiling"),
+        state_limit=draw(st.sampled_from([None, 0.6, 3]), "state_limit"),
         **draw(st.sampled_from([{"symmetric": True, "cut_corners": True}, *KERNEL_SIZES]), "kernel"),
-        **{flag: draw(st.booleans(), flag) for flag in ("skip_connections", "last_relu")},
+        **{flag: draw(st.booleans(), flag) for flag in ("input_injection", "last_relu")},
     )
 
 
@@ -334,8 +341,10 @@ def test_states_are_clipped_and_gradients_stop_there(n_iterations, max_pool):
 
 
 @pytest.mark.parametrize("n_iterations", [None, 5])
-def test_no_state_exceeds_a_ceiling(n_iterations):
-    free, bounded = (network(24, gain=8, n_iterations=n_iterations, ceiling=ceiling) for ceiling in (None, 2))
+def test_no_state_exceeds_the_limit(n_iterations):
+    free, bounded = (
+        network(24, gain=8, n_iterations=n_iterations, state_limit=state_limit) for state_limit in (None, 2)
+    )
     maze = mazes(4, 5, 5)
     with torch.no_grad():
         assert rollout(free, maze, [60], fast=True)[0].max() > 1e6
@@ -420,7 +429,7 @@ class Other(NCA):
 class Named(NCA):
     """Iterates as its base does."""
 
-    front = "hidden_1"
+    highlight = "hidden_1"
 
 
 def test_a_subclass_that_iterates_as_its_base_does_runs_in_machine_code():

@@ -26,10 +26,10 @@ KERNELS: list[dict[str, Any]] = [
     {},
     {"kernel_size": 5, "n_iterations": 6},
     {"kernel_size": 1},
-    {"skip_connections": False},
+    {"input_injection": False},
     {"max_pool": True, "cut_corners": True},
-    {"max_pool": True, "pool_adds": True, "n_iterations": None},
-    {"ceiling": 0.75, "last_relu": True},
+    {"max_pool": True, "pool_before_activation": True, "n_iterations": None},
+    {"state_limit": 0.75, "last_relu": True},
 ]
 NEAR = 5e-3
 """Two sums that differ in the last bit may round to two factors, which differ by 0.4 % at most."""

@@ -65,7 +65,7 @@ def test_the_layer_is_torch_geometrics_own():
     layer.load_state_dict(gcn.layers[0].state_dict())
     without_loops = graphs.edge_index[:, graphs.edge_index[0] != graphs.edge_index[1]]
     expected = layer(torch.cat([graphs.features, graphs.gather(state).relu()], dim=1), without_loops)
-    torch.testing.assert_close(graphs.gather(gcn.advance(graphs, state)), expected)
+    torch.testing.assert_close(graphs.gather(gcn.step(graphs, state)), expected)
 
 
 def test_messages_take_one_move_an_iteration_and_never_pass_a_wall():

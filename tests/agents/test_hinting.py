@@ -222,8 +222,8 @@ class TestCertificate:
             certify(NCA.from_handcoded("shortest-path"))
         with pytest.raises(ValueError, match="iterations are all the same"):
             certify(NCA(4, 17, cut_corners=True, n_iterations=9, channel_names=CHANNELS))
-        with pytest.raises(ValueError, match="without a ceiling, got one of 3"):
-            certify(NCA(4, 17, cut_corners=True, n_iterations=None, ceiling=3, channel_names=CHANNELS))
+        with pytest.raises(ValueError, match="without a state limit, got one of 3"):
+            certify(NCA(4, 17, cut_corners=True, n_iterations=None, state_limit=3, channel_names=CHANNELS))
 
 
 class TestPolicy:

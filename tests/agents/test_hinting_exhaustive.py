@@ -17,8 +17,8 @@ from maze_nca_gym.agents.automata.diameter import S as D
 from maze_nca_gym.agents.automata.healing import FOUND, HEALING
 from maze_nca_gym.agents.automata.healing import S as H
 from maze_nca_gym.agents.automata.shortest_path import NEAR, SHORTEST_PATH, Signal
+from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.patches import KIND_BITS, mask_of, tile_codes
-from maze_nca_gym.agents.promises import StepBound
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.solvers import diameter, shortest_path
 

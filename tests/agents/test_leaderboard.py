@@ -283,7 +283,7 @@ class TestStreams:
         row = bench("edits-12", policies="shortest-path-bfs", n=2).rows[0]
         assert row.n == 2
         assert row.scores[RESTARTED].value == 1
-        assert row.scores[REUSED].value == 0  # it promises nothing once the maze has changed
+        assert row.scores[REUSED].value == 0  # it guarantees nothing once the maze has changed
 
 
 class TestBoard:

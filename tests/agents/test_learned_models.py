@@ -112,9 +112,9 @@ def test_every_weight_gets_a_gradient(model):
 def test_what_the_mazes_give_may_be_computed_beforehand(model):
     policy = model(4, 6, n_iterations=3)
     maze, state = random_batch(3, 6)
-    share = policy.share(maze)
+    share = policy.encode_maze(maze)
     for step in range(3):
-        assert torch.equal(policy.advance(share, state, step), policy(maze, state, step))
+        assert torch.equal(policy.step(share, state, step), policy(maze, state, step))
 
 
 @pytest.mark.parametrize("model", [GCN, partial(GAT, edge_features=True)])

@@ -30,7 +30,7 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
     reach = nca.kernel_size // 2
     offsets = [(row, col) for row in range(-reach, reach + 1) for col in range(-reach, reach + 1)]
     taps = [(row, col) for row, col in offsets if not nca.cut_corners or abs(row) + abs(col) <= reach]
-    seen = maze if nca.skip_connections or step == 0 else np.zeros_like(maze)
+    seen = maze if nca.input_injection or step == 0 else np.zeros_like(maze)
     inputs = np.concatenate([seen, np.maximum(state, 0)]).astype(float)
     _, height, width = state.shape
     out = np.empty(state.shape)
@@ -42,14 +42,14 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
                     index = int((down, right) != (0, 0)) if nca.symmetric else tap
                     total += weight[:, :, index] @ inputs[:, row + down, col + right]
             out[:, row, col] = total
-    if nca.max_pool and nca.pool_adds:
+    if nca.max_pool and nca.pool_before_activation:
         out[-2] += out[-2].max()
         out[-1] += out.max(axis=0)
     if nca.n_iterations is None or nca.last_relu or step != nca.n_iterations - 1:
         out = np.maximum(out, 0)
-    if nca.ceiling is not None:
-        out = np.minimum(out, nca.ceiling)
-    if nca.max_pool and not nca.pool_adds:
+    if nca.state_limit is not None:
+        out = np.minimum(out, nca.state_limit)
+    if nca.max_pool and not nca.pool_before_activation:
         over_channels = out.max(axis=0)
         out[-2] = out[-2].max()
         out[-1] = over_channels
@@ -88,19 +88,25 @@ def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
         {"cut_corners": True},
         {"kernel_size": 5, "cut_corners": True, "max_pool": True},
         {"kernel_size": 1},
-        {"skip_connections": False},
+        {"input_injection": False},
         {"shared_weights": False},
-        {"shared_weights": False, "skip_connections": False, "max_pool": True},
+        {"shared_weights": False, "input_injection": False, "max_pool": True},
         {"n_tiles": 2, "max_pool": True},
         {"n_iterations": None, "kernel_size": 5},
-        {"ceiling": 0.6},
-        {"n_tiles": 2, "max_pool": True, "ceiling": 0.6},
+        {"state_limit": 0.6},
+        {"n_tiles": 2, "max_pool": True, "state_limit": 0.6},
         {"last_relu": True},
-        {"last_relu": True, "shared_weights": False, "skip_connections": False},
-        {"n_tiles": 2, "max_pool": True, "pool_adds": True},
-        {"max_pool": True, "pool_adds": True, "last_relu": True, "shared_weights": False, "ceiling": 0.6},
+        {"last_relu": True, "shared_weights": False, "input_injection": False},
+        {"n_tiles": 2, "max_pool": True, "pool_before_activation": True},
+        {
+            "max_pool": True,
+            "pool_before_activation": True,
+            "last_relu": True,
+            "shared_weights": False,
+            "state_limit": 0.6,
+        },
         {"cut_corners": True, "symmetric": True},
-        {"pool_adds": True},
+        {"pool_before_activation": True},
     ],
 )
 def test_iterations_are_those_of_the_equation(arguments):
@@ -112,7 +118,7 @@ def test_iterations_are_those_of_the_equation(arguments):
         expected = np.stack([plain_iteration(nca, *pair, step) for pair in zip(maze.numpy(), expected, strict=True)])
         state = nca(maze, state, step)
         torch.testing.assert_close(state, torch.from_numpy(expected).float())
-    is_alike = arguments["n_iterations"] is None or (nca.last_relu and nca.shared_weights and nca.skip_connections)
+    is_alike = arguments["n_iterations"] is None or (nca.last_relu and nca.shared_weights and nca.input_injection)
     assert nca.uses_step != is_alike
 
 
@@ -121,8 +127,8 @@ def test_a_last_relu_makes_all_iterations_alike():
     maze, _ = random_batch(4, 6)
     for left, right in zip(iterate(one, maze, 6), iterate(other, maze, 6), strict=True):
         assert torch.equal(left, right)
-    assert one.same_from == other.same_from == 0
-    assert NCA(4, 6, last_relu=True, skip_connections=False).same_from == 1
+    assert one.stationary_from == other.stationary_from == 0
+    assert NCA(4, 6, last_relu=True, input_injection=False).stationary_from == 1
 
 
 def test_a_path_that_is_nowhere_has_no_gradient_behind_a_last_relu():
@@ -189,7 +195,7 @@ def test_cut_corners_stay_cut(kernel_size):
             assert (kernel[:, :, row, col] == 0).all() == cut
 
 
-@for_each("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"skip_connections": False}])
+@for_each("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"input_injection": False}])
 def test_every_weight_gets_a_gradient(arguments):
     nca = NCA(4, 8, 3, n_iterations=5, **arguments)
     maze, _ = random_batch(4, 8)
@@ -200,17 +206,17 @@ def test_every_weight_gets_a_gradient(arguments):
         assert parameter.grad.any(), name
 
 
-@for_each("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
+@for_each("arguments", [{}, {"shared_weights": False}, {"input_injection": False, "max_pool": True}])
 def test_the_mazes_share_may_be_computed_beforehand(arguments):
     nca = NCA(4, 6, n_iterations=3, **arguments)
     maze, state = random_batch(4, 6)
     for step in range(3):
-        share = nca.share(maze, step)
-        assert torch.equal(nca.advance(share, state, step), nca(maze, state, step))
-        assert nca.skip_connections or step == 0 or share.shape == (6, 1, 1)
+        share = nca.encode_maze(maze, step)
+        assert torch.equal(nca.step(share, state, step), nca(maze, state, step))
+        assert nca.input_injection or step == 0 or share.shape == (6, 1, 1)
 
 
-@for_each("arguments", [{}, {"shared_weights": False}, {"skip_connections": False, "max_pool": True}])
+@for_each("arguments", [{}, {"shared_weights": False}, {"input_injection": False, "max_pool": True}])
 def test_stepping_the_environment_equals_a_rollout(arguments):
     nca = NCA(4, 6, n_iterations=7, cut_corners=True, **arguments)
     env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
@@ -263,14 +269,14 @@ def test_channels_have_names():
         ({"cut_corners": 1}, "cut_corners must be True or False, got 1"),
         ({"max_pool": None}, "max_pool must be True or False, got None"),
         ({"last_relu": 1}, "last_relu must be True or False, got 1"),
-        ({"pool_adds": 1}, "pool_adds must be True or False, got 1"),
+        ({"pool_before_activation": 1}, "pool_before_activation must be True or False, got 1"),
         ({"symmetric": True}, "symmetric needs cut_corners and a kernel_size of 3, got cut_corners False and 3"),
         ({"symmetric": True, "cut_corners": True, "kernel_size": 5}, "got cut_corners True and 5"),
-        ({"ceiling": 0.5}, "ceiling must be a number above 0.5, at most 16,777,216, or None, got 0.5"),
-        ({"ceiling": float("nan")}, "ceiling must be a number above 0.5"),
-        ({"ceiling": 2e7}, "ceiling must be a number above 0.5"),
-        ({"ceiling": True}, "ceiling must be a number above 0.5"),
-        ({"ceiling": "3"}, "ceiling must be a number above 0.5"),
+        ({"state_limit": 0.5}, "state_limit must be a number above 0.5, at most 16,777,216, or None, got 0.5"),
+        ({"state_limit": float("nan")}, "state_limit must be a number above 0.5"),
+        ({"state_limit": 2e7}, "state_limit must be a number above 0.5"),
+        ({"state_limit": True}, "state_limit must be a number above 0.5"),
+        ({"state_limit": "3"}, "state_limit must be a number above 0.5"),
         ({"channel_names": ["path", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["path", "a", "a"]}, "channel_names must be 3 different names"),
         ({"channel_names": ["a", "b", "path"]}, "first channel must be called 'path'"),

@@ -13,7 +13,7 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, load
-from maze_nca_gym.agents.evolution.measure import Player, Regret
+from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.data import Batch
@@ -114,7 +114,7 @@ class TestRegret:
     def everywhere(self, monkeypatch, measure: str, path: np.ndarray) -> list[tuple[float, float]]:
         target = shortest_path(FORK[None])
         monkeypatch.setattr(Regret, "paths", lambda *_: path)
-        regret = Regret([Player(load("shortest-path-bfs"), 1)], measure, None, lambda: None)
+        regret = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 1)], measure, None, lambda: None)
         against_policies = regret(FORK[None], target)
         in_training = measured_by(PopulationConfig(score=measure), torch.from_numpy(path), Batch(FORK[None], target))
         found = [

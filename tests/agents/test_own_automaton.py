@@ -13,9 +13,9 @@ from torch import Tensor
 
 from maze_nca_gym.agents import evaluate, evolve, load, rollout
 from maze_nca_gym.agents.export import export
+from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA, step
 from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable
-from maze_nca_gym.agents.promises import StepBound
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.weights import MODELS, load_model, register_model, save_model
@@ -131,12 +131,12 @@ def test_it_is_loaded_by_module_and_class() -> None:
     assert type(load(f"{__name__}:DeadEnds")).__name__ == "DeadEnds"
 
 
-def test_it_promises_what_it_says() -> None:
+def test_it_guarantees_what_it_says() -> None:
     class Bounded(DeadEnds):
         def __init__(self, exact: bool | None = None) -> None:
             HandcodedNCA.__init__(self, "shortest-path", len(Tile), TABLE, StepBound(per_tile=1), exact=exact)
 
-    assert DeadEnds().promises.bound is None
+    assert DeadEnds().guarantees.bound is None
     assert not DeadEnds().exact
     assert Bounded().exact
     assert not Bounded(exact=False).exact

@@ -15,9 +15,9 @@ import torch
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
 from maze_nca_gym.agents.automata.automaton import Component, around
+from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
 from maze_nca_gym.agents.hinting.run import train_hinted
-from maze_nca_gym.agents.promises import StepBound
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, one_hot

@@ -1,4 +1,4 @@
-"""All that runs policies, on a GPU in pretence: the results are those of the CPU."""
+"""All that runs policies, on a simulated GPU: the results are those of the CPU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pretend_gpu import GPU, PretendedGpu
-from pretend_gpu import gpu as gpu
+from simulated_gpu import GPU, SimulatedGpu
+from simulated_gpu import gpu as gpu
 
 from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout
 from maze_nca_gym.agents.learned import GAT, GCN
@@ -39,7 +39,7 @@ def levels_of(task: str, n: int = 6) -> Any:
 
 
 @pytest.mark.parametrize("name", list_policies())
-def test_every_policy_iterates_there_without_waiting(name: str, gpu: PretendedGpu) -> None:
+def test_every_policy_iterates_there_without_waiting(name: str, gpu: SimulatedGpu) -> None:
     policy, there = load(name), load(name).to(GPU)
     size = 5 if policy.size is None else policy.size[0]
     maze = torch.from_numpy(one_hot(policy_levels("random", size, policy.task, 3).tiles, policy.n_tiles))
@@ -53,7 +53,7 @@ def test_every_policy_iterates_there_without_waiting(name: str, gpu: PretendedGp
 
 
 @pytest.mark.parametrize("model", GRAPHS.values(), ids=GRAPHS)
-def test_graph_networks_iterate_there(model: Any, gpu: PretendedGpu) -> None:
+def test_graph_networks_iterate_there(model: Any, gpu: SimulatedGpu) -> None:
     """They wait: how many nodes there are depends on the mazes."""
     maze = torch.from_numpy(one_hot(levels_of("shortest-path").tiles, 4))
     with torch.no_grad(), gpu.reading():
@@ -64,7 +64,7 @@ def test_graph_networks_iterate_there(model: Any, gpu: PretendedGpu) -> None:
 
 
 @pytest.mark.parametrize("name", ["nca-shortest-path", "shortest-path-bfs", "depth-first", "diameter"])
-def test_evaluations_are_those_of_the_cpu(name: str, gpu: PretendedGpu) -> None:
+def test_evaluations_are_those_of_the_cpu(name: str, gpu: SimulatedGpu) -> None:
     levels = levels_of(load(name).task).tiles
     here, there = (evaluate(name, levels=levels, steps=12, device=device)[0] for device in ("cpu", "cuda"))
     assert gpu.n_reads > 0
@@ -72,19 +72,19 @@ def test_evaluations_are_those_of_the_cpu(name: str, gpu: PretendedGpu) -> None:
         assert numbers(getattr(there, part)) == pytest.approx(numbers(getattr(here, part)), rel=1e-4)
 
 
-def test_solving_is_that_of_the_cpu(gpu: PretendedGpu) -> None:
+def test_solving_is_that_of_the_cpu(gpu: SimulatedGpu) -> None:
     for name in SEVERAL:
         levels = levels_of("shortest-path")
         here, there = (solve(load(name), levels, name, device=device).metrics for device in ("cpu", "cuda"))
         assert {**there, "seconds": 0} == {**here, "seconds": 0}
 
 
-def test_boards_are_those_of_the_cpu(gpu: PretendedGpu) -> None:
+def test_boards_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:
     boards = [bench("maze-unique-30", policies=SEVERAL[:2], n=3, steps=8, device=device) for device in ("cpu", "cuda")]
     assert boards[0].rows[0].scores == boards[1].rows[0].scores
 
 
-def test_levels_evolve_as_on_the_cpu(gpu: PretendedGpu, tmp_path: Path) -> None:
+def test_levels_evolve_as_on_the_cpu(gpu: SimulatedGpu, tmp_path: Path) -> None:
     options = {"n": 8, "rounds": 2, "size": 5, "n_offspring": 6, "steps": 6}
     here, there = (
         evolve("nca-shortest-path", device=device, out=tmp_path / device, **options) for device in ("cpu", "cuda")
@@ -93,7 +93,7 @@ def test_levels_evolve_as_on_the_cpu(gpu: PretendedGpu, tmp_path: Path) -> None:
     np.testing.assert_allclose(here.members["fitness"], there.members["fitness"], rtol=1e-4)
 
 
-def test_actions_are_those_of_the_cpu(gpu: PretendedGpu) -> None:
+def test_actions_are_those_of_the_cpu(gpu: SimulatedGpu) -> None:
     policy = load("nca-shortest-path")
     maze = one_hot(levels_of("shortest-path", 3).tiles)
     observation = {"maze": maze, "state": np.zeros((3, policy.n_channels, *maze.shape[2:]), np.float32)}

@@ -37,7 +37,7 @@ class Own(Policy):
 POLICIES: dict[str, Callable[[], Policy]] = {
     **{name: partial(load, name) for name in [*list_policies(all=True), FRESH_MLP]},
     "NCA, layers": partial(NCA, 4, 6, shared_weights=False, n_iterations=7, max_pool=True),
-    "NCA, 5x5": partial(NCA, 2, 6, kernel_size=5, cut_corners=True, skip_connections=False, ceiling=2.0),
+    "NCA, 5x5": partial(NCA, 2, 6, kernel_size=5, cut_corners=True, input_injection=False, state_limit=2.0),
     "GCN": partial(GCN, 4, 6, n_iterations=7),
     "GCN, all tiles": partial(GCN, 4, 6, n_iterations=None, traversable_edges_only=False, normalise_edges=False),
     "GCN, layers": partial(GCN, 4, 6, n_iterations=7, shared_weights=False),
@@ -46,7 +46,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "MLP": partial(MLP, 4, 6, size=(3, 5), n_nodes=20, n_iterations=7),
     "own": Own,
 }
-EXACT = [name for name, info in list_policies(all=True).items() if info.exact and load(name).draws == "path"]
+EXACT = [name for name, info in list_policies(all=True).items() if info.exact and load(name).output == "path"]
 every_policy = pytest.mark.parametrize("name", POLICIES)
 
 
@@ -73,7 +73,7 @@ def test_rollouts(name: str) -> None:
     maze, n_steps = mazes(policy, 4), min(12, policy.most_iterations or 12)
     states = list(iterate(policy, maze, n_steps))
     assert policy.channel_names[0] == "path"
-    assert policy.front in policy.channel_names
+    assert policy.highlight in policy.channel_names
     assert not states[0].any(), "an episode begins with zeros"
     assert states[-1].any()
     for state in states:
@@ -122,7 +122,7 @@ def test_a_file_keeps_it(name: str, tmp_path) -> None:
     policy = made(name)
     again = load_model(save_model(policy, tmp_path / "model"))
     assert type(again) is type(policy)
-    for kept in ("arguments", "channel_names", "promises", "task", "n_iterations"):
+    for kept in ("arguments", "channel_names", "guarantees", "task", "n_iterations"):
         assert getattr(again, kept) == getattr(policy, kept)
     maze, n_steps = mazes(policy, 3), min(9, policy.most_iterations or 9)
     assert torch.equal(rollout(again, maze, n_steps), rollout(policy, maze, n_steps))

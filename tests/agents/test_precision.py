@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import sample
-from pretend_gpu import GPU
-from pretend_gpu import gpu as gpu
+from simulated_gpu import GPU
+from simulated_gpu import gpu as gpu
 from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.precision import tf32
-from maze_nca_gym.agents.promises import Promises, StepBound
 from maze_nca_gym.levels import clear_endpoints, one_hot
 
 
@@ -107,7 +107,7 @@ def convolved(monkeypatch):
 def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, convolved):
     """On a GPU; here on the device that stands for any other than the CPU."""
     policy = NCA(4, 5).to("meta")
-    policy.promises = Promises(exact, StepBound(constant=1))
+    policy.guarantees = Guarantees(exact, StepBound(constant=1))
     state = policy(torch.zeros(1, 4, 3, 3, device="meta"), torch.zeros(1, 5, 3, 3, device="meta"))
     assert state.dtype == torch.float32
     assert convolved == [torch.float64 if exact else torch.float32] * 2
@@ -117,7 +117,7 @@ def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, 
 def test_a_setting_that_rounds_on_the_cpu_leaves_exact_networks_alone(exact, convolved, monkeypatch):
     policy, maze = NCA(4, 5), mazes(4)
     state = torch.rand(3, 5, *maze.shape[2:])
-    policy.promises = Promises(exact, StepBound(constant=1))
+    policy.guarantees = Guarantees(exact, StepBound(constant=1))
     expected = policy(maze, state)
     assert set(convolved) == {torch.float32}
     convolved.clear()
@@ -131,7 +131,7 @@ class Probe(Policy):
 
     def __init__(self, exact: bool) -> None:
         super().__init__("shortest-path", 4, ["path", "other"])
-        self.promises, self.seen = Promises(exact, StepBound(constant=1)), set()
+        self.guarantees, self.seen = Guarantees(exact, StepBound(constant=1)), set()
 
     def update(self, maze, state, step):
         self.seen.add((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))

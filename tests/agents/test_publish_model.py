@@ -52,13 +52,13 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     assert "--n-channels 6" in card["made_by"]
     assert card["data"].startswith("random levels at 6x6, fresh at every update")
     assert card["made_in"]["threads"] == 1
-    assert card["promises"]["n_iterations"] is None
+    assert card["guarantees"]["n_iterations"] is None
 
     monkeypatch.setattr(publish, "choose_iterations", lambda model, families: 7 if families == ["random"] else 0)
     run("iterations", "tiny")
     assert "tiny: 7 iterations, chosen on validation levels of random" in capsys.readouterr().out
     model = load(str(folder / "tiny.safetensors"))
-    assert model.promises.to_json() == publish.read_card("tiny")["promises"]
+    assert model.guarantees.to_json() == publish.read_card("tiny")["guarantees"]
     assert model.usual_iterations == 7
 
     (result,) = evaluate("tiny.safetensors")

@@ -27,7 +27,7 @@ NETWORKS: list[dict[str, Any]] = [
     {"cut_corners": True},
     {"max_pool": True, "n_iterations": 5},
     {"shared_weights": False, "n_iterations": 12},
-    {"shared_weights": False, "n_iterations": 5, "skip_connections": False, "max_pool": True},
+    {"shared_weights": False, "n_iterations": 5, "input_injection": False, "max_pool": True},
 ]
 
 

@@ -54,7 +54,7 @@ def test_steps_are_those_of_a_rollout(name: str) -> None:
     assert session.snapshot.step == 7
     assert np.array_equal(session.snapshot.channels, expected)
     assert session.snapshot.channel_names == policy.channel_names
-    assert session.snapshot.front == (policy.channel_names.index(policy.front) or None)
+    assert session.snapshot.highlight == (policy.channel_names.index(policy.highlight) or None)
 
 
 def test_levels_are_those_of_the_seed() -> None:

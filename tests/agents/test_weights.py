@@ -17,8 +17,8 @@ from maze_nca_gym.agents.weights import KIND, MODELS, load_model, register_model
 ARGUMENTS = [
     {"n_tiles": 4, "n_channels": 5},
     {"n_tiles": 4, "n_channels": 4, "n_iterations": None, "channel_names": ["path", "ä", "b", "c"]},
-    {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True, "ceiling": 3.0},
-    {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_iterations": 3, "skip_connections": False},
+    {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True, "state_limit": 3.0},
+    {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_iterations": 3, "input_injection": False},
 ]
 
 
@@ -158,18 +158,18 @@ def test_descriptions_that_do_not_fit(saved, changes, message):
     ("description", "message"),
     [
         ("", "Expecting value"),
-        ("[]", "its description must hold `class`, `arguments`, `promises` and `sha256`"),
+        ("[]", "its description must hold `class`, `arguments`, `guarantees` and `sha256`"),
         (
             '{"class": "NCA", "arguments": {}}',
-            "its description must hold `class`, `arguments`, `promises` and `sha256`",
+            "its description must hold `class`, `arguments`, `guarantees` and `sha256`",
         ),
         (
-            '{"class": "os.system", "arguments": {}, "promises": {}, "sha256": ""}',
+            '{"class": "os.system", "arguments": {}, "guarantees": {}, "sha256": ""}',
             "it asks for a model of class 'os.system'; known: .*NCA",
         ),
-        ('{"class": ["NCA"], "arguments": {}, "promises": {}, "sha256": ""}', "it asks for a model of class"),
+        ('{"class": ["NCA"], "arguments": {}, "guarantees": {}, "sha256": ""}', "it asks for a model of class"),
         (
-            '{"class": "NCA", "arguments": [4, 5], "promises": {}, "sha256": ""}',
+            '{"class": "NCA", "arguments": [4, 5], "guarantees": {}, "sha256": ""}',
             r"its arguments must be named, got \[4, 5\]",
         ),
         ('{"class": "NCA", "sha256": "", "arguments": ' + "[" * 100_000, "not a readable model file"),

@@ -1,4 +1,4 @@
-"""What every registered environment promises to Gymnasium, to its wrappers and to the user."""
+"""What every registered environment guarantees to Gymnasium, to its wrappers and to the user."""
 
 from __future__ import annotations
 
@@ -499,8 +499,11 @@ class TestConstructor:
             ({"n_channels": True}, "n_channels must be an integer >= 1"),
             ({"n_channels": 2.0}, "n_channels must be an integer >= 1"),
             ({"channel_names": ["a", "b", "c"]}, "got 3 channel_names for n_channels=2"),
-            ({"channel_names": ["path", "age"], "front": "agee"}, r"unknown front 'agee'; known: path, age\. Did you"),
-            ({"front": "age"}, "unknown front 'age'; known: path"),
+            (
+                {"channel_names": ["path", "age"], "highlight": "agee"},
+                r"unknown highlight 'agee'; known: path, age\. Did you",
+            ),
+            ({"highlight": "age"}, "unknown highlight 'age'; known: path"),
             ({"levels": "Nowhere"}, "neither a file, a known name nor a drawing"),
             ({"levels": np.full((5, 5), 9)}, "tiles must be integers from 0 to 3"),
             ({"levels": np.ones((1, 5, 5), int)}, r"unsolvable|exactly one source and one target"),
@@ -585,16 +588,16 @@ class TestRendering:
         assert second.shape == first.shape
         assert (second != first).any()
 
-    def test_the_front_tints_the_picture(self, id: str) -> None:
+    def test_the_highlight_tints_the_picture(self, id: str) -> None:
         pictures = []
-        for front in (None, "path", "age"):
-            env = make(id, render_mode="rgb_array", channel_names=["path", "age"], front=front)
+        for highlight in (None, "path", "age"):
+            env = make(id, render_mode="rgb_array", channel_names=["path", "age"], highlight=highlight)
             env.reset(seed=0)
             env.step(np.ones_like(noise(env)) * np.array([0, 7], np.float32)[:, None, None])
             pictures.append(env.render())
         assert np.array_equal(pictures[0], pictures[1])  # the path is drawn anyway
-        tinted = (pictures[2] == palette.FRONT).all(axis=-1).sum()
-        assert tinted > 20 + (pictures[0] == palette.FRONT).all(axis=-1).sum()
+        tinted = (pictures[2] == palette.HIGHLIGHT).all(axis=-1).sum()
+        assert tinted > 20 + (pictures[0] == palette.HIGHLIGHT).all(axis=-1).sum()
 
     def test_text(self, id: str) -> None:
         env = bare(id, render_mode="ansi")

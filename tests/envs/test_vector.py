@@ -15,8 +15,8 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import vector as wrappers
 from numpy.typing import NDArray
-from pretend_gpu import GPU, PretendedGpu
-from pretend_gpu import gpu as gpu
+from simulated_gpu import GPU, SimulatedGpu
+from simulated_gpu import gpu as gpu
 from tables import for_each
 
 import maze_nca_gym
@@ -148,7 +148,7 @@ class TestEquality:
         on_device = make(id, autoreset_mode=mode)
         assert_plays_equally(play(on_device, id, mode, tensors="cpu"), numpy, tolerance=1e-6)
 
-    def test_a_gpu_in_pretence(self, id: str, mode: AutoresetMode, gpu: PretendedGpu) -> None:
+    def test_a_simulated_gpu(self, id: str, mode: AutoresetMode, gpu: SimulatedGpu) -> None:
         there = make(id, autoreset_mode=mode, device="cuda", output="torch")
         assert_plays_equally(play(there, id, mode, tensors="cuda"), play(make(id, autoreset_mode=mode), id, mode), 1e-6)
 
@@ -164,7 +164,7 @@ class TestEquality:
 @every_id
 @every_mode
 @pytest.mark.parametrize("num_envs", [1, 40])
-def test_a_step_waits_for_a_gpu_once(id: str, mode: AutoresetMode, num_envs: int, gpu: PretendedGpu) -> None:
+def test_a_step_waits_for_a_gpu_once(id: str, mode: AutoresetMode, num_envs: int, gpu: SimulatedGpu) -> None:
     """Whatever ends or restarts; a policy on the GPU needs nothing of the host."""
     env = make(id, num_envs, autoreset_mode=mode, device="cuda", output="torch")
     policy, n_ended = load(POLICIES[id]).to(GPU), 0

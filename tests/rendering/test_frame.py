@@ -239,11 +239,11 @@ def test_a_name_beyond_reason_is_cut_and_leaves_room(scene: Scene) -> None:
     assert draw_frame(*scene, channel_names=names).shape[1] <= 1400
 
 
-def test_the_key_names_the_front(scene: Scene) -> None:
+def test_the_key_names_the_highlight(scene: Scene) -> None:
     footer = layout_of(scene).footer
-    assert np.array_equal(draw_frame(*scene)[footer:], draw_frame(*scene, front=None)[footer:])
-    assert has_colour(draw_frame(*scene, front=1)[footer:], palette.FRONT)
-    assert not has_colour(draw_frame(*scene)[footer:], palette.FRONT)
+    assert np.array_equal(draw_frame(*scene)[footer:], draw_frame(*scene, highlight=None)[footer:])
+    assert has_colour(draw_frame(*scene, highlight=1)[footer:], palette.HIGHLIGHT)
+    assert not has_colour(draw_frame(*scene)[footer:], palette.HIGHLIGHT)
 
 
 def test_key_names_source_and_target_only_where_there_are_any(scene: Scene) -> None:
@@ -325,34 +325,34 @@ def test_contact_sheet_needs_frames_and_columns() -> None:
         contact_sheet([np.zeros((1, 1, 3), np.uint8)], columns=0)
 
 
-def test_the_front_tints_free_tiles_on_a_scale_of_its_own(scene: Scene, panel: Panel) -> None:
+def test_the_highlight_tints_free_tiles_on_a_scale_of_its_own(scene: Scene, panel: Panel) -> None:
     channels = np.zeros_like(scene.channels)
     channels[1] = np.linspace(1, 9, scene.tiles.size).reshape(scene.tiles.shape)
     plain, tinted = (
         draw_frame(scene.tiles, channels, scene.target),
-        draw_frame(scene.tiles, channels, scene.target, front=1),
+        draw_frame(scene.tiles, channels, scene.target, highlight=1),
     )
     row, col = np.argwhere(scene.tiles == levels.Tile.EMPTY)[-1]
     here = middle(tile_pixels(tinted, panel, row, col))
     strength = channels[1, row, col] / 9
-    expected = 255 + (np.array(palette.FRONT) - 255) * strength
+    expected = 255 + (np.array(palette.HIGHLIGHT) - 255) * strength
     assert np.abs(np.array(here) - expected).max() <= 1
     assert middle(tile_pixels(plain, panel, row, col)) == palette.EMPTY
     wall = np.argwhere(scene.tiles == levels.Tile.WALL)[-1]
     assert middle(tile_pixels(tinted, panel, *wall)) == palette.WALL
-    larger = draw_frame(scene.tiles, 1000 * channels, scene.target, front=1)
+    larger = draw_frame(scene.tiles, 1000 * channels, scene.target, highlight=1)
     assert np.array_equal(larger[panel.area], tinted[panel.area])
 
 
-def test_a_front_of_zeros_or_unknown_numbers_is_no_tint(scene: Scene, panel: Panel) -> None:
+def test_a_highlight_of_zeros_or_unknown_numbers_is_no_tint(scene: Scene, panel: Panel) -> None:
     channels = np.zeros_like(scene.channels)
     plain = draw_frame(scene.tiles, channels, scene.target)[panel.area]
-    assert np.array_equal(draw_frame(scene.tiles, channels, scene.target, front=1)[panel.area], plain)
+    assert np.array_equal(draw_frame(scene.tiles, channels, scene.target, highlight=1)[panel.area], plain)
     channels[1] = np.nan
-    assert np.array_equal(draw_frame(scene.tiles, channels, scene.target, front=1)[panel.area], plain)
+    assert np.array_equal(draw_frame(scene.tiles, channels, scene.target, highlight=1)[panel.area], plain)
 
 
-@pytest.mark.parametrize("front", [-1, 99])
-def test_a_front_is_a_channel(scene: Scene, front: int) -> None:
-    with pytest.raises(ValueError, match=rf"front .* {front}"):
-        draw_frame(*scene, front=front)
+@pytest.mark.parametrize("highlight", [-1, 99])
+def test_a_highlight_is_a_channel(scene: Scene, highlight: int) -> None:
+    with pytest.raises(ValueError, match=rf"highlight .* {highlight}"):
+        draw_frame(*scene, highlight=highlight)

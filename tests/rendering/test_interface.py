@@ -168,7 +168,7 @@ def test_a_click_beside_everything_does_nothing(interface: Interface, place: tup
 def test_the_value_under_the_pointer_is_shown(interface: Interface, snapshot: Snapshot) -> None:
     interface.point(*tile(interface, 1, 2))
     assert interface._display().status == "row 1, column 2: path 1"
-    interface.take(replace(snapshot, front=1), "")
+    interface.take(replace(snapshot, highlight=1), "")
     assert interface._display().status == "row 1, column 2: age 250, path 1"
     interface.leave()
     assert interface._display().status == "?: keys"
@@ -200,7 +200,7 @@ def test_the_right_button_tints_the_maze_by_a_channel(interface: Interface, snap
     interface.click(*thumbnail(interface, 1), tints=True)
     interface.leave()
     tinted = in_maze(interface)
-    other = made(replace(snapshot, front=1))
+    other = made(replace(snapshot, highlight=1))
     assert np.array_equal(tinted, in_maze(other))
     assert not np.array_equal(tinted, in_maze(made(snapshot)))
 

@@ -33,8 +33,8 @@ class Plan:
         n_seen: the number of iterations, the first ones, that read the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
         max_pool: whether the last two channels become maxima, see `NCA`.
-        pool_adds: whether maxima are added to them instead, see `NCA`.
-        ceiling: the largest number that an iteration leaves.
+        pool_before_activation: whether maxima are added to them instead, see `NCA`.
+        state_limit: the largest number that an iteration leaves.
         growth: the largest growth of a gradient from a state to the one before, see `rollout`.
         low: whether numbers are multiplied as bfloat16 ones; sums are of float32.
     """
@@ -45,8 +45,8 @@ class Plan:
     n_seen: int
     unbounded: int
     max_pool: bool
-    pool_adds: bool
-    ceiling: float
+    pool_before_activation: bool
+    state_limit: float
     growth: float
     low: bool = False
 
@@ -57,7 +57,7 @@ class Plan:
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
-        return self.n_seen, self.unbounded, kept, n_pooled, self.pool_adds, np.float32(self.ceiling)
+        return self.n_seen, self.unbounded, kept, n_pooled, self.pool_before_activation, np.float32(self.state_limit)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
         """Return memory for what the channels of maxima are before these are taken, of n rollouts."""

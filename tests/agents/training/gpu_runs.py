@@ -1,4 +1,4 @@
-"""Runs in miniature on a GPU, in pretence or a real one."""
+"""Runs in miniature on a GPU, simulated or real."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_the_loss_against_numpy():
 
 @pytest.mark.parametrize("weight", [0.5, 2.0])
 def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
-    options = {"loss_at": (0.5, 1.0), "n_iterations": 8, "sizes": (9,)}
+    options = {"loss_steps": (0.5, 1.0), "n_iterations": 8, "sizes": (9,)}
     ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (weight, 0.0))
     state = started(**options)
     batch = LevelStream(state.config).batch(0)

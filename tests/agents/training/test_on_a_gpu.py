@@ -1,4 +1,4 @@
-"""Training on a GPU in pretence: as on the CPU, and without waiting for it."""
+"""Training on a simulated GPU: as on the CPU, and without waiting for it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 from gpu_runs import assert_alike, run, small, trained
-from pretend_gpu import GPU, PretendedGpu
-from pretend_gpu import gpu as gpu
+from simulated_gpu import GPU, SimulatedGpu
+from simulated_gpu import gpu as gpu
 from torch.nn import functional as F
 from training_runs import ACCEL, CPU, POOL, tiny
 
@@ -27,7 +27,7 @@ levels that evolve."""
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_trains_there_without_waiting(name: str, gpu: PretendedGpu) -> None:
+def test_every_preset_trains_there_without_waiting(name: str, gpu: SimulatedGpu) -> None:
     before = run(small(name), GPU, 2)
     n_reads = gpu.n_reads
     state, stream = before, LevelStream(before.config)
@@ -48,7 +48,7 @@ def run_in_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", ["fast", "guided", "healing", "extrapolate", "paper-shortest-path-evolved"])
-def test_a_run_is_that_of_the_cpu(name: str, gpu: PretendedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_that_of_the_cpu(name: str, gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch) -> None:
     config = small(name)
     run_in_pytorch(monkeypatch)
     there = run(config, GPU)
@@ -60,10 +60,10 @@ OPTIONS = {
     "bfloat16": {"precision": "bfloat16"},
     "tf32": {"precision": "tf32"},
     "pools": {**POOL, "pool_retry": 0.5, "ema_decay": 0.9},
-    "pools in bfloat16": {**POOL, "precision": "bfloat16", "leniency": 0.5},
+    "pools in bfloat16": {**POOL, "precision": "bfloat16", "nearest_solution": 0.5},
     "soap": {"optimiser": "soap", "normalise_gradients": True},
-    "no two layers alike": {"shared_weights": False, "skip_connections": False},
-    "max-pools": {"max_pool": True, "pool_adds": True, "gradient_growth": 1.0},
+    "no two layers alike": {"shared_weights": False, "input_injection": False},
+    "max-pools": {"max_pool": True, "pool_before_activation": True, "gradient_growth": 1.0},
     "evolving": ACCEL,
     "diameters": {"task": "diameter", "symmetric": True, "cut_corners": True, "loss": "cross-entropy"},
 }
@@ -71,7 +71,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_every_option_is_that_of_the_cpu(
-    options: dict[str, object], gpu: PretendedGpu, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, object], gpu: SimulatedGpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tiny(**options)
     run_in_pytorch(monkeypatch)
@@ -81,7 +81,7 @@ def test_every_option_is_that_of_the_cpu(
 
 
 @pytest.mark.parametrize("name", ["fast", "fast-diameter", "healing", "paper-diameter-evolved"])
-def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: PretendedGpu, tmp_path: Path) -> None:
+def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: SimulatedGpu, tmp_path: Path) -> None:
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for folder, numbers in ((whole, [6]), (parts, [2, 4])):
         folder.mkdir()
@@ -93,7 +93,7 @@ def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: PretendedGpu, tmp_pat
         assert_alike(*states, 0.0)
 
 
-def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: PretendedGpu, tmp_path: Path) -> None:
+def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
     state = TrainingState.start(small("fast"), GPU)
     n_tensors = len(state._tensors()) + len(state.best_model.state_dict())
     lines: list[int] = []
@@ -112,7 +112,7 @@ def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: PretendedGpu, tmp_pa
 
 @pytest.mark.parametrize(("precision", "allowed"), [("float32", False), ("tf32", True), ("bfloat16", False)])
 def test_a_run_uses_tf32_where_it_is_asked_for(
-    precision: str, allowed: bool, gpu: PretendedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    precision: str, allowed: bool, gpu: SimulatedGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, seen, plain = TrainingState.start(tiny(precision=precision, n_updates=1), GPU), set(), F.conv2d
 
@@ -128,7 +128,7 @@ def test_a_run_uses_tf32_where_it_is_asked_for(
     assert torch.backends.cudnn.allow_tf32 == before
 
 
-def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: Path) -> None:
+def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: Path) -> None:
     state = TrainingState.start(small("fast"), GPU)
     with torch.no_grad():
         state.model.biases[0][0] = 1e9
@@ -139,7 +139,7 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: PretendedGpu, tmp_path: 
         assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 0
 
 
-def test_the_command_trains_there(gpu: PretendedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_trains_there(gpu: SimulatedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With pictures and all; it ends on the CPU, which waits."""
     options = {"n_channels": 6, "n_iterations": 4, "sizes": [6], "batch_size": 8, "n_updates": 4}
     with gpu.reading():
@@ -149,7 +149,7 @@ def test_the_command_trains_there(gpu: PretendedGpu, tmp_path: Path, capsys: pyt
     assert {path.name for path in tmp_path.iterdir()} >= {"model.safetensors", "curves.png", "rollouts.png"}
 
 
-def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: PretendedGpu, tmp_path: Path) -> None:
+def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
     asked: list[int] = []
 
     class Pair(Workers):

@@ -24,7 +24,7 @@ def test_the_first_channels_do_what_the_network_does():
     assert isinstance(model, NCA)
     maze = torch.from_numpy(one_hot(validation_levels("loops", 10, "shortest-path", 8).tiles))
     with torch.no_grad():
-        state = rollout(changed(CONFIG, ceiling=None).make_model(), maze, 60)
+        state = rollout(changed(CONFIG, state_limit=None).make_model(), maze, 60)
         torch.testing.assert_close(state[:, :10], rollout(start, maze, 60))
     others = changed(CONFIG, start_from=None).make_model()
     assert torch.equal(model.weights[0][10:], others.weights[0][10:]), "the rest is random, from the same draws"
@@ -37,7 +37,7 @@ def test_as_many_channels_are_enough():
 
 
 def test_a_model_file_with_max_pooling(tmp_path):
-    config = tiny(task="diameter", max_pool=True, n_channels=6, ceiling=3.0)
+    config = tiny(task="diameter", max_pool=True, n_channels=6, state_limit=3.0)
     first, path = config.make_model(), str(tmp_path / "first.safetensors")
     save_model(first, path)
     again = changed(config, seed=1, start_from=path)

@@ -11,14 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tables import for_each
 from torch.nn import functional as F
-from training_runs import ALONE, CPU, POOL, content, lessons, make_updates, pool_of, started, tiny
+from training_runs import ALONE, CPU, POOL, content, device_batch, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
 from maze_nca_gym.agents.training.data import LevelStream, solutions
-from maze_nca_gym.agents.training.losses import LOSSES, had_time, loss_steps, path_losses
+from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, had_time, path_losses
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import normalise, update
@@ -56,7 +56,7 @@ def test_losses_against_numpy():
 
 
 @pytest.mark.parametrize(
-    ("loss_at", "n_steps", "expected"),
+    ("loss_steps", "n_steps", "expected"),
     [
         ((1.0,), 64, [64]),
         ((0.5, 0.75, 1.0), 32, [16, 24, 32]),
@@ -66,12 +66,12 @@ def test_losses_against_numpy():
         ((0.2, 0.21, 1.0), 10, [2, 10]),
     ],
 )
-def test_where_losses_are_taken(loss_at, n_steps, expected):
-    assert loss_steps(loss_at, n_steps) == expected
+def test_where_losses_are_taken(loss_steps, n_steps, expected):
+    assert counted_iterations(loss_steps, n_steps) == expected
 
 
 def test_the_loss_of_an_update_is_the_sum_over_plain_rollouts():
-    state = started(loss_at=(0.5, 0.75, 1.0), n_iterations=8)
+    state = started(loss_steps=(0.5, 0.75, 1.0), n_iterations=8)
     batch = LevelStream(state.config).batch(0)
     maze = torch.from_numpy(one_hot(batch.tiles))
     paths = [rollout(state.model, maze, n)[:, 0].detach().numpy() for n in (4, 6, 8)]
@@ -108,7 +108,7 @@ def test_the_learning_rate_follows_the_schedule():
 
 @pytest.mark.parametrize("normalised", [True, False])
 def test_updates_are_those_of_plain_pytorch(normalised):
-    state = started(normalise_gradients=normalised, loss_at=(0.5, 1.0))
+    state = started(normalise_gradients=normalised, loss_steps=(0.5, 1.0))
     plain = copy.deepcopy(state.model)
     optimiser = torch.optim.Adam(plain.parameters(), lr=0.01)
     stream = LevelStream(state.config)
@@ -143,7 +143,7 @@ def test_the_average_follows_the_weights():
 MODELS = {
     "NCA": {},
     "NCA unshared": {"shared_weights": False},
-    "NCA without skip connections": {"skip_connections": False},
+    "NCA without skip connections": {"input_injection": False},
     "NCA with max-pools": {"max_pool": True},
     "NCA 5x5": {"kernel_size": 5, "cut_corners": True},
     "GCN": {"model": "GCN"},
@@ -182,7 +182,7 @@ def test_a_pool_gives_and_takes():
     pool = pool_of(levels[:6], 2)
     assert pool.states.shape == (6, 2, 8, 8)
     pool.states[:] = torch.arange(1.0, 7)[:, None, None, None]
-    drawn = pool.draw(np.random.default_rng(0), 4, lessons(levels[6:8]))
+    drawn = pool.draw(np.random.default_rng(0), 4, device_batch(levels[6:8]))
     batch, states, ages = pool.take(drawn)
     places = drawn.numpy()
     assert len(set(places)) == 4
@@ -197,7 +197,7 @@ def test_a_pool_gives_and_takes():
     assert (pool.states[places] == 9).all()
     assert pool.states[rest, 1, 2, 3].tolist() == [place + 1 for place in rest]
     assert pool.ages.tolist() == [0 if place in rest else 5 for place in range(6)]
-    pool.draw(np.random.default_rng(0), 4, lessons(levels[6:7]))
+    pool.draw(np.random.default_rng(0), 4, device_batch(levels[6:7]))
     assert sorted(pool.ages.tolist()) == [0, 0, 0, 5, 5, 5], "a newcomer starts anew"
     assert np.array_equal(levels.tiles[0], LevelStream(tiny(batch_size=9)).batch(0).tiles[0]), "levels were changed"
 
@@ -247,11 +247,11 @@ def test_newcomers_replace_solved_levels_first():
     pool.ages[~solved] = 4
     for seed in range(20):
         again = copy.deepcopy(pool)
-        places = again.draw(np.random.default_rng(seed), 20, lessons(levels[30:34])).numpy()
+        places = again.draw(np.random.default_rng(seed), 20, device_batch(levels[30:34])).numpy()
         n_solved = solved[places].sum()
         assert 0 < n_solved < 20
         assert solved[places[:n_solved]].all()
-        same = pool.draw(np.random.default_rng(seed), 20, lessons(levels[:0])).tolist()
+        same = pool.draw(np.random.default_rng(seed), 20, device_batch(levels[:0])).tolist()
         assert set(places) == set(same), "the draw is the same"
         changed = (again.levels.tiles != pool.levels.tiles).flatten(1).any(1)
         assert changed.nonzero().flatten().tolist() == sorted(places[:4])
@@ -489,8 +489,8 @@ OPTIONS = {
     "cut_corners": st.sampled_from((None, True)),
     "shared_weights": st.sampled_from((None, True, False)),
     "max_pool": st.sampled_from((None, True)),
-    "skip_connections": st.sampled_from((None, True, False)),
-    "ceiling": st.sampled_from((None, 0.7, 2)),
+    "input_injection": st.sampled_from((None, True, False)),
+    "state_limit": st.sampled_from((None, 0.7, 2)),
     "traversable_edges_only": st.sampled_from((None, False)),
     "edge_features": st.sampled_from((None, True)),
     "n_nodes": st.sampled_from((None, 3)),
@@ -503,7 +503,7 @@ OPTIONS = {
     "batch_size": st.sampled_from((1, 3, 8)),
     "n_updates": st.sampled_from((1, 4)),
     "loss": st.sampled_from(tuple(LOSSES)),
-    "loss_at": st.sampled_from(((1.0,), (0.01, 1.0), (0.5, 0.75, 1.0))),
+    "loss_steps": st.sampled_from(((1.0,), (0.01, 1.0), (0.5, 0.75, 1.0))),
     "schedule": st.sampled_from(tuple(SCHEDULES)),
     "normalise_gradients": st.booleans(),
     "ema_decay": st.sampled_from((0.0, 0.9)),
@@ -535,7 +535,7 @@ EVOLUTION = {
 }
 POOLED = {"pool_size": st.sampled_from((8, 9)), "model": st.just("NCA"), "n_levels": st.none()}
 OPTIONS_OF = {
-    "NCA": ("kernel_size", "cut_corners", "shared_weights", "max_pool", "skip_connections", "ceiling"),
+    "NCA": ("kernel_size", "cut_corners", "shared_weights", "max_pool", "input_injection", "state_limit"),
     "GCN": ("shared_weights", "traversable_edges_only"),
     "GAT": ("shared_weights", "edge_features"),
     "MLP": ("n_nodes",),

@@ -8,7 +8,7 @@ import torch
 
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.data import Batch, LevelStream
-from maze_nca_gym.agents.training.lessons import Lessons
+from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.updates import update
 
@@ -64,12 +64,12 @@ def make_updates(state: TrainingState, n: int) -> list[float]:
 
 def pool_of(batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
     """A fresh pool of levels."""
-    return StatePool.fresh(lessons(batch), n_channels, patience)
+    return StatePool.fresh(device_batch(batch), n_channels, patience)
 
 
-def lessons(batch: Batch) -> Lessons:
+def device_batch(batch: Batch) -> DeviceBatch:
     """Levels on the CPU, without guidance."""
-    return Lessons.of(batch, CPU, guided=False)
+    return DeviceBatch.of(batch, CPU, guided=False)
 
 
 def content(state: TrainingState, folder: Path) -> bytes:

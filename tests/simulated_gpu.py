@@ -1,7 +1,7 @@
-"""A GPU in pretence: every function of torch runs on the CPU, and fails where it would fail or wait on a GPU.
+"""A simulated GPU: every function of torch runs on the CPU, and fails where it would fail or wait on a GPU.
 
 `FakeTensorMode` does this without values, but its backward pass needs a build of PyTorch with CUDA. Here the values are
-real. So a run on the pretended GPU is compared with one on the CPU, saved, and resumed.
+real. So a run on the pimulated GPU is compared with one on the CPU, saved, and resumed.
 
 What a tensor's storage was made for decides where it is: on the CPU, or on `GPU`. An operation on tensors of both is an
 error, as is reading a value outside of `transfer`, which is counted.
@@ -40,7 +40,7 @@ class WaitError(RuntimeError):
     """The host would have waited for the GPU, outside of `transfer`."""
 
 
-class PretendedGpu(TorchFunctionMode):
+class SimulatedGpu(TorchFunctionMode):
     """Runs all of torch within the block, with tensors on the CPU and on a GPU that is none.
 
     Attributes:
@@ -74,7 +74,7 @@ class PretendedGpu(TorchFunctionMode):
             return tensor.cpu()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def validated_read(self) -> Iterator[None]:
         """Allow all within the block to wait for the GPU."""
         before, self._reading = self._reading, True
         try:
@@ -157,9 +157,9 @@ def _tensors(values: Any) -> Iterator[Tensor]:
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[PretendedGpu]:
-    """A pretended GPU for the length of a test, on which autocast works as on the CPU."""
-    mode, autocast, generator = PretendedGpu(), torch.autocast, torch.Generator
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
+    """A pimulated GPU for the length of a test, on which autocast works as on the CPU."""
+    mode, autocast, generator = SimulatedGpu(), torch.autocast, torch.Generator
     enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
     monkeypatch.setattr(transfer, "_copied", mode.read)
     monkeypatch.setattr(torch, "autocast", lambda kind, *args, **more: autocast("cpu", *args, **more))

@@ -15,10 +15,10 @@ from maze_nca_gym import solvers
 from maze_nca_gym.agents import find_policy, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.evaluation import test_levels
+from maze_nca_gym.agents.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
-from maze_nca_gym.agents.promises import Promises, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.levels import one_hot, parse
@@ -45,7 +45,7 @@ class TestStepBound:
         assert load("nca-shortest-path").max_steps(5, 6) is None
 
 
-class TestPromises:
+class TestGuarantees:
     @for_each(
         ("values", "message"),
         [
@@ -58,22 +58,22 @@ class TestPromises:
     )
     def test_what_is_refused(self, values, message):
         with pytest.raises(ValueError, match=message):
-            Promises(**values)
+            Guarantees(**values)
 
     @for_each("content", [[], {"nice": True}, {"bound": 3}, {"bound": {"per_year": 1}}])
     def test_what_is_refused_from_a_file(self, content):
         with pytest.raises(ValueError, match="must be a table of"):
-            Promises.from_json(content)
+            Guarantees.from_json(content)
 
     def test_a_model_file_keeps_them(self, tmp_path):
         model = NCA(4, 6)
-        model.promises = Promises(True, StepBound(per_move=2, constant=7), 33, True)
-        assert load_model(save_model(model, tmp_path / "model")).promises == model.promises
+        model.guarantees = Guarantees(True, StepBound(per_move=2, constant=7), 33, True)
+        assert load_model(save_model(model, tmp_path / "model")).guarantees == model.guarantees
 
     @for_each("name", SHIPPED)
     def test_cards_agree_with_the_files(self, name):
         card, model = SHIPPED[name], load_pretrained(name)
-        assert Promises.from_json(card["promises"]) == model.promises
+        assert Guarantees.from_json(card["guarantees"]) == model.guarantees
         assert card["exact"] == model.exact == find_policy(name).exact
         assert json.loads(json.dumps(card)) == card
 
@@ -136,7 +136,7 @@ class TestFinished:
         enough = policy.max_steps(10, 10, 40)
         assert self.finished_after(policy, 2) == [False] * 3
         assert self.finished_after(policy, enough) == [True] * 3
-        policy.promises = Promises()
+        policy.guarantees = Guarantees()
         assert self.finished_after(policy, enough) == [False] * 3
 
 

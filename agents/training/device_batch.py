@@ -14,7 +14,7 @@ from .losses import guidance
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class DeviceBatch:
     """Levels on a device.
 
     Attributes:
@@ -30,7 +30,7 @@ class Lessons:
     distances: Tensor | None = None
 
     @classmethod
-    def of(cls, batch: Batch, device: torch.device, guided: bool) -> Lessons:
+    def of(cls, batch: Batch, device: torch.device, guided: bool) -> DeviceBatch:
         """Return (N, H, W) levels on a device, with guidance if asked for; nothing waits for the device."""
         arrays = [batch.tiles, batch.target]
         if guided:
@@ -41,17 +41,17 @@ class Lessons:
     def __len__(self) -> int:
         return len(self.tiles)
 
-    def __getitem__(self, index: slice | Tensor) -> Lessons:
-        return Lessons(*(tensor[index] for tensor in self._parts()))
+    def __getitem__(self, index: slice | Tensor) -> DeviceBatch:
+        return DeviceBatch(*(tensor[index] for tensor in self._parts()))
 
-    def put(self, places: Tensor, others: Lessons) -> None:
+    def put(self, places: Tensor, others: DeviceBatch) -> None:
         """Replace the levels at (n,) int64 places by n others, in place."""
         for mine, theirs in zip(self._parts(), others._parts(), strict=True):
             mine[places] = theirs
 
-    def copy(self) -> Lessons:
+    def copy(self) -> DeviceBatch:
         """Return the same levels in memory of their own."""
-        return Lessons(*(tensor.clone() for tensor in self._parts()))
+        return DeviceBatch(*(tensor.clone() for tensor in self._parts()))
 
     def one_hot(self, n_tiles: int) -> Tensor:
         """Return the levels as models read them, (N, n_tiles, H, W) float32; the same as `levels.one_hot`."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from tables import for_each
-from training_runs import EVOLVING, POOL, content, lessons, make_updates, pool_of, started, tiny
+from training_runs import EVOLVING, POOL, content, device_batch, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.rollouts import rollout
 from maze_nca_gym.agents.training.data import Batch, LevelStream
@@ -17,9 +17,16 @@ from maze_nca_gym.solvers import best_path, is_optimal, shortest_path
 
 OPEN = parse("S..\n...\n..T")
 CANONICAL, OTHER = shortest_path(OPEN), np.array([[1, 1, 1], [0, 0, 1], [0, 0, 1]], bool)
-ONE = lessons(Batch(OPEN[None], CANONICAL[None]))
+ONE = device_batch(Batch(OPEN[None], CANONICAL[None]))
 
-LENIENT = {**POOL, "n_channels": 12, "pool_retry": 2.0, "leniency": 0.75, "optimiser": "soap", "learning_rate": 0.008}
+LENIENT = {
+    **POOL,
+    "n_channels": 12,
+    "pool_retry": 2.0,
+    "nearest_solution": 0.75,
+    "optimiser": "soap",
+    "learning_rate": 0.008,
+}
 
 
 def showing(path: np.ndarray) -> torch.Tensor:
@@ -28,11 +35,11 @@ def showing(path: np.ndarray) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("certainty", [0.2, 0.6, 1.0, 40.0])
-@pytest.mark.parametrize("leniency", [1e-9, 0.3, 0.75, 1.0])
-def test_the_nearest_optimum_less_what_the_canonical_one_counts_for(certainty, leniency):
+@pytest.mark.parametrize("nearest_solution", [1e-9, 0.3, 0.75, 1.0])
+def test_the_nearest_optimum_less_what_the_canonical_one_counts_for(certainty, nearest_solution):
     assert (CANONICAL != OTHER).sum() == 6, "three tiles each of their own"
-    wanted = _nearest_optima(ONE, showing(certainty * OTHER), leniency)[0].numpy()
-    assert np.array_equal(wanted, OTHER if min(certainty, 1) > 1 - leniency else CANONICAL)
+    wanted = _nearest_optima(ONE, showing(certainty * OTHER), nearest_solution)[0].numpy()
+    assert np.array_equal(wanted, OTHER if min(certainty, 1) > 1 - nearest_solution else CANONICAL)
 
 
 def test_a_state_that_has_exploded_is_no_error_here():
@@ -42,8 +49,8 @@ def test_a_state_that_has_exploded_is_no_error_here():
 
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
 def test_an_update_asks_for_it(task):
-    options = {"task": task, "n_iterations": 8, "sizes": (9,), "seed": 1, "loss_at": (0.5, 1.0)}
-    state = started(**options, leniency=0.8)
+    options = {"task": task, "n_iterations": 8, "sizes": (9,), "seed": 1, "loss_steps": (0.5, 1.0)}
+    state = started(**options, nearest_solution=0.8)
     batch = LevelStream(state.config).batch(0)
     maze = torch.from_numpy(one_hot(batch.tiles, state.model.n_tiles))
     with torch.no_grad():
@@ -55,7 +62,7 @@ def test_an_update_asks_for_it(task):
 
 
 def test_any_optimum_is_right_for_levels_that_are_tried_again():
-    assert Patience.of(tiny(**POOL, pool_retry=1.0, leniency=0.1)) == Patience(1.0, 5, any_optimum=True)
+    assert Patience.of(tiny(**POOL, pool_retry=1.0, nearest_solution=0.1)) == Patience(1.0, 5, any_optimum=True)
     levels = Batch(np.repeat(OPEN[None], 3, axis=0), np.repeat(CANONICAL[None], 3, axis=0))
     states = torch.cat([showing(path) for path in (CANONICAL, OTHER, CANONICAL | OTHER)])
     for any_optimum, ages in ((True, [9, 9, 0]), (False, [9, 0, 0])):
@@ -82,9 +89,12 @@ def test_it_is_the_same_again(tmp_path):
 @for_each(
     ("changes", "message"),
     [
-        ({"leniency": -0.1}, "leniency must be from 0 to 1, got -0.1"),
-        ({"leniency": 1.5}, "leniency must be from 0 to 1, got 1.5"),
-        ({"leniency": 0.5, **EVOLVING}, "leniency is not for levels that evolve: regret needs one solution"),
+        ({"nearest_solution": -0.1}, "nearest_solution must be from 0 to 1, got -0.1"),
+        ({"nearest_solution": 1.5}, "nearest_solution must be from 0 to 1, got 1.5"),
+        (
+            {"nearest_solution": 0.5, **EVOLVING},
+            "nearest_solution is not for levels that evolve: regret needs one solution",
+        ),
     ],
 )
 def test_bad_values(changes, message):

@@ -1,4 +1,4 @@
-"""The GPU in pretence fails where a GPU fails, and where the host would wait for one."""
+"""The simulated GPU fails where a GPU fails, and where the host would wait for one."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import copy
 import numpy as np
 import pytest
 import torch
-from pretend_gpu import GPU, PretendedGpu, WaitError, WrongDeviceError
-from pretend_gpu import gpu as gpu
+from simulated_gpu import GPU, SimulatedGpu, WaitError, WrongDeviceError
+from simulated_gpu import gpu as gpu
 from torch import nn
 from torch.nn import functional as F
 
 from maze_nca_gym.transfer import read_back, upload
 
 
-def test_tensors_are_where_they_were_made_for(gpu: PretendedGpu) -> None:
+def test_tensors_are_where_they_were_made_for(gpu: SimulatedGpu) -> None:
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     there, here = upload(array, GPU), torch.from_numpy(array)
     assert (there.device, there.is_cuda, there.is_cpu) == (GPU, True, False)
@@ -48,7 +48,7 @@ def test_tensors_are_where_they_were_made_for(gpu: PretendedGpu) -> None:
         lambda there, here: torch.where(there > 0, here, 0.0),
     ],
 )
-def test_what_fails_on_a_gpu(gpu: PretendedGpu, meet) -> None:
+def test_what_fails_on_a_gpu(gpu: SimulatedGpu, meet) -> None:
     with pytest.raises(WrongDeviceError):
         meet(torch.ones(3, device=GPU), torch.ones(3))
 
@@ -68,14 +68,14 @@ def test_what_fails_on_a_gpu(gpu: PretendedGpu, meet) -> None:
         lambda there: f"{there.sum()}",
     ],
 )
-def test_what_waits_for_a_gpu(gpu: PretendedGpu, read) -> None:
+def test_what_waits_for_a_gpu(gpu: SimulatedGpu, read) -> None:
     with pytest.raises(WaitError):
         read(torch.ones(3, device=GPU))
     with gpu.reading():
         read(torch.ones(3, device=GPU))
 
 
-def test_models_gradients_and_optimisers_follow(gpu: PretendedGpu) -> None:
+def test_models_gradients_and_optimisers_follow(gpu: SimulatedGpu) -> None:
     model = nn.Linear(3, 2).to(GPU)
     other = copy.deepcopy(model)
     optimiser = torch.optim.Adam(model.parameters(), capturable=True)

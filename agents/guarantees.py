@@ -1,4 +1,4 @@
-"""The promises of a policy: how long it needs, whether it is exact, what mazes it needs, and what it draws.
+"""The guarantees of a policy: how long it needs, whether it is exact, what mazes it needs, and what it draws.
 
 A policy that draws no single solution names its kind of drawing, which says what channel 0 should end with.
 """
@@ -55,7 +55,7 @@ class StepBound:
 
 
 @dataclass(frozen=True)
-class Promises:
+class Guarantees:
     """Statements about a policy's weights, which its model file and its card store.
 
     Attributes:
@@ -91,7 +91,7 @@ class Promises:
             raise ValueError("an exact policy must state a bound of its iterations")
 
     @classmethod
-    def from_json(cls, content: Any) -> Promises:
+    def from_json(cls, content: Any) -> Guarantees:
         """Read what `to_json` returned; what is missing has its default.
 
         Raises:
@@ -99,7 +99,7 @@ class Promises:
         """
         known = {field.name for field in fields(cls)}
         if not isinstance(content, Mapping) or not content.keys() <= known:
-            raise ValueError(f"promises must be a table of {', '.join(sorted(known))}, got {content!r}")
+            raise ValueError(f"guarantees must be a table of {', '.join(sorted(known))}, got {content!r}")
         bound = content.get("bound")
         return cls(**{**content, "bound": None if bound is None else _read_bound(bound)})
 
