@@ -74,7 +74,7 @@ class SimulatedGpu(TorchFunctionMode):
             return tensor.cpu()
 
     @contextmanager
-    def validated_read(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Allow all within the block to wait for the GPU."""
         before, self._reading = self._reading, True
         try:

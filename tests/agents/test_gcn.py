@@ -60,7 +60,7 @@ def test_the_layer_is_torch_geometrics_own():
 
     gcn = GCN(4, 5, n_iterations=1)
     tiles, state = random_batch(1, 5)
-    graphs = gcn.share(torch.from_numpy(one_hot(tiles, 4)))
+    graphs = gcn.encode_maze(torch.from_numpy(one_hot(tiles, 4)))
     layer = GCNConv(9, 5)
     layer.load_state_dict(gcn.layers[0].state_dict())
     without_loops = graphs.edge_index[:, graphs.edge_index[0] != graphs.edge_index[1]]
