@@ -262,6 +262,9 @@ class OptimiserConfig:
     schedule: Annotated[str, OneOf(_schedules)] = "constant"
     """Schedule of the learning rate: constant, or one-cycle (cosine: up during the first 10 %, then down to almost
     0)."""
+    weight_decay: Annotated[float, Between(0, 10)] = 0.0
+    """Part of the weights that every update takes away, times the learning rate: decoupled from the gradients, as
+    AdamW does it. Biases keep theirs."""
     normalise_gradients: bool = True
     """Divide the gradient of every parameter by its norm. The paper's code does; its text does not mention it."""
     gradient_growth: Annotated[float | None, Between(0, 1024)] = None

@@ -92,6 +92,10 @@ def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
         _check(float(loss), float(norm), state.update + 1)
     if config.optimiser.normalise_gradients:
         normalise(gradients, norms)
+    if config.optimiser.weight_decay:
+        # before the step, as AdamW does: the decay is of the weights that the gradients were taken at
+        weights = [p.detach() for p in state.model.parameters() if p.ndim > 1]
+        torch._foreach_mul_(weights, 1 - rate * config.optimiser.weight_decay)
     state.optimiser.step()
     state.update += 1
     state.unread.append(torch.stack([loss, norm]))

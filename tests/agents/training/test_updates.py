@@ -106,11 +106,12 @@ def test_the_learning_rate_follows_the_schedule():
         assert schedule == "constant" or rates[-1] < 0.01
 
 
-@pytest.mark.parametrize("normalised", [True, False])
-def test_updates_are_those_of_plain_pytorch(normalised):
-    state = started(normalise_gradients=normalised, loss_steps=(0.5, 1.0))
+@pytest.mark.parametrize(("normalised", "decay"), [(True, 0.0), (False, 0.0), (True, 3.0)])
+def test_updates_are_those_of_plain_pytorch(normalised, decay):
+    state = started(normalise_gradients=normalised, weight_decay=decay, loss_steps=(0.5, 1.0))
     plain = copy.deepcopy(state.model)
-    optimiser = torch.optim.Adam(plain.parameters(), lr=0.01)
+    groups = [{"params": [p], "weight_decay": decay if p.ndim > 1 else 0.0} for p in plain.parameters()]
+    optimiser = torch.optim.AdamW(groups, lr=0.01)
     stream = LevelStream(state.config)
     for number in range(4):
         batch = stream.batch(number)
@@ -505,6 +506,7 @@ OPTIONS = {
     "loss": st.sampled_from(tuple(LOSSES)),
     "loss_steps": st.sampled_from(((1.0,), (0.01, 1.0), (0.5, 0.75, 1.0))),
     "schedule": st.sampled_from(tuple(SCHEDULES)),
+    "weight_decay": st.sampled_from((0.0, 0.1)),
     "normalise_gradients": st.booleans(),
     "ema_decay": st.sampled_from((0.0, 0.9)),
     "pool_size": st.sampled_from((0, 0, 8, 9)),
