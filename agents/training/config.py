@@ -235,14 +235,15 @@ class TrainingConfig:
     def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
         """Make a configuration from the values that `to_json` returned.
 
+        An option that is missing has its default, so that an option can be added without rewriting every file.
+
         Raises:
-            ValueError: an unknown or missing option, or a bad value.
+            ValueError: an unknown option, or a bad value.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
-        missing = sorted(DEFAULTS.keys() - MUTATION_OPTIONS.keys() - values.keys())
-        check(not missing, f"the configuration lacks {', '.join(missing)}{OTHER_VERSION}")
-        check_known(values, {*DEFAULTS, *_of_model(values["model"])}, "a configuration", OTHER_VERSION)
+        model = values.get("model", DEFAULTS["model"])
+        check_known(values, {*DEFAULTS, *_of_model(model)}, "a configuration", OTHER_VERSION)
         return unflattened(cls, DEFAULTS | dict(values))
 
 

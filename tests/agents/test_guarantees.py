@@ -84,7 +84,7 @@ class TestGuarantees:
             assert HintConfig.from_json(values).to_json() == values
             return
         config = TrainingConfig.from_json(values)
-        assert config.to_json() == values
+        assert values.items() <= config.to_json().items()
         if name not in SHIPPED:
             return
         model = load(name)

@@ -400,7 +400,6 @@ def test_flat_options_are_refused_with_the_call_that_takes_them():
 @for_each(
     ("change", "message"),
     [
-        (lambda values: values.pop("seed"), "the configuration lacks seed; another version"),
         (
             lambda values: values.update(colour="red", age=3),
             "a configuration has no field age, colour; another version",
@@ -416,6 +415,13 @@ def test_json_that_is_no_configuration(change, message):
     change(values)
     with pytest.raises(ValueError, match=message):
         TrainingConfig.from_json(values)
+
+
+@for_each("name", sorted(DEFAULTS))
+def test_an_option_that_a_file_lacks_has_its_default(name):
+    values = TrainingConfig().to_json()
+    del values[name]
+    assert TrainingConfig.from_json(values) == TrainingConfig()
 
 
 @for_each("values", [None, [], "fast", 3])
