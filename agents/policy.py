@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maze_nca_gym import environment_id, notebooks
+from maze_nca_gym import environment_id
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
@@ -291,7 +292,7 @@ class Policy(nn.Module):
 
     def _repr_html_(self) -> str:
         """Return the facts for notebooks."""
-        return notebooks.table({"policy": type(self).__name__, **self.facts()})
+        return Table.of_facts({"policy": type(self).__name__, **self.facts()}).html()
 
     @torch.no_grad()
     def predict(

@@ -9,9 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table as TerminalTable
-
 from maze_nca_gym.tables import Table
 
 from . import picture
@@ -88,10 +85,7 @@ def _verdict(reached: bool | None) -> str:
 
 def show(results: list[Result]) -> None:
     """Print the table."""
-    table = TerminalTable(*HEADER)
-    for line in lines(results):
-        table.add_row(*line, style={"no": "red", "yes": "green"}.get(line[-1]))
-    Console(width=None if sys.stdout.isatty() else WIDTH).print(table)
+    Table(HEADER, list(lines(results))).print(None if sys.stdout.isatty() else WIDTH)
 
 
 def write(results: list[Result], machine: dict[str, Any], folder: Path) -> list[Path]:

@@ -22,6 +22,7 @@ from maze_nca_gym import notebooks
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.random_streams import GAMMA, scramble
+from maze_nca_gym.tables import Table
 
 Tiles: TypeAlias = NDArray[np.uint8]
 """(H, W) or (N, H, W) uint8, values of `Tile`."""
@@ -243,7 +244,7 @@ class LevelSet:
         n, height, width = self.tiles.shape
         facts = {"levels": f"{n:,}", "tiles": f"{height} x {width}"}
         shown = self.tiles[: min(_MOST_SHOWN, _MOST_TILES // (height * width))]
-        return notebooks.table(facts | {name: str(value) for name, value in self.config.items()}) + "".join(
+        return Table.of_facts(facts | {name: str(value) for name, value in self.config.items()}).html() + "".join(
             notebooks.shapes({colour: tiles == tile for tile, colour in COLOURS.items()}, f"level {index}")
             for index, tiles in enumerate(shown)
         )

@@ -1,4 +1,4 @@
-"""HTML that notebooks show in place of a text: tables of facts, and pictures that are part of the page."""
+"""HTML that notebooks show in place of a text: pictures that are part of the page. `tables` has the tables."""
 
 from __future__ import annotations
 
@@ -8,16 +8,6 @@ from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
-
-
-def table(facts: Mapping[str, str]) -> str:
-    """Return a table with one fact in each row."""
-    style = "text-align:left;vertical-align:top"
-    rows = (
-        f'<tr><th style="{style}">{escape(name)}</th><td style="{style}">{escape(value)}</td></tr>'
-        for name, value in facts.items()
-    )
-    return f"<table>{''.join(rows)}</table>"
 
 
 def image(data: bytes, kind: str, label: str) -> str:

@@ -1,42 +1,79 @@
-"""A table of texts, in each form in which one is shown: Markdown, LaTeX, HTML."""
+"""Tables of texts, in each form in which one is shown: on a terminal, in a notebook, as Markdown and as LaTeX."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import TYPE_CHECKING, Literal
 
-_LATEX = str.maketrans({"±": r"$\pm$", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_"})
+if TYPE_CHECKING:
+    from rich.console import Group
+
+_LATEX = str.maketrans({"±": r"$\pm$", "%": r"\%", "&": r"\&", "#": r"\#", "_": r"\_", "\n": " "})
 
 
 @dataclass(frozen=True)
 class Table:
     """A table of texts.
 
+    A text may have several lines. Markdown and LaTeX join them by spaces.
+
     Attributes:
-        columns: the headings.
+        columns: the headings; empty for a table of facts, whose rows are a name and a text.
         rows: as many texts each as there are columns.
-        n_texts: columns of words at the front; those behind have numbers, and are aligned to the right. None: all have
-            words.
+        numbers: headings of the columns that are aligned to the right.
+        title: a line above the table on a terminal and in a notebook.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-    n_texts: int | None = None
+    numbers: Collection[str] = ()
+    title: str = ""
+
+    @classmethod
+    def of_facts(cls, facts: Mapping[str, str]) -> Table:
+        """Return a table without headings, with one fact in each row."""
+        return cls((), list(facts.items()))
+
+    def print(self, width: int | None = None) -> None:
+        """Print the table.
+
+        Args:
+            width: columns of text that it may take, by default those of the terminal. Where it is narrower than the
+                table, all texts but those of the first column go on in further lines.
+        """
+        from rich.console import Console
+
+        Console(width=width).print(self)
+
+    def __rich__(self) -> Group:
+        """Return what a console of rich prints."""
+        from rich.console import Group
+        from rich.table import Table as TerminalTable
+        from rich.text import Text
+
+        table = TerminalTable(show_header=bool(self.columns))
+        for i, (column, side) in enumerate(zip(self.columns or ("", ""), self._sides, strict=True)):
+            is_name = i == 0  # names are to be copied: they go on in no further line
+            style = "bold" if is_name and not self.columns else ""
+            table.add_column(column, justify=side, no_wrap=is_name, overflow="fold", style=style)
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        # a title of rich's own table folds at the width of the table
+        return Group(Text(self.title, style="table.title"), table) if self.title else Group(table)
 
     def markdown(self) -> str:
         """Return the table as Markdown, without a line break at its end."""
-        n_texts = len(self.columns) if self.n_texts is None else self.n_texts
-        rule = ["---"] * n_texts + ["---:"] * (len(self.columns) - n_texts)
-        lines = [self.columns, rule, *self.rows]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+        rule = ["---:" if side == "right" else "---" for side in self._sides]
+        return "\n".join(f"| {' | '.join(line)} |".replace("\n", " ") for line in (self.columns, rule, *self.rows))
 
     def latex(self, caption: str, align: str | None = None, heads: Sequence[Sequence[str]] | None = None) -> str:
         """Return the table as LaTeX, for the packages booktabs and graphicx; what lies between dollars is formulas.
 
         Args:
             caption: below it, as LaTeX.
-            align: a letter for each column, by default the first to the left and the others to the right.
+            align: a letter for each column, by default r for numbers and l for words.
             heads: rows of headings as LaTeX, in place of the columns.
         """
         shown = [[text.translate(_LATEX) for text in self.columns]] if heads is None else heads
@@ -45,7 +82,7 @@ class Table:
             [
                 r"\begin{table}",
                 r"\resizebox{\linewidth}{!}{",
-                rf"\begin{{tabular}}{{{align or 'l' + 'r' * (len(self.columns) - 1)}}}",
+                rf"\begin{{tabular}}{{{align or ''.join(side[0] for side in self._sides)}}}",
                 r"\toprule",
                 *(" & ".join(row) + r" \\" for row in shown),
                 r"\midrule",
@@ -58,12 +95,32 @@ class Table:
         )
 
     def html(self) -> str:
-        """Return the table as HTML, its first column to the left and the others to the right."""
-        sides = ["left", *["right"] * (len(self.columns) - 1)]
+        """Return the table as HTML."""
+        title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
+        head = f"<thead>{self._html_row(self.columns, 'th', 'th')}</thead>" if self.columns else ""
+        first = "td" if self.columns else "th"
+        body = "".join(self._html_row(row, first, "td") for row in self.rows)
+        return f"<table>{title}{head}<tbody>{body}</tbody></table>"
 
-        def line(tag: str, cells: Sequence[str]) -> str:
-            styled = zip(cells, sides, strict=True)
-            return "".join(f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>' for cell, side in styled)
+    def _html_row(self, cells: Sequence[str], first: str, others: str) -> str:
+        tags = [first, *[others] * (len(cells) - 1)]
+        return "<tr>{}</tr>".format(
+            "".join(
+                f'<{tag} style="text-align:{side};vertical-align:top">{escape(cell).replace(chr(10), "<br>")}</{tag}>'
+                for tag, side, cell in zip(tags, self._sides, cells, strict=True)
+            )
+        )
 
-        body = "".join(f"<tr>{line('td', row)}</tr>" for row in self.rows)
-        return f"<table><thead><tr>{line('th', self.columns)}</tr></thead><tbody>{body}</tbody></table>"
+    @property
+    def _sides(self) -> list[Literal["left", "right"]]:
+        return ["right" if column in self.numbers else "left" for column in self.columns or ("", "")]
+
+
+def percent(fraction: float, digits: int = 2) -> str:
+    """Return a percentage, rounded to `digits` decimals; only all is 100 %, and only none is 0 %."""
+    rounded, least = round(100 * fraction, digits), 10.0**-digits
+    if fraction < 1 and rounded >= 100:
+        return f">{100 - least:.{digits}f} %"
+    if fraction > 0 and rounded == 0:
+        return f"<{least:.{digits}f} %"
+    return f"{rounded:.{digits}f} %"

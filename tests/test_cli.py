@@ -30,10 +30,10 @@ from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli import main
-from maze_nca_gym.cli.output import percent
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
 from maze_nca_gym.packs import list_packs
 from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.tables import percent
 
 pytestmark = pytest.mark.usefixtures("command_line")
 

@@ -70,7 +70,7 @@ class Results(Sequence[Result]):
     def table(self) -> Table:
         """Return a table, a row a result, in percent with 95 % intervals."""
         columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
-        return Table(columns, [_cells(row) for row in self.rows])
+        return Table(columns, [_cells(row) for row in self.rows], numbers=columns[2:])
 
     def _repr_html_(self) -> str:
         return self.table().html()

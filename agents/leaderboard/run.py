@@ -61,7 +61,7 @@ class Board:
             (row.set, row.name, f"{row.n:,}", *(row.scores[s].percent(1) if s in row.scores else "" for s in scores))
             for row in self.rows
         ]
-        return Table(("set", "policy", "mazes", *scores), rows)
+        return Table(("set", "policy", "mazes", *scores), rows, numbers=("mazes", *scores))
 
     def _repr_html_(self) -> str:
         return self.table().html()

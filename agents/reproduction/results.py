@@ -88,7 +88,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         """Return a table for each of the paper's: our mean in each column, and the published one in brackets."""
-        return "".join(f"<p>Table {number}</p>{self._table(number).html()}" for number in self.table_numbers)
+        return "".join(f"{self._table(number).html()}" for number in self.table_numbers)
 
     def _table(self, number: int) -> Table:
         rows = self.of_table(number)
@@ -97,7 +97,8 @@ class Results:
             return f"{'-' if cell.mean is None else f'{cell.mean:.2f}'} ({cell.published[0]:.2f})"
 
         cells = [(row.row.label, f"{row.n_finished} of {row.n_runs}", *map(text, row.cells.values())) for row in rows]
-        return Table(("row", "runs", *(name.replace("_", " ") for name in rows[0].cells)), cells)
+        columns = ("row", "runs", *(name.replace("_", " ") for name in rows[0].cells))
+        return Table(columns, cells, numbers=columns[1:], title=f"Table {number}")
 
     @property
     def table_numbers(self) -> list[int]:

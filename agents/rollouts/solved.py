@@ -19,6 +19,7 @@ from maze_nca_gym.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.rendering import draw_frame, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
@@ -92,7 +93,7 @@ class Solved:
         frames = animation_frames(self.policy, self.levels[shown], self.targets[shown], n_steps, title)
         gif = gif_bytes(frames, _FPS)
         metrics = {name.replace("_", " "): f"{value}" for name, value in self.metrics.items()}
-        return notebooks.table(metrics) + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
+        return Table.of_facts(metrics).html() + notebooks.image(gif, "gif", f"{title}: {n_steps:,} iterations")
 
 
 def describe_size(shape: Sequence[int]) -> str:

@@ -116,7 +116,8 @@ def _guarantees_section(results: Results) -> str:
         )
         for name in results.automata
     ]
-    table = Table(("automaton", "guarantee", "runs", "longest run, steps", "violations"), rows, 2).markdown()
+    columns = ("automaton", "guarantee", "runs", "longest run, steps", "violations")
+    table = Table(columns, rows, numbers=columns[2:]).markdown()
     broken = [f"- `{c.automaton}`, {c.family}, size {c.size}: {text}" for c in results.cells for text in c.violations]
     return "\n".join(["## Guarantees\n", table, *broken])
 
@@ -174,27 +175,29 @@ tell no more than orders of magnitude; the numbers of steps are the same on ever
 
 
 def _levels_section(results: Results) -> str:
-    parts = ["## The levels"]
+    parts, columns = ["## The levels"], _columns(results)
     for title, name in LEVEL_FACTS:
         rows = [
             (family, *(spread(getattr(results.maze(family, size), name)) for size in results.sizes))
             for family in results.families
         ]
-        parts.append(f"{title}:\n\n{Table(('family', *_columns(results)), rows, 1).markdown()}")
+        parts.append(f"{title}:\n\n{Table(('family', *columns), rows, columns).markdown()}")
     return "\n\n".join(parts)
 
 
 def _automata_table(results: Results, names: Sequence[str], entry: Callable[[str, int], str]) -> str:
     """A row an automaton, a column a size."""
     rows = [(f"`{name}`", *(entry(name, size) for size in results.sizes)) for name in names]
-    return Table(("automaton", *_columns(results)), rows, 1).markdown()
+    columns = _columns(results)
+    return Table(("automaton", *columns), rows, columns).markdown()
 
 
 def _cells_table(results: Results, automaton: str, entry: Callable[[Cell, Mazes], str]) -> str:
     """A row a family, a column a size, saying what was left out."""
     texts = {(cell.family, cell.size): _cell_text(cell, mazes, entry) for cell, mazes in results.of(automaton)}
     rows = [(family, *(texts[family, size] for size in results.sizes)) for family in results.families]
-    return Table(("family", *_columns(results)), rows, 1).markdown()
+    columns = _columns(results)
+    return Table(("family", *columns), rows, columns).markdown()
 
 
 def _cell_text(cell: Cell, mazes: Mazes, entry: Callable[[Cell, Mazes], str]) -> str:

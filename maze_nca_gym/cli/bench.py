@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
-from maze_nca_gym.cli.output import print_table
 from maze_nca_gym.options import Between, OneOf, Shown, check_options
+from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents.leaderboard.rows import Row
@@ -91,7 +91,7 @@ def _print_set(name: str, rows: Sequence[Row]) -> None:
         (f"{each.name} (published)", *(f"{each.value:g}" if score == each.score else "" for score in scores))
         for each in others
     ]
-    print_table(columns, cells, numbers=columns[1:], title=f"{name}: % of instances", unbroken=columns)
+    Table(columns, cells, columns[1:], f"{name}: % of instances").print()
     for row in rows:
         known = "" if row.weights is None else f"{row.weights:,} weights, "
         how = "" if row.n_steps is None else f", {row.n_steps:,} iterations, {row.seconds:,.0f} s"

@@ -11,9 +11,10 @@ from maze_nca_gym.agents.evaluation import DEFAULT_N, FAMILIES
 from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
-from maze_nca_gym.cli.output import FAILED, complain, percent, print_table
+from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.scoring import MINIBATCH
+from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
@@ -145,9 +146,7 @@ def _print_rows(results: Sequence[Result], title: str, describe: Callable[[Resul
             (f"{result.family}-{result.size}", *(cells.get(column, "-") for column in columns))
             for result, cells in zip(own, described, strict=True)
         ]
-        print_table(
-            ("levels", *columns), rows, numbers=columns, title=f"{name}: {title}", unbroken=("levels", *columns)
-        )
+        Table(("levels", *columns), rows, columns, f"{name}: {title}").print()
 
 
 def _metrics(result: Result) -> dict[str, str]:

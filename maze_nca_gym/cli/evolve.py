@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from maze_nca_gym.cli.options import USUAL_BATCH, GeneratorOptions, ImportOption
-from maze_nca_gym.cli.output import percent, print_facts
 from maze_nca_gym.cli.reading import read_values
 from maze_nca_gym.mutation import MUTATIONS
 from maze_nca_gym.options import Between, Option, Shown, check_options, options_of, unflattened
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
+from maze_nca_gym.tables import Table, percent
 
 _STEPS = "the policy's usual number, in proportion to the size"
 _OWN = ("n_offspring", "parents")
@@ -92,7 +92,7 @@ class ConfiguredEvolve:
         lines = read_metrics(self.how.out / METRICS, ROUND)
         population, first, last = LevelPopulation.load(self.how.out / POPULATION), lines[0], lines[-1]
         (worst,) = hardest(population, 1)
-        print_facts(
+        Table.of_facts(
             {
                 "levels": f"{len(population):,} of {' x '.join(map(str, population.tiles.shape[1:]))} tiles, "
                 f"{last['n_replacements']:,.0f} replaced in {last['round']:,} rounds",
@@ -101,7 +101,7 @@ class ConfiguredEvolve:
                 "complete": f"{percent(first['complete'])} to {percent(last['complete'])}",
                 "hardest level": f"index {worst}, regret {population.members['fitness'][worst]:.3g}",
             }
-        )
+        ).print()
         written = {"levels": POPULATION, "metrics": METRICS, "curves": CURVES, "hardest levels": HARDEST}
         for label, name in written.items():
             print(f"{label}: {self.how.out / name}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli.options import GeneratorOptions, ImportOption
-from maze_nca_gym.cli.output import print_facts, print_level, print_table
+from maze_nca_gym.cli.output import print_level
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
@@ -23,6 +23,7 @@ from maze_nca_gym.options import Between, Shown, check_options, flag
 from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task, task_of_levels
 
 _FIGURES = ("regret", "solution length")
@@ -86,7 +87,7 @@ class ListLevels(ImportOption):
         """
         self.import_module()
         for path, levels in [(path, load_levels(path)) for path in self.files]:
-            print_facts({"file": path, **_facts(levels)})
+            Table.of_facts({"file": path, **_facts(levels)}).print()
         if not self.files and not self.details:
             _print_names()
             print("--details describes each; `levels show NAME` draws levels.")
@@ -191,7 +192,7 @@ def _print_names() -> None:
         *((name, "generator", "any", "any") for name in GENERATORS),
     ]
     columns = ("name", "kind", "levels", "tiles")
-    print_table(columns, rows, numbers=columns[2:], unbroken=columns)
+    Table(columns, rows, numbers=columns[2:]).print()
 
 
 def _count(each: BenchmarkSet) -> str:
@@ -203,7 +204,8 @@ def _print_prefabs() -> None:
     for name in list_prefabs():
         tiles = prefab(name)
         rows.append((name, _size(tiles), str(shortest_path(tiles).sum()), str(diameter(tiles).sum())))
-    print_table(("maze", "tiles", "shortest path", "diameter"), rows, numbers=("tiles", "shortest path", "diameter"))
+    columns = ("maze", "tiles", "shortest path", "diameter")
+    Table(columns, rows, numbers=columns[1:]).print()
 
 
 def _print_packs() -> None:
@@ -221,7 +223,7 @@ def _print_packs() -> None:
             )
         )
     numbers = ("levels", "tiles", *_FIGURES)
-    print_table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers=numbers)
+    Table(("pack", "levels", "tiles", "evolved against", *_FIGURES), rows, numbers).print()
 
 
 def _print_benchmark_sets() -> None:
@@ -229,7 +231,7 @@ def _print_benchmark_sets() -> None:
     for name, each in BENCHMARK_SETS.items():
         rows.append((name, _count(each), f"{each.side} x {each.side}", each.stands_for))
     columns = ("benchmark set", "levels", "tiles", "what they are")
-    print_table(columns, rows, numbers=("levels", "tiles"), unbroken=columns[:3])
+    Table(columns, rows, numbers=("levels", "tiles")).print()
 
 
 def _print_generators() -> None:
@@ -238,7 +240,7 @@ def _print_generators() -> None:
         summary = (generator.__doc__ or "").split("\n")[0]
         options = (f"{flag(option)} {default}" for option, default in options_of(name).items())
         rows.append((name, summary, "\n".join(options)))
-    print_table(("generator", "what it does", "options and defaults"), rows)
+    Table(("generator", "what it does", "options and defaults"), rows).print()
 
 
 def _facts(levels: LevelSet) -> dict[str, str]:
@@ -283,4 +285,4 @@ def _print_line(population: LevelPopulation, id: int) -> None:
         numbers = (record.id, record.generation, record.born, int(solution.sum()), n_edits)
         rows.append((*map(str, numbers[:3]), f"{record.fitness:.3g}", *map(str, numbers[3:])))
     columns = ("level", "generation", "born in round", "regret", "solution length", "tiles changed")
-    print_table(columns, rows, numbers=columns)
+    Table(columns, rows, numbers=columns).print()

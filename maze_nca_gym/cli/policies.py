@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import indent, wrap
 from typing import Annotated
 
 from gymnasium.error import DependencyNotInstalled
+from rich.console import Console
+from rich.text import Text
 
 from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
 from maze_nca_gym.agents.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
 from maze_nca_gym.cli.options import ImportOption
-from maze_nca_gym.cli.output import percent, print_facts, print_list, print_table
 from maze_nca_gym.options import Shown
+from maze_nca_gym.tables import Table, percent
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class ListPolicies:
                 if (info.role, info.task) == (role, task)
             ]
             title = task if role == MAIN else f"{task}, {role}s"
-            print_list(title, ("channels", "levels", "complete"), rows, whole=self.details)
+            _print_list(title, ("channels", "levels", "complete"), rows, whole=self.details)
             print()
         if self.all:
             _print_legend("Parts of names", NAME_PARTS)
@@ -47,6 +50,37 @@ class ListPolicies:
             n_others = len(list_policies(all=True)) - len(policies)
             print(f"`policies list --all` has {n_others} more, to compare with.")
         return 0
+
+
+def _print_list(
+    title: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str], str]], whole: bool = False
+) -> None:
+    """Print names with figures, each above a line of text, with a header.
+
+    Args:
+        title: what the names are of, above them.
+        columns: the headings of the figures, which are aligned to the right.
+        rows: name, figures and text.
+        whole: whether a text that is wider than the terminal goes on in the next line, rather than being cut off.
+    """
+    console, rows = Console(highlight=False), list(rows)
+    cells = [(title, *columns), *((name, *figures) for name, figures, _ in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+
+    def print_line(name: str, figures: Sequence[str], style: str) -> None:
+        cells = (f"{cell:>{width}}" for cell, width in zip(figures, widths[1:], strict=True))
+        console.print(Text.assemble((f"{name:<{widths[0]}}", style), *(f"   {cell}" for cell in cells)), soft_wrap=True)
+
+    print_line(title, columns, "table.title")
+    for name, figures, text in rows:
+        print_line(name, figures, "bold")
+        lines = wrap(text, console.width - 2, break_on_hyphens=False) if whole else [_cut(text, console.width - 2)]
+        console.print(Text(indent("\n".join(lines), "  ")), soft_wrap=True)
+
+
+def _cut(text: str, width: int) -> str:
+    """Return a text that is at most `width` characters wide: a longer one ends in an ellipsis."""
+    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
 
 
 def _print_legend(title: str, meanings: Mapping[str, str]) -> None:
@@ -94,8 +128,8 @@ class ShowPolicy(ImportOption):
             **policy.facts(),
             **{name: f"{figure:.4f}" for name, figure in info.scores.items()},
         }
-        print_facts(facts)
+        Table.of_facts(facts).print()
         rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
         if rows:
-            print_table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias"))
+            Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias")).print()
         return 0

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.options import Between, OneOf, Shown, check_options
+from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from maze_nca_gym.agents.reproduction import Progress
 
 PLAIN_EVERY = 30.0
@@ -142,14 +141,8 @@ def _left(progress: Progress) -> str:
 
 def _table(progress: Progress) -> Table:
     """Return the progress as a table, a row a kind of run."""
-    from rich.table import Table
-
-    table = Table(title=describe(progress), title_justify="left")
-    table.add_column("runs", no_wrap=True)
-    for column in ("all", "finished", "running", "failed"):
-        table.add_column(column, justify="right")
     sets = (progress.jobs, progress.finished, progress.running, progress.failed)
     counts = [Counter(job.kind for job in jobs) for jobs in sets]
-    for kind in counts[0]:
-        table.add_row(kind, *(str(count[kind]) for count in counts))
-    return table
+    rows = [(kind, *(str(count[kind]) for count in counts)) for kind in counts[0]]
+    columns = ("runs", "all", "finished", "running", "failed")
+    return Table(columns, rows, numbers=columns[1:], title=describe(progress))

@@ -10,8 +10,9 @@ from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.registry import by_label
 from maze_nca_gym.agents.runs import check_folder, say, versions, write_json
 from maze_nca_gym.cli.options import ImportOption, LevelOptions
-from maze_nca_gym.cli.output import FAILED, complain, percent, print_facts
+from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.options import Between, OneOf, Shown, check_options
+from maze_nca_gym.tables import Table, percent
 from maze_nca_gym.tasks import find_task
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Solve(ImportOption):
         )
         note = {"drawing": DRAWINGS[policy.output].note} if policy.output in DRAWINGS else {}
         speed = len(solved.levels) / solved.seconds
-        print_facts(
+        Table.of_facts(
             {
                 "policy": self.name,
                 **note,
@@ -110,7 +111,7 @@ class Solve(ImportOption):
                 **({"finished without a solution": f"{unsolved:,} levels"} if unsolved else {}),
                 "speed": f"{speed:,.0f} levels/s ({solved.seconds:.1f} s on {self.device})",
             }
-        )
+        ).print()
 
     def _save(self, solved: Solved) -> None:
         """Write the results and a picture; a picture of earlier ones would mislead."""

@@ -14,9 +14,10 @@ from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.agents.training import PRESETS
 from maze_nca_gym.agents.training.config import OPTIONS, preset_values
 from maze_nca_gym.cli.options import ImportOption
-from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain, percent, print_facts
+from maze_nca_gym.cli.output import FAILED, INTERRUPTED, JobError, complain
 from maze_nca_gym.cli.reading import in_words, read_values
 from maze_nca_gym.options import Between, Option, Shown, check_options, options_of, unflattened
+from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
@@ -116,7 +117,7 @@ class ConfiguredTrain:
                 f"accuracy {validated['accuracy']:.4f}, complete {percent(validated['complete'])}, "
                 f"optimal {percent(validated['optimal'])}"
             )
-        print_facts(facts)
+        Table.of_facts(facts).print()
         written = {"metrics": [METRICS], "pictures": [CURVES, ROLLOUTS], "levels": [LEVELS], "model": [MODEL]}
         for label, names in written.items():
             paths = [str(folder / name) for name in names if (folder / name).exists()]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.cli.output import FAILED, complain, print_facts
+from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.cli.reading import in_words, read_values
 from maze_nca_gym.options import Between, Shown, check_options, options_of, unflattened
+from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
@@ -67,13 +68,13 @@ class ConfiguredTrainHinted:
         from maze_nca_gym.agents.training.loop import MODEL
 
         last = read_last(self.how.out / METRICS)  # an update, or a round of repair
-        print_facts(
+        Table.of_facts(
             {
                 "policy": f"NCA, {model.task}, {model.n_weights:,} weights",
                 "learning": f"{last['update']:,} updates, {duration(last['seconds'])}",
                 "certificate": _in_words(certificate),
             }
-        )
+        ).print()
         print(f"model: {self.how.out / MODEL}")
         if not certificate.holds:
             advice = "try more --n-updates, or another --seed"

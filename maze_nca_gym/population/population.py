@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym import notebooks
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
@@ -35,6 +34,7 @@ from maze_nca_gym.population.selection import (
     unknown,
 )
 from maze_nca_gym.population.storage import FORMAT, KIND, check_arrays, check_state
+from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 
 
@@ -230,7 +230,7 @@ class LevelPopulation:
         """Return the statistics and the hardest levels, for notebooks."""
         facts = {name.replace("_", " "): f"{value:.4g}" for name, value in self.statistics().items()}
         hardest = self.tiles[np.argsort(-self.members["fitness"], kind="stable")]
-        return notebooks.table(facts) + (LevelSet(hardest)._repr_html_() if len(self) else "")
+        return Table.of_facts(facts).html() + (LevelSet(hardest)._repr_html_() if len(self) else "")
 
     def save(self, path: str | Path) -> Path:
         """Write a file for `load`, as `files.save_arrays`; return its path.
