@@ -18,7 +18,7 @@ from oracles import canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.evaluation import FAMILIES, measure, metrics, run, test_levels
+from maze_nca_gym.agents.evaluation import FAMILIES, cells, measure, metrics, test_levels
 from maze_nca_gym.agents.evaluation.figures import FIGURES
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import save_model
@@ -159,7 +159,7 @@ class TestEndToEnd:
             asked.append((len(levels.tiles), n_steps))
             return measure(policy, levels.tiles[:2], 2)
 
-        monkeypatch.setattr(run, "measure", record)
+        monkeypatch.setattr(cells, "measure", record)
         save_model(learned(n_iterations=64), "model")
         arguments = ["evaluate", "model.safetensors", "--families", "random,rooms", "--sizes", "16"]
         for n, whole in ((128, []), (8192, ["--n", "8192"])):
@@ -184,7 +184,7 @@ class TestEndToEnd:
     def test_results_are_saved_as_they_come_and_kept_when_stopped(self, monkeypatch, capsys):
         seen = []
 
-        usual = run._run
+        usual = cells.measure_cell
 
         def interrupted(cell, *arguments):
             if cell.levels.config["name"] == "perfect-5":
@@ -192,7 +192,7 @@ class TestEndToEnd:
                 raise KeyboardInterrupt
             return usual(cell, *arguments)
 
-        monkeypatch.setattr(run, "_run", interrupted)
+        monkeypatch.setattr(cells, "measure_cell", interrupted)
         assert main(["evaluate", "depth-first", *SMALL]) == 130
         assert results()["missing"] == [{"policy": "depth-first", "levels": f"perfect-{size}"} for size in (5, 7)]
         assert [row["levels"]["name"] for row in results()["results"]] == ["random-5", "random-7"]
@@ -233,7 +233,7 @@ class TestFailure:
         def fail(*_, **__):
             raise torch.OutOfMemoryError("no memory")
 
-        monkeypatch.setattr(run, "measure", fail)
+        monkeypatch.setattr(cells, "measure", fail)
         assert main(["evaluate", "shortest-path-bfs", *SMALL, "--batch", "7"]) == 1
         assert capsys.readouterr().err == "maze-nca-gym: error: --batch 7 is too much for cpu: no memory\n"
         assert files() == []
@@ -270,7 +270,7 @@ WRONG = {
 
 @pytest.mark.parametrize("arguments", WRONG)
 def test_wrong_usage_is_explained_before_any_work(arguments, capsys, monkeypatch):
-    monkeypatch.setattr(run, "measure", lambda *_, **__: pytest.fail("work has begun"))
+    monkeypatch.setattr(cells, "measure", lambda *_, **__: pytest.fail("work has begun"))
     Path("a-file.safetensors").write_text("no model", encoding="utf-8")
     save_model(MLP(4, 3, size=5, n_nodes=4), "mlp")
     save_model(learned(n_iterations=3, shared_weights=False), "own")

@@ -29,9 +29,9 @@ from maze_nca_gym.agents.training import (
     loop,
     preset,
     reports,
-    run,
+    resuming,
 )
-from maze_nca_gym.agents.training.run import changes
+from maze_nca_gym.agents.training.resuming import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
 
@@ -324,7 +324,7 @@ class TestTrouble:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr("maze_nca_gym.files.tempfile.mkstemp", refuse)
-        monkeypatch.setattr(run, "_make_updates", lambda *_: pytest.fail("the work began"))
+        monkeypatch.setattr(resuming, "make_updates", lambda *_: pytest.fail("the work began"))
         assert main(TINY) == 1
         assert "Permission denied" in capsys.readouterr().err
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from ..automata import Automaton
 from ..guarantees import Guarantees
-from ..learned import NCA
+from ..registry import MODEL_OF_RUN
 from ..runs import ProgressBar, RunFolder, check_at_least, check_folder, command_line
-from ..training.loop import MODEL
-from ..weights import save_model
-from .certificate import Certificate, certify
 from .config import HintConfig, changes, find_automaton
-from .learning import learn
+
+if TYPE_CHECKING:
+    from ..learned import NCA
+    from .certificate import Certificate
 
 
 def train_hinted(
@@ -46,25 +44,32 @@ def train_hinted(
         ValueError: a bad option, or a folder with a run.
         OSError: a file could not be written.
     """
+    import torch
+
+    from ..weights import save_model
+    from .certificate import certify
+
     folder = Path(out)
     check_at_least("--threads", threads, 1)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     automaton = find_automaton(automaton)
     torch.set_num_threads(threads)
-    run = RunFolder.open(folder, config.to_json(), (MODEL,), resume=False, overwrite=overwrite)
+    run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
     run.begin(_describe(automaton, config, threads))
     model = _learn(run, automaton, config)
     certificate = certify(model, config.largest, automaton=automaton)
     exact = certificate.holds and automaton.bound is not None
     model.guarantees = Guarantees(exact=exact, bound=automaton.bound)
-    save_model(model, folder / MODEL)
+    save_model(model, folder / MODEL_OF_RUN)
     run.finish(exact=exact, certificate={**asdict(certificate), "holds": certificate.holds})
     return model, certificate
 
 
 def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
     """Return the network, and show how it learns."""
+    from .learning import learn
+
     n_updates = config.n_updates_in_all
     print(f"{run.path}: watching the automaton, then {n_updates:,} updates of {config.batch_size:,} patches")
     with ProgressBar("update", n_updates) as progress:

@@ -36,7 +36,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Training": ("agents.training.run", "agents.training.config", "agents.hinting.run", "agents.hinting.certificate"),
     "Evaluation": (
         *("agents.evaluation.run", "agents.evaluation.metrics", "agents.evaluation.stability"),
-        *("agents.evolution.run", "agents.leaderboard.run", "agents.reproduction.run"),
+        *("agents.evaluation.results", "agents.evolution.run", "agents.leaderboard.run", "agents.leaderboard.board"),
+        "agents.reproduction.run",
     ),
 }
 """Title -> modules, without the name of the package."""

@@ -57,7 +57,7 @@ class Bench(ImportOption):
         self.import_module()
         check_folder("--out", self.out)
         from maze_nca_gym.agents import bench
-        from maze_nca_gym.agents.leaderboard.run import BOARD, PAGE
+        from maze_nca_gym.agents.leaderboard.board import BOARD, PAGE
 
         board = bench(
             self.sets,

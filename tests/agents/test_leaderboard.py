@@ -15,11 +15,11 @@ from fresh_models import FRESH_MLP
 from tables import for_each
 
 from maze_nca_gym.agents import bench, load, rollout
-from maze_nca_gym.agents.leaderboard import run
+from maze_nca_gym.agents.leaderboard import entrants
 from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
+from maze_nca_gym.agents.leaderboard.board import Board
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
 from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, Published, published
-from maze_nca_gym.agents.leaderboard.run import Board
 from maze_nca_gym.agents.leaderboard.streams import restarted_paths, reused_paths
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
@@ -184,7 +184,7 @@ class TestPredictions:
             read_predictions(tmp_path / "large.csv", SMALL)
 
     def test_all_files_are_read_before_anything_is_measured(self, tmp_path, small, monkeypatch):
-        monkeypatch.setattr(run, "_measure", None)
+        monkeypatch.setattr(entrants, "measure", None)
         (tmp_path / "bad.csv").write_text("1,2", encoding="utf-8")
         with pytest.raises(ValueError, match=r"bad\.csv has no predictions for small-9"):
             bench("small-9", policies=["shortest-path-bfs", str(tmp_path / "bad.csv")])
@@ -220,7 +220,7 @@ class TestPolicies:
         with pytest.warns(UserWarning, match="nca-shortest-path-small needs a wall around every level"):
             row = bench("maze-hard-30", policies="nca-shortest-path-small", n=1, steps=3).rows[0]
         assert row.n_steps == 3
-        assert row.trained_on == run.cards()["nca-shortest-path-small"]["data"]
+        assert row.trained_on == entrants.cards()["nca-shortest-path-small"]["data"]
 
     def test_a_model_of_a_run_says_what_the_run_learned_from(self, small, tmp_path):
         file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
@@ -303,7 +303,7 @@ class TestBoard:
         file = tmp_path / "leaderboard.json"
         good = json.loads(file.read_text(encoding="utf-8"))
         (row,) = good["rows"]
-        monkeypatch.setattr(run, "_measure", None)
+        monkeypatch.setattr(entrants, "measure", None)
         fine = {(name, "null") for name in ("weights", "n_steps", "seconds")} | {("scores", "{}")}
         damaged = [
             {**row, name: value}
@@ -335,18 +335,18 @@ class TestBoard:
         rows = bench("small-9", policies=[f"mine={file}", "shortest-path-bfs=nca-shortest-path-small"], n=1).rows
         assert [(row.name, row.trained_on) for row in rows] == [
             ("mine", "six mazes"),
-            ("shortest-path-bfs", run.cards()["nca-shortest-path-small"]["data"]),
+            ("shortest-path-bfs", entrants.cards()["nca-shortest-path-small"]["data"]),
         ]
 
     def test_rows_are_saved_as_they_come(self, tmp_path, small, monkeypatch):
-        measure = run._measure
+        measure = entrants.measure
 
         def interrupted(benchmark, *arguments):
             if benchmark.name == "dt-net-9":
                 raise KeyboardInterrupt
             return measure(benchmark, *arguments)
 
-        monkeypatch.setattr(run, "_measure", interrupted)
+        monkeypatch.setattr(entrants, "measure", interrupted)
         with pytest.raises(KeyboardInterrupt):
             bench(["small-9", "dt-net-9"], policies="shortest-path-bfs", n=2, out=tmp_path)
         assert [(row.set, row.n) for row in Board.load(tmp_path).rows] == [("small-9", 2)]
@@ -362,7 +362,7 @@ class TestBoard:
         assert {line.count("|") for line in tables} == {9}
 
     def test_other_files_of_that_name_are_refused_before_the_work(self, tmp_path, small, monkeypatch):
-        monkeypatch.setattr(run, "_measure", None)
+        monkeypatch.setattr(entrants, "measure", None)
         for content in ("[1, 2]", '{"rows": [{"set": "small-9"}]}', "{"):
             (tmp_path / "leaderboard.json").write_text(content)
             with pytest.raises(ValueError, match=r"leaderboard\.json is no leaderboard"):

@@ -1,0 +1,122 @@
+"""Results of an evaluation: a table, a file of numbers, figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, overload
+
+from maze_nca_gym.tables import Table
+
+from ..figures import FORMATS, check_format
+from ..runs import versions, write_json
+from .figures import FIGURES, Result, draw
+
+RESULTS = "results.json"
+
+
+@dataclass(frozen=True)
+class Results(Sequence[Result]):
+    """A sequence with a result for each policy and set of levels, policy by policy.
+
+    Attributes:
+        rows: the results.
+        levels: for each result, a description of its levels.
+        configuration: the options, JSON-serialisable.
+        seconds: the time that it took.
+        missing: (policy, name of the set) of what is not measured yet.
+    """
+
+    rows: tuple[Result, ...]
+    levels: tuple[Mapping[str, Any], ...]
+    configuration: Mapping[str, Any]
+    seconds: float
+    missing: tuple[tuple[str, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
+        return self.rows[index]
+
+    def table(self) -> Table:
+        """Return a table, a row a result, in percent with 95 % intervals."""
+        columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
+        return Table(columns, [_cells(row) for row in self.rows], numbers=columns[2:])
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+    def save(self, folder: str | Path, format: str = "png") -> dict[str, list[Path]]:
+        """Write `results.json` and those figures that have something to show; those of earlier results go.
+
+        Args:
+            folder: where to.
+            format: of the figures: png, pdf or svg.
+
+        Returns:
+            "results" and "figure" -> the files.
+
+        Raises:
+            ValueError: an unknown format.
+            OSError: a file could not be written.
+        """
+        check_format(format)
+        return {
+            "results": [self.save_numbers(folder)],
+            "figure": draw(self.rows, Path(folder), format) if self.rows else [],
+        }
+
+    def save_numbers(self, folder: str | Path) -> Path:
+        """Write `results.json` alone and return its path; figures of earlier results go.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FIGURES:
+            for suffix in FORMATS:
+                (folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        content = {
+            "configuration": self.configuration,
+            "versions": versions(),
+            "results": [
+                {"policy": row.policy, "levels": dict(levels), **_content(row)}
+                for row, levels in zip(self.rows, self.levels, strict=True)
+            ],
+            "missing": [{"policy": policy, "levels": name} for policy, name in self.missing],
+            "timing": {"seconds": self.seconds},
+        }
+        write_json(folder / RESULTS, content)
+        return folder / RESULTS
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    """Return the cells of a result's row in a table."""
+    found, final = result.evaluation, result.evaluation.final
+    return (
+        result.policy,
+        f"{result.family}-{result.size}",
+        f"{found.n_levels:,}",
+        f"{found.curve[-1].step:,}",
+        final.complete.percent(),
+        final.optimal.percent(),
+        f"{final.accuracy.value:.4f}",
+    )
+
+
+def _content(result: Result) -> dict[str, Any]:
+    """Return all measurements; the metrics after the last iteration first."""
+    return {
+        "metrics": asdict(result.metrics),
+        **asdict(result.evaluation),
+        "stability": None if result.stability is None else asdict(result.stability),
+    }
