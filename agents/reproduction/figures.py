@@ -21,9 +21,11 @@ from ..rollouts import encode, iterate, path_of
 from ..statistics import spearman
 from ..training.loop import MODEL
 from ..weights import load_model
-from .jobs import Job, load_result, n_steps_on
-from .results import IN_TILES, Results, RowResult
-from .rows import COLUMNS, configurations, find_rows, run_name
+from .columns import COLUMNS, IN_TILES, heading, n_steps_on
+from .jobs import Job
+from .results import Results, RowResult
+from .rows import configurations, find_rows, run_name
+from .scales import Scale
 
 PUBLISHED = "published.png"
 CANDIDATES = 256
@@ -61,10 +63,9 @@ def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], col
             x, y = np.array(points).T
             floor = -np.inf if column == IN_TILES else LOWEST
             axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=kind)
-    small, large = (f"{size}x{size}" for size in results.scale.sizes)
     rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
     words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
-    axes.set_title(f"{COLUMNS[column].format(small=small, large=large)}\n{words}", fontsize=11)
+    axes.set_title(f"{heading(column, results.scale)}\n{words}", fontsize=11)
     axes.set(xlabel="published", ylabel="ours")
     axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
 
@@ -121,17 +122,20 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
 """Figures of behaviour by the name of their file: those of the paper's appendix."""
 
 
-def draw_behaviour(jobs: Sequence[Job], out: Path) -> list[Path]:
+def draw_behaviour(jobs: Sequence[Job], scale: Scale, out: Path) -> list[Path]:
     """Write the figures of behaviour whose networks are trained, and for which there is a fit level; return the paths.
 
     Args:
         jobs: all runs.
+        scale: how large they are.
         out: the folder of the files.
     """
     drawn = []
     for name, shown in BEHAVIOURS.items():
         job = _best([job for job in jobs if job.is_finished], shown.row)
-        if job is not None and any(_draw_one(job, shown, large, out / f"{name}.png") for large in shown.on_large):
+        if job is not None and any(
+            _draw_one(job, shown, scale, large, out / f"{name}.png") for large in shown.on_large
+        ):
             drawn.append(out / f"{name}.png")
     return drawn
 
@@ -142,13 +146,13 @@ def _best(jobs: Sequence[Job], label: str) -> Job | None:
     rows = [row for row in find_rows([label]) if row.options["model"] in models]
     names = {run_name(config) for row in rows for config in configurations(row)}
     own = [job for job in jobs if job.name in names]
-    return max(own, key=lambda job: load_result(job)["figures"]["test_16_complete"], default=None)
+    return max(own, key=lambda job: job.result()["figures"]["test_16_complete"], default=None)
 
 
 @torch.no_grad()
-def _draw_one(job: Job, shown: Behaviour, is_large: bool, path: Path) -> bool:
+def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Path) -> bool:
     """Write the figure of one episode; return whether there is a fit level of that size."""
-    policy, size = load_model(job.folder / MODEL), job.scale.sizes[is_large]
+    policy, size = load_model(job.folder / MODEL), scale.sizes[is_large]
     tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
     task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
     targets = task.solve(tiles)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from maze_nca_gym.tables import Table
 
 from ..statistics import deviation
-from .jobs import LOG, Job, load_failure, load_result
+from .columns import IN_TILES
+from .jobs import Job
 from .rows import Row, configurations, run_name
 from .scales import Scale
-
-IN_TILES = "train_solution_length"
-"""The column that is no percentage."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,6 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Failure:
-    """A run that was given up: its name in words, what went wrong, and its log."""
-
-    run: str
-    error: str
-    log: Path
-
-
-@dataclass(frozen=True)
 class RowResult:
     """What has become of a row.
 
@@ -57,7 +45,7 @@ class RowResult:
         n_weights: number of weights at this scale, the mean where the row pools; None without a run.
         n_finished, n_runs: runs that are measured, and all.
         cells: by column.
-        failures: runs that were given up.
+        failures: run that was given up -> what went wrong.
     """
 
     row: Row
@@ -65,7 +53,7 @@ class RowResult:
     n_finished: int
     n_runs: int
     cells: Mapping[str, Cell]
-    failures: Sequence[Failure]
+    failures: Mapping[Job, str]
 
 
 @dataclass(frozen=True)
@@ -120,12 +108,12 @@ def collect(rows: Sequence[Row], jobs: Sequence[Job], scale: Scale, trials: int)
 
 def _collect_row(row: Row, jobs: Mapping[str, Sequence[Job]]) -> RowResult:
     own = [job for config in configurations(row) for job in jobs[run_name(config)]]
-    found = [load_result(job) for job in own if job.is_finished]
+    found = [job.result() for job in own if job.is_finished]
     cells = {
         column: _cell([result["figures"][column] for result in found], column, published)
         for column, published in row.published.items()
     }
-    failures = [Failure(job.label, error, job.folder / LOG) for job in own if (error := load_failure(job)) is not None]
+    failures = {job: error for job in own if (error := job.failure()) is not None}
     n_weights = float(np.mean([result["n_weights"] for result in found])) if found else None
     return RowResult(row, n_weights, len(found), len(own), cells, failures)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 ALL = "all"
-COLUMNS = {
-    "train_solution_length": "train solution length",
-    "train_accuracy": "train accuracy",
-    "train_complete": "train pct. complete",
-    "test_16_accuracy": "test {small} accuracy",
-    "test_16_complete": "test {small} pct. complete",
-    "test_32_accuracy": "test {large} accuracy",
-}
-"""Column of a table -> its heading, given the names of the sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +52,7 @@ class Table:
     Attributes:
         number: as in the paper, from 1.
         title: what it compares.
-        columns: names in `COLUMNS`.
+        columns: names in `columns.COLUMNS`.
         rows: in the order of the paper.
     """
 
@@ -158,8 +149,3 @@ def run_name(config: TrainingConfig) -> str:
 
 _WORDS = {"cut_corners": "cut", "max_pool": "pool", "edge_features": "edges"}
 _WORDS_IF_NOT = {"shared_weights": "separate", "traversable_edges_only": "grid"}
-
-
-def of_trial(config: TrainingConfig, trial: int) -> TrainingConfig:
-    """Return the configuration of a trial, from 1: all trials differ in the seed of weights and levels."""
-    return replace(config, seed=trial - 1)

@@ -15,9 +15,10 @@ from maze_nca_gym.files import write_all
 from maze_nca_gym.tables import Table as TextTable
 
 from ..runs import write_json
+from .columns import heading
 from .effects import Effect, find_effects
-from .results import Cell, Failure, Results, RowResult
-from .rows import COLUMNS, Row, Table, tables
+from .results import Cell, Results, RowResult
+from .rows import Table, tables
 from .scales import SHRUNK_RATE, Scale
 
 JSON, MARKDOWN, LATEX = "results.json", "results.md", "results.tex"
@@ -88,8 +89,7 @@ def _row_to_json(result: RowResult, out: Path) -> dict[str, Any]:
             for column, cell in result.cells.items()
         },
         "failures": [
-            {"run": failure.run, "error": failure.error, "log": _relative(failure.log, out)}
-            for failure in result.failures
+            {"run": job.label, "error": error, "log": _relative(job.log, out)} for job, error in result.failures.items()
         ],
     }
 
@@ -101,16 +101,7 @@ def _relative(path: Path, out: Path) -> str:
 def headings(table: Table, scale: Scale) -> tuple[list[str], list[str], list[str]]:
     """Return the options that a table shows, their headings, and those of its columns."""
     shown = [name for name in OPTIONS if name in ALWAYS or _varies(table, name)]
-    return (
-        shown,
-        [OPTIONS[name] for name in shown],
-        [_column(name, scale) for name in table.columns],
-    )
-
-
-def _column(name: str, scale: Scale) -> str:
-    small, large = (f"{size}x{size}" for size in scale.sizes)
-    return COLUMNS[name].format(small=small, large=large)
+    return shown, [OPTIONS[name] for name in shown], [heading(name, scale) for name in table.columns]
 
 
 def _varies(table: Table, name: str) -> bool:
@@ -143,7 +134,7 @@ def to_markdown(results: Results, out: Path) -> str:
         table = tables()[number]
         options, names, columns = headings(table, results.scale)
         lines = [
-            [result.row.label, *_values(result.row, options), _weights(result), *map(_markdown_cell, _cells(result))]
+            [result.row.label, *_of_row(result, options), *(_markdown_cell(c, result) for c in result.cells.values())]
             for result in results.of_table(number)
         ]
         shown = TextTable(["row", *names, "n. params", *columns], lines)
@@ -152,9 +143,10 @@ def to_markdown(results: Results, out: Path) -> str:
     if effects:
         lines = [_markdown_effect(effect, results.scale) for effect in effects]
         parts += ["## Effects", ABOUT_EFFECTS, TextTable(EFFECT_COLUMNS, lines).markdown()]
-    failures = dict.fromkeys(failure for result in results.rows for failure in result.failures)
+    failures = {job: error for result in results.rows for job, error in result.failures.items()}
     if failures:
-        parts += ["## Failed runs", "\n".join(_markdown_failure(failure, out) for failure in failures)]
+        told = [f"- {job.label}: {' '.join(e.split())} (`{_relative(job.log, out)}`)" for job, e in failures.items()]
+        parts += ["## Failed runs", "\n".join(told)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -163,20 +155,10 @@ def _markdown_effect(effect: Effect, scale: Scale) -> list[str]:
     verdict = ("yes" if effect.appears else "no") if effect.is_clear else "unclear"
     error = "" if effect.error is None else f" ± {effect.error:.2f}"
     figures = [f"{effect.published:+.2f}", f"{effect.ours:+.2f}{error}", f"{effect.n_agreeing} of {effect.n_pairs}"]
-    return [effect.name, effect.task, _column(effect.column, scale), *figures, verdict]
+    return [effect.name, effect.task, heading(effect.column, scale), *figures, verdict]
 
 
-def _markdown_failure(failure: Failure, out: Path) -> str:
-    error = " ".join(failure.error.split())
-    return f"- {failure.run}: {error} (`{_relative(failure.log, out)}`)"
-
-
-def _cells(result: RowResult) -> list[tuple[Cell, RowResult]]:
-    return [(cell, result) for cell in result.cells.values()]
-
-
-def _markdown_cell(of_row: tuple[Cell, RowResult]) -> str:
-    cell, result = of_row
+def _markdown_cell(cell: Cell, result: RowResult) -> str:
     mean, sd = cell.published
     return f"{_ours(cell, result)} ({mean:.2f} ± {sd:.2f}{_apart(cell, '; ', ' sd')})"
 
@@ -194,18 +176,16 @@ def _apart(cell: Cell, before: str, after: str) -> str:
     return "" if cell.deviation is None else f"{before}{cell.deviation:+.1f}{after}"
 
 
-def _values(row: Row, options: Sequence[str]) -> list[str]:
-    """Return the options of a row in words; a list is what it pools."""
-    values = [row.options.get(name) for name in options]
-    return [NOTHING if v is None else "both" if isinstance(v, list) else str(v) for v in values]
+def _of_row(result: RowResult, options: Sequence[str]) -> list[str]:
+    """Return the options of a row in words, a list being what it pools, and its number of weights.
 
-
-def _weights(result: RowResult) -> str:
-    """Return our number of weights, and the published one where it is another."""
-    if result.n_weights is None:
-        return f"{NOTHING} ({result.row.n_weights:,})"
-    ours, published = f"{result.n_weights:,.0f}", f"{result.row.n_weights:,}"
-    return ours if ours == published else f"{ours} ({published})"
+    That is ours, and the published one where it is another.
+    """
+    values = [result.row.options.get(name) for name in options]
+    words = [NOTHING if v is None else "both" if isinstance(v, list) else str(v) for v in values]
+    published = f"{result.row.n_weights:,}"
+    ours = NOTHING if result.n_weights is None else f"{result.n_weights:,.0f}"
+    return [*words, ours if ours == published else f"{ours} ({published})"]
 
 
 def to_latex(results: Results) -> str:
@@ -220,7 +200,7 @@ def _latex_table(results: Results, number: int) -> str:
     head = [*names, "n. params", *(f"\\multicolumn{{3}}{{c}}{{{column}}}" for column in columns)]
     under = [""] * (len(names) + 1) + ["ours", "paper", "sd"] * len(columns)
     lines = [
-        [*_values(result.row, options), _weights(result), *(text for c in _cells(result) for text in _latex_cells(*c))]
+        [*_of_row(result, options), *(text for cell in result.cells.values() for text in _latex_cells(cell, result))]
         for result in results.of_table(number)
     ]
     align = f"{'l' * len(names)}r{'rrr' * len(columns)}"

@@ -14,7 +14,7 @@ from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.reproduction import Progress
+    from maze_nca_gym.agents.reproduction.series import Progress
 
 PLAIN_EVERY = 30.0
 """Seconds from line to line where there is no terminal."""
@@ -71,7 +71,7 @@ class Reproduce:
             OSError: a file could not be written, or no disk space is left.
         """
         options = self.launcher_options()
-        from maze_nca_gym.agents.reproduction import reproduce
+        from maze_nca_gym.agents import reproduce
 
         with _Watch() as watch:
             results = reproduce(
@@ -86,9 +86,9 @@ class Reproduce:
                 on_change=watch.show,
             )
         print(f"results: {self.out / 'results.md'}")
-        failures = {failure.run: failure for row in results.rows for failure in row.failures}
-        for failure in failures.values():
-            complain(f"failed: {failure.run}: {failure.error} (log: {failure.log})")
+        failures = {job: error for row in results.rows for job, error in row.failures.items()}
+        for job, error in failures.items():
+            complain(f"failed: {job.label}: {error} (log: {job.log})")
         return FAILED if failures else 0
 
 

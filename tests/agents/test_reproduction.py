@@ -19,10 +19,10 @@ import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents.reproduction import figures, jobs, run, tables
+from maze_nca_gym.agents.reproduction import columns, figures, jobs, run, series, tables
 from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
 from maze_nca_gym.agents.reproduction.results import Cell, Results, RowResult, _cell
-from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, of_trial, run_name
+from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, run_name
 from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
 from maze_nca_gym.agents.rollouts import find_paths
@@ -50,7 +50,7 @@ def least(monkeypatch):
 
 
 def make_jobs(which, out, trials=1, scale=LEAST):
-    return jobs.plan(find_rows(which), trials, scale, Path(out))
+    return run.jobs_of(find_rows(which), trials, scale, Path(out))
 
 
 class Here:
@@ -120,12 +120,6 @@ class TestRows:
         with pytest.raises(ValueError, match=complaint):
             find_rows(words)
 
-    def test_trials_differ_in_the_seed_alone(self):
-        config = configurations(ROWS[0])[0]
-        first, third = of_trial(config, 1), of_trial(config, 3)
-        assert (first.seed, third.seed) == (0, 2)
-        assert replace(third, seed=0) == first
-
 
 SHRUNK = ("n_channels", "n_iterations", "n_nodes", "sizes", "n_levels", "n_updates", "learning_rate", "capacity")
 SHRUNK += ("evolve_every", "n_offspring", "evolve_below", "evolve_absolute")
@@ -179,7 +173,7 @@ class TestPlan:
         found = make_jobs(["2", "3"], tmp_path, trials=2)
         assert [job.trial for job in found] == [1] * 11 + [2] * 11  # 8 + 6 rows, 3 of which are in both
         assert found[0].folder == tmp_path / "runs" / found[0].name / "trial-1"
-        assert found[11].config == of_trial(found[0].config, 2)
+        assert found[11].config == replace(found[0].config, seed=1), "trials differ in the seed alone"
 
     def test_a_row_that_pools_has_a_run_of_each_value(self, tmp_path):
         found = make_jobs(["7.1"], tmp_path)
@@ -188,31 +182,6 @@ class TestPlan:
     def test_there_must_be_a_trial(self, tmp_path):
         with pytest.raises(ValueError, match="trials must be at least 1, got 0"):
             make_jobs(["1"], tmp_path, trials=0)
-
-
-class TestFolder:
-    def test_a_folder_of_another_scale_is_refused(self, tmp_path):
-        jobs.open_folder(tmp_path / "it", SCALES["tiny"]).begin({})
-        jobs.open_folder(tmp_path / "it", SCALES["tiny"])
-        with pytest.raises(ValueError, match=r"configuration \(scale tiny there, small here\); choose another --out$"):
-            jobs.open_folder(tmp_path / "it", SCALES["small"])
-
-    def test_a_folder_of_another_version_is_refused(self, tmp_path, monkeypatch):
-        jobs.open_folder(tmp_path / "it", SCALES["tiny"]).begin({})
-        monkeypatch.setattr(jobs, "__version__", "99.0")
-        with pytest.raises(ValueError, match=r"version .* there, 99\.0 here\)"):
-            jobs.open_folder(tmp_path / "it", SCALES["tiny"])
-
-    @pytest.mark.parametrize("text", ["", "[]", '{"scale": "tiny"}', "{"])
-    def test_a_damaged_description_is_refused(self, tmp_path, text):
-        (tmp_path / "config.json").write_text(text)
-        with pytest.raises(ValueError, match=r"config.json does not describe a run"):
-            jobs.open_folder(tmp_path, SCALES["tiny"])
-
-    def test_a_folder_with_other_files_is_refused(self, tmp_path):
-        (tmp_path / "thesis.tex").touch()
-        with pytest.raises(ValueError, match=r"has thesis.tex, but no config\.json; choose another --out$"):
-            jobs.open_folder(tmp_path, SCALES["tiny"])
 
 
 class TestReproduce:
@@ -261,7 +230,7 @@ class TestReproduce:
         fixed = LevelStream(job.config).fixed
         policy = load_model(job.folder / "model.safetensors")
         path = find_paths(policy, fixed.tiles, job.config.model.n_iterations)
-        found = jobs.load_result(job)["figures"]
+        found = job.result()["figures"]
         assert found["train_solution_length"] == fixed.target.sum() / 64
         assert found["train_accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
         assert found["train_complete"] == np.mean(
@@ -271,10 +240,10 @@ class TestReproduce:
     def test_levels_that_evolved_are_measured_as_they_ended(self, tmp_path):
         job = make_jobs(["6.3"], tmp_path)[0]
         assert jobs.attempt(job) is None
-        tiles = jobs.training_levels(job.config, job.folder)
+        tiles = columns.training_levels(job.config, job.folder)
         assert np.array_equal(tiles, LevelPopulation.load(job.folder / "population.npz").tiles)
         lengths = SHORTEST_PATH.solve(tiles).sum(axis=(1, 2))
-        assert jobs.load_result(job)["figures"]["train_solution_length"] == lengths.mean()
+        assert job.result()["figures"]["train_solution_length"] == lengths.mean()
 
     def test_a_failing_run_is_named_and_the_others_go_on(self, here, tmp_path, monkeypatch, capsys):
         run_job = jobs.run_job
@@ -318,15 +287,25 @@ class TestReproduce:
     def test_a_result_of_another_configuration_is_refused(self, here, tmp_path):
         out = tmp_path / "paper"
         run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
-        path = next(out.rglob("result.json"))
-        content = json.loads(path.read_text())
+        (description,) = out.glob("runs/*/*/config.json")
+        before = description.read_text()
+        content = json.loads(before)
         content["configuration"]["batch_size"] = 32
-        path.write_text(json.dumps(content))
-        with pytest.raises(ValueError, match="was run with another batch_size: choose another --out"):
+        description.write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=r"configuration \(batch_size 32 there, 64 here\); choose another --out$"):
             run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
-        path.write_text("{")
+        description.write_text(before)
+        next(out.rglob("result.json")).write_text("{")
         with pytest.raises(ValueError, match="is no result of a run"):
             run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
+
+    @pytest.mark.parametrize(("scale", "version"), [("small", run.__version__), ("tiny", "99.0")])
+    def test_a_folder_of_another_scale_or_version_is_refused(self, scale, version, tmp_path, monkeypatch):
+        content = {"configuration": {"scale": scale, "version": version}}
+        (tmp_path / "config.json").write_text(json.dumps(content))
+        with pytest.raises(ValueError, match=r"configuration \((scale|version) .* here\); choose another --out$"):
+            run.reproduce(["1.3"], scale="tiny", out=tmp_path, device="cpu")
+        assert json.loads((tmp_path / "config.json").read_text()) == content
 
     @pytest.mark.parametrize(
         ("words", "complaint"),
@@ -402,7 +381,7 @@ class TestCells:
 def found_as(rows, ours):
     """Results whose figures are a function of row and column."""
     return [
-        RowResult(row, 1.0, 1, 1, {c: Cell(ours(row, c), None, p) for c, p in row.published.items()}, [])
+        RowResult(row, 1.0, 1, 1, {c: Cell(ours(row, c), None, p) for c, p in row.published.items()}, {})
         for row in rows
     ]
 
@@ -482,10 +461,10 @@ class TestLocalExecutor:
                 killed.extend(executor._pids.values())
                 os.kill(killed[0], signal.SIGKILL)
 
-        run.run_all([job], executor, kill)
+        series.run_all([job], executor, kill)
         assert len(killed) == 1
         assert (job.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
-        assert jobs.load_result(job)["figures"] == jobs.load_result(alone)["figures"]
+        assert job.result()["figures"] == alone.result()["figures"]
 
     def test_a_process_that_dies_takes_no_other_along(self):
         executor = LocalExecutor(2)

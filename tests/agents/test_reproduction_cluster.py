@@ -20,6 +20,7 @@ import pytest
 from maze_nca_gym.agents.reproduction import jobs, run
 from maze_nca_gym.agents.reproduction.rows import find_rows
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
+from maze_nca_gym.agents.reproduction.series import run_all
 from maze_nca_gym.agents.runs.executors import SubmititExecutor
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")
@@ -31,7 +32,7 @@ NEEDED = ("slurmctld", "slurmd", "munged", "sinfo", "scontrol")
 
 def make_jobs(out):
     """Two runs, of some seconds each."""
-    return jobs.plan(find_rows(["1.5", "2.6"]), 1, LEAST, out)
+    return run.jobs_of(find_rows(["1.5", "2.6"]), 1, LEAST, out)
 
 
 def wait_until(condition, seconds=120):
@@ -63,7 +64,7 @@ def slurm(tmp_path, monkeypatch):
 
 
 def figures_of(*some):
-    return [jobs.load_result(job)["figures"] for job in some]
+    return [job.result()["figures"] for job in some]
 
 
 def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypatch):
@@ -94,7 +95,7 @@ def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path)
             ended.append(int(tasks))
             os.kill(ended[0], signal.SIGUSR2)
 
-    run.run_all([killed, untouched], executor, end_its_time)
+    run_all([killed, untouched], executor, end_its_time)
     assert len(ended) == 1
     assert (killed.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
     alone = make_jobs(tmp_path / "alone")
@@ -107,8 +108,8 @@ def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path):
     job = make_jobs(tmp_path / "paper")[0]
     job.folder.mkdir(parents=True)
     (job.folder / "log.txt").mkdir()  # in the way
-    run.run_all([job], executor, lambda progress: None)
-    assert "IsADirectoryError" in jobs.load_failure(job)
+    run_all([job], executor, lambda progress: None)
+    assert "IsADirectoryError" in job.failure()
 
 
 def test_slurm_must_be_there(tmp_path, monkeypatch):
@@ -128,7 +129,7 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
             requeued.append(executor._jobs[0].job_id)
             subprocess.run(["scontrol", "requeue", requeued[0]], check=True)
 
-    run.run_all([killed, untouched], executor, requeue)
+    run_all([killed, untouched], executor, requeue)
     assert len(requeued) == 1
     assert "going on after update" in (killed.folder / "log.txt").read_text()
     alone = make_jobs(tmp_path / "alone")
@@ -138,7 +139,7 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
 
 @pytest.mark.slow
 def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
-    job = jobs.plan(find_rows(["1.5"]), 1, replace(LEAST, n_updates=10**6), tmp_path / "paper")[0]
+    job = run.jobs_of(find_rows(["1.5"]), 1, replace(LEAST, n_updates=10**6), tmp_path / "paper")[0]
     folder, options = tmp_path / "paper" / "submitit", {"slurm_partition": "debug"}
     killed = SubmititExecutor(folder, "slurm", 2, options)
     killed.start(jobs.attempt, [job])

@@ -1,0 +1,86 @@
+"""The columns of the paper's tables: their headings, and how a trained network is measured for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maze_nca_gym.families import most_levels, test_levels
+from maze_nca_gym.levels import Tiles
+from maze_nca_gym.population import LevelPopulation
+from maze_nca_gym.tasks import find_task
+
+from .scales import Scale
+
+if TYPE_CHECKING:
+    from ..evaluation.metrics import Metrics
+    from ..policy import Policy
+    from ..training.config import TrainingConfig
+
+IN_TILES = "train_solution_length"
+"""The column that is no percentage."""
+COLUMNS = {
+    IN_TILES: "train solution length",
+    "train_accuracy": "train accuracy",
+    "train_complete": "train pct. complete",
+    "test_16_accuracy": "test {small} accuracy",
+    "test_16_complete": "test {small} pct. complete",
+    "test_32_accuracy": "test {large} accuracy",
+}
+"""Column of a table -> its heading, given the names of the sizes."""
+
+
+def heading(column: str, scale: Scale) -> str:
+    """Return the heading of a column, with the sizes of a scale."""
+    small, large = (f"{size}x{size}" for size in scale.sizes)
+    return COLUMNS[column].format(small=small, large=large)
+
+
+def measure_columns(policy: Policy, config: TrainingConfig, folder: Path, *, scale: Scale) -> dict[str, float]:
+    """Return the figures of all columns, as fractions and tiles.
+
+    Accuracies are the paper's. A network that is built for one size, as its MLP, has a 0 on the larger mazes, as in
+    the paper.
+
+    Args:
+        policy: the trained network, on any device.
+        config: what was trained.
+        folder: of the run, which has the population if the levels evolved.
+        scale: where to measure.
+    """
+    from ..evaluation.metrics import measure
+
+    def metrics(tiles: Tiles, *, is_large: bool = False) -> Metrics:
+        n_steps = n_steps_on(policy, config, is_large=is_large)
+        return measure(policy, tiles, n_steps, steps=(n_steps,)).final
+
+    def tested(size: int) -> Tiles:
+        return test_levels("random", size, config.task, min(scale.n_tested, most_levels(size))).tiles
+
+    small, large = scale.sizes
+    trained_on = training_levels(config, folder)
+    on_training, on_small = metrics(trained_on[: scale.n_tested]), metrics(tested(small))
+    on_large = metrics(tested(large), is_large=True).paper_accuracy.value if policy.size is None else 0.0
+    return {
+        IN_TILES: float(find_task(config.task).solve(trained_on).sum() / len(trained_on)),
+        "train_accuracy": on_training.paper_accuracy.value,
+        "train_complete": on_training.complete.value,
+        "test_16_accuracy": on_small.paper_accuracy.value,
+        "test_16_complete": on_small.complete.value,
+        "test_32_accuracy": on_large,
+    }
+
+
+def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int:
+    """Return the iterations on the mazes of a test set: on the larger ones twice as many, where weights are shared."""
+    n_steps = config.model.n_iterations
+    assert n_steps is not None, "the presets of the paper state the iterations"
+    return 2 * n_steps if is_large and policy.most_iterations is None else n_steps
+
+
+def training_levels(config: TrainingConfig, folder: Path) -> Tiles:
+    """Return (N, H, W) levels that a run has trained on: its fixed set, or the last population if it evolved."""
+    from ..training.data import LevelStream
+    from ..training.loop import LEVELS
+
+    return LevelPopulation.load(folder / LEVELS).tiles if config.evolve else LevelStream(config).fixed.tiles

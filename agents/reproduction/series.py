@@ -1,0 +1,126 @@
+"""All runs of a series: some at once, each tried again if it fails, and none done twice."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
+
+from ..runs import write_json
+from ..runs.executors import Executor, Pending
+from .jobs import FAILURE, Job, attempt
+
+if TYPE_CHECKING:
+    from ..training.config import TrainingConfig
+
+ATTEMPTS = 3
+"""Times that a run is tried before it counts as failed."""
+WAIT = 0.2
+"""Seconds from one look at what has ended to the next."""
+FULL_DISK = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
+"""What errors say when no disk space is left: no other run would fare better."""
+SHARED, REST = 500, 4_000
+"""Time that a tile and iteration take whatever the width: in machine code, and in PyTorch."""
+
+
+class Progress:
+    """How far a series is.
+
+    Attributes:
+        jobs: all runs.
+        finished: those that are measured.
+        failed: those that were given up.
+        running: those that run now.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.jobs = jobs
+        self.finished = {job for job in jobs if job.is_finished}
+        self.failed: set[Job] = set()
+        self.running: Collection[Job] = ()
+        self._before, self._began = frozenset(self.finished), time.monotonic()
+
+    @property
+    def left(self) -> int:
+        """Number of runs that are neither finished nor given up."""
+        return len(self.jobs) - len(self.finished) - len(self.failed)
+
+    def seconds_left(self) -> float | None:
+        """Return an estimate of the time until all is done, or None before the first run has finished."""
+        done = sum(effort(job.config) for job in self.finished - self._before)
+        rest = sum(effort(job.config) for job in self.jobs if job not in self.finished | self.failed)
+        return rest / done * (time.monotonic() - self._began) if done else None
+
+
+def effort(config: TrainingConfig) -> float:
+    """Return roughly the time that a run takes, in a unit of its own: products of a weight, on a CPU."""
+    model, n_tiles = config.model, config.levels.sizes[0] ** 2
+    taps = (model.kernel_size or 3) ** 2
+    if model.cut_corners:
+        taps = taps // 2 + 1
+    each = taps * model.n_channels**2 + (SHARED if model.model == "NCA" and model.shared_weights is not False else REST)
+    return float(config.n_updates * config.batch_size * (model.n_iterations or 1) * n_tiles * each)
+
+
+def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
+    """Run all jobs that are not finished; one that fails three times is written down as failed.
+
+    Args:
+        jobs: the runs, in the order of their importance.
+        executor: runs them; it is closed at the end.
+        on_change: receives the progress when something has changed, and about once a second.
+
+    Raises:
+        ValueError: the folder of a run has one of another configuration.
+        OSError: no disk space is left.
+        KeyboardInterrupt: after Ctrl-C; the same call goes on.
+    """
+    progress, told_at = Progress(jobs), -1.0
+    for job in jobs:
+        job.check()
+        if not job.is_finished:
+            (job.folder / FAILURE).unlink(missing_ok=True)
+    waiting, started = deque(job for job in jobs if not job.is_finished), dict[Job, Pending]()
+    attempts: Counter[Job] = Counter()
+    try:
+        while waiting or started:
+            n = min(len(waiting), executor.n_at_once - len(started))
+            if n:
+                next_ones = [waiting.popleft() for _ in range(n)]
+                started |= zip(next_ones, executor.start(attempt, next_ones), strict=True)
+            ended = [job for job, call in started.items() if call.done()]
+            for job in ended:
+                error = _error_of(started.pop(job))
+                attempts[job] += 1
+                if error is None:
+                    progress.finished.add(job)
+                elif any(reason in error for reason in FULL_DISK):
+                    raise OSError(f"no space is left for {job.folder}: {error}; make room, and give the command again")
+                elif attempts[job] < ATTEMPTS:
+                    waiting.append(job)
+                else:
+                    job.folder.mkdir(parents=True, exist_ok=True)
+                    write_json(job.folder / FAILURE, {"attempts": ATTEMPTS, "error": error})
+                    progress.failed.add(job)
+            if ended or time.monotonic() - told_at > 1:
+                progress.running = [job for job, call in started.items() if executor.runs(call)]
+                on_change(progress)
+                told_at = time.monotonic()
+            elif started:
+                time.sleep(WAIT)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on") from None
+    finally:
+        executor.close()
+
+
+def _error_of(call: Pending) -> str | None:
+    """Return what went wrong in a call of `attempt` that has ended, in words, or None."""
+    died = call.exception()  # its process did, or was told to
+    if died is not None:
+        return f"{type(died).__name__}: {died}"
+    error: str | None = call.result()
+    return error
