@@ -1,7 +1,7 @@
 """The environments' mechanics as pure functions on a batch of N episodes, in NumPy.
 
 The action *is* the automaton's next state; channel 0 is the predicted path. A single environment is a batch of one,
-so that it equals a vector environment bit for bit. `dynamics_torch` is the same on a device.
+so that it equals a vector environment bit for bit. `envs.backend_torch.DeviceBackend` is the same on a device.
 """
 
 from __future__ import annotations

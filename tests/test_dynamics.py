@@ -10,13 +10,14 @@ import torch
 from numpy.typing import NDArray
 from tables import for_each
 
-from maze_nca_gym import dynamics, dynamics_torch, solvers
+from maze_nca_gym import dynamics, solvers
 from maze_nca_gym.dynamics import STATE_LIMIT, State
+from maze_nca_gym.envs.backend_torch import DeviceBackend, TensorState
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.scoring import score
 
-CPU = torch.device("cpu")
+DEVICE = DeviceBackend(torch.device("cpu"))
 
 
 def solver_of(task: str) -> Any:
@@ -133,11 +134,11 @@ def test_replace_puts_fresh_episodes_in_their_rows() -> None:
 
 @pytest.mark.parametrize("task", ["shortest-path", "diameter"])
 class TestTorchTwin:
-    def both(self, task: str, n: int, seed: int = 0) -> tuple[State, dynamics_torch.TensorState]:
+    def both(self, task: str, n: int, seed: int = 0) -> tuple[State, TensorState]:
         tiles, target, n_tiles = levels_of(task, n, (5, 7), seed)
-        return dynamics.initial(tiles, target, n_tiles, 3), dynamics_torch.initial(tiles, target, n_tiles, 3, CPU)
+        return dynamics.initial(tiles, target, n_tiles, 3), DEVICE.initial(tiles, target, n_tiles, 3)
 
-    def assert_agree(self, state: State, twin: dynamics_torch.TensorState) -> None:
+    def assert_agree(self, state: State, twin: TensorState) -> None:
         for name in ("tiles", "target", "length"):
             np.testing.assert_array_equal(getattr(twin, name), getattr(state, name))
         np.testing.assert_array_equal(twin.maze.numpy(), state.maze)
@@ -156,17 +157,17 @@ class TestTorchTwin:
             action = actions_for(state, seed)
             action[7] *= 1e30
             state = dynamics.transition(state, action)
-            twin = dynamics_torch.transition(twin, torch.from_numpy(action.copy()))
+            twin = DEVICE.transition(twin, torch.from_numpy(action.copy()))
             self.assert_agree(state, twin)
             assert 0 < state.scores.complete.sum() < state.scores.optimal.sum() < 200
 
     def test_replace(self, task: str) -> None:
         state, twin = self.both(task, 6)
         action = actions_for(state)
-        state, twin = dynamics.transition(state, action), dynamics_torch.transition(twin, torch.from_numpy(action))
+        state, twin = dynamics.transition(state, action), DEVICE.transition(twin, torch.from_numpy(action))
         fresh, fresh_twin = self.both(task, 3, seed=1)
         rows = np.array([5, 0, 2])
-        replaced = dynamics_torch.replace(twin, rows, fresh_twin)
+        replaced = DEVICE.replace(twin, rows, fresh_twin)
         self.assert_agree(dynamics.replace(state, rows, fresh), replaced)
         self.assert_agree(state, twin)
 
@@ -176,16 +177,16 @@ class TestTorchTwin:
             action = torch.zeros_like(twin.channels)
             action[2, 1, 0, 0] = value
             with pytest.raises(ValueError, match=r"must be finite, got NaN or infinity \(in episode 2 of 5\)"):
-                dynamics_torch.transition(twin, action)
+                DEVICE.transition(twin, action)
 
     def test_every_optimum_counts(self, task: str) -> None:
         """On an open level, where optima abound: the transposed canonical path."""
         tiles = np.zeros((1, 4, 4), np.uint8) if task == "diameter" else parse("S...\n....\n....\n...T")[None]
         target = solver_of(task)(tiles)
         state = dynamics.initial(tiles, target, 4, 1)
-        twin = dynamics_torch.initial(tiles, target, 4, 1, CPU)
+        twin = DEVICE.initial(tiles, target, 4, 1)
         action = target.transpose(0, 2, 1)[:, None].astype(np.float32).copy()
         assert (action[:, 0] != target).any()
-        state, twin = dynamics.transition(state, action), dynamics_torch.transition(twin, torch.from_numpy(action))
+        state, twin = dynamics.transition(state, action), DEVICE.transition(twin, torch.from_numpy(action))
         self.assert_agree(state, twin)
         assert state.scores.table.tolist() == [[0, 1, 0, 1]]

@@ -13,12 +13,13 @@ import pytest
 import torch
 
 import maze_nca_gym
-from maze_nca_gym import dynamics, dynamics_torch, register_environment, solvers
+from maze_nca_gym import dynamics, register_environment, solvers
 from maze_nca_gym.agents import Policy, train
 from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, parse
 from maze_nca_gym.rendering.edits import Paint
 from maze_nca_gym.scoring import minibatch_accuracies, score
@@ -28,6 +29,7 @@ ROOM = parse("#####\n#...#\n#...#\n#...#\n#####")
 DEAD_END = parse("#####\n#..##\n#..##\n##.##\n#####")
 LEVELS = np.stack([ROOM, DEAD_END])
 ID = "MazeDeadEnds-v0"
+DEVICE = DeviceBackend(torch.device("cpu"))
 
 
 def dead_ends(tiles: Tiles) -> Any:
@@ -109,8 +111,8 @@ def test_dynamics_agree_on_devices() -> None:
     targets = dead_ends(LEVELS)
     for action in (np.zeros((2, 1, 5, 5), np.float32), np.full((2, 1, 5, 5), 0.25, np.float32)):
         arrays = dynamics.transition(dynamics.initial(LEVELS, targets, 2, 1), action, DEAD_ENDS.judge)
-        start = dynamics_torch.initial(LEVELS, targets, 2, 1, torch.device("cpu"))
-        tensors = dynamics_torch.transition(start, torch.from_numpy(action), DEAD_ENDS.judge)
+        start = DEVICE.initial(LEVELS, targets, 2, 1)
+        tensors = DEVICE.transition(start, torch.from_numpy(action), DEAD_ENDS.judge)
         np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
         for i in range(2):
             one = dynamics.transition_of_one(LEVELS[i], targets[i], action[i], DEAD_ENDS.judge)

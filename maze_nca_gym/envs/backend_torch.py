@@ -1,17 +1,25 @@
-"""Backends whose arrays are torch tensors."""
+"""Backends whose arrays are torch tensors: `dynamics` in NumPy behind them, or the same functions on a device.
+
+On a device, levels are drawn and solved on the CPU. Each step sends it 32 bytes an episode, and the rounded path as a
+bit a tile: it decides which paths are another optimum. Scores agree with the CPU's to rounding, since errors are summed
+in another order. Which paths are complete or optimal agrees exactly.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
 
-from maze_nca_gym import dynamics_torch
-from maze_nca_gym.dynamics import STATE_LIMIT
+from maze_nca_gym import dynamics
+from maze_nca_gym.dynamics import NOT_FINITE, STATE_LIMIT
 from maze_nca_gym.envs.backend import NumpyBackend
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.scoring import IsOptimal, Scores, score
 from maze_nca_gym.transfer import read_back, upload
 
 
@@ -32,8 +40,99 @@ def find_device(name: str) -> torch.device:
     return device
 
 
-def _check_tensor(action: Any, shape: tuple[int, ...]) -> torch.Tensor:
-    if not isinstance(action, torch.Tensor):
+class TorchBackend(NumpyBackend):
+    """NumPy dynamics, the arrays wrapped as CPU tensors without a copy."""
+
+    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the tensor's values as an array, (N, C, H, W) float32."""
+        return super().action(read_back(_check_tensor(action, shape).float()), shape, ignored)
+
+    def out(self, array: NDArray[Any]) -> Any:
+        """Return a tensor on the memory of an array, (N, ...) of the same dtype."""
+        return torch.from_numpy(array)
+
+
+class TensorState(NamedTuple):
+    """`dynamics.State`, of which `maze` and `channels` are tensors on the device; `wanted` is the target there."""
+
+    tiles: Tiles
+    maze: Tensor
+    target: NDArray[np.bool_]
+    length: NDArray[np.int64]
+    channels: Tensor
+    scores: Scores
+    wanted: Tensor
+
+
+class DeviceBackend:
+    """The dynamics in torch, on one device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+
+    def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> TensorState:
+        """Return the same as `dynamics.initial` for (N, H, W) tiles and targets, with the tensors on the device."""
+        state = dynamics.initial(tiles, target, n_tiles, n_channels)
+        maze, wanted = upload(state.maze, self._device), upload(target, self._device)
+        channels = torch.zeros(state.channels.shape, device=self._device)
+        return TensorState(tiles, maze, target, state.length, channels, state.scores, wanted)
+
+    def transition(self, state: TensorState, action: Tensor, is_optimal: IsOptimal | None = None) -> TensorState:
+        """Return the same as `dynamics.transition`, for an action (N, C, H, W) float32 on the device.
+
+        The host waits for the device once, however many episodes there are.
+
+        Raises:
+            ValueError: it holds a NaN or infinity.
+        """
+        channels = action.clamp(-STATE_LIMIT, STATE_LIMIT)
+        path = channels[:, 0]
+        rounded = path > 0.5
+        n_wrong = (rounded != state.wanted).flatten(1).sum(dim=1)
+        # The error against the path's own rounding too: which of the two counts is known on the host only.
+        errors = [_squared_errors(path, wanted) for wanted in (state.wanted, rounded)]
+        finite = torch.isfinite(action).flatten(1).all(dim=1)
+        figures = torch.stack([finite.double(), n_wrong.double(), *errors], dim=1)
+        # Numbers and bits travel as the bytes of one tensor, because every read waits for the whole queue.
+        everything = read_back(torch.cat([figures.view(torch.uint8), _packed(rounded)], dim=1))
+        split, area = figures.shape[1] * figures.element_size(), path[0].numel()
+        all_finite, n_differing, error, own_error = everything[:, :split].copy().view(np.float64).T
+        if not all_finite.all():
+            raise ValueError(f"{NOT_FINITE} (in episode {int(np.argmin(all_finite))} of {len(action)})")
+        paths = np.unpackbits(everything[:, split:], axis=1, count=area).astype(bool).reshape(path.shape)
+        complete = n_differing == 0
+        others = _other_optima(state, paths, complete, is_optimal)
+        error, length = np.where(others, own_error, error), np.where(others, paths.sum(axis=(1, 2)), state.length)
+        scores = np.stack([error / area, 1.0 - error / np.maximum(length, 1), complete, complete | others], axis=1)
+        return state._replace(channels=channels, scores=Scores(scores))
+
+    def replace(self, state: TensorState, rows: NDArray[np.intp], fresh: TensorState) -> TensorState:
+        """Return the episodes with those at `rows`, (K,) int, replaced by the K fresh ones, in order."""
+        where = upload(rows, self._device)
+        arrays = [dynamics.assign(getattr(state, n), rows, getattr(fresh, n)) for n in ("tiles", "target", "length")]
+        tensors = [getattr(state, n).index_copy(0, where, getattr(fresh, n)) for n in ("maze", "channels", "wanted")]
+        scores = Scores(dynamics.assign(state.scores.table, rows, fresh.scores.table))
+        return TensorState(arrays[0], tensors[0], arrays[1], arrays[2], tensors[1], scores, tensors[2])
+
+    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> Tensor:
+        """Return the action as a float32 tensor on the device, (N, C, H, W)."""
+        tensor = _check_tensor(action, shape).to(self._device, torch.float32)
+        if ignored.any():
+            tensor = tensor.clone()
+            tensor[upload(np.flatnonzero(ignored), self._device)] = 0
+        return tensor
+
+    def out(self, array: Any) -> Any:
+        """Return a tensor on the device."""
+        return array if isinstance(array, Tensor) else upload(array, self._device)
+
+    def host(self, channels: Tensor) -> NDArray[np.float32]:
+        """Return a NumPy copy of (N, C, H, W) float32 channels."""
+        return read_back(channels)
+
+
+def _check_tensor(action: Any, shape: tuple[int, ...]) -> Tensor:
+    if not isinstance(action, Tensor):
         raise ValueError(f'with output="torch" the action must be a torch.Tensor, got {type(action).__name__}')
     if action.layout != torch.strided or action.is_meta:
         what = "without values, on the meta device" if action.is_meta else f"of layout {action.layout}"
@@ -48,43 +147,27 @@ def _check_tensor(action: Any, shape: tuple[int, ...]) -> torch.Tensor:
     return action
 
 
-class TorchBackend(NumpyBackend):
-    """NumPy dynamics, the arrays wrapped as CPU tensors without a copy."""
-
-    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return the tensor's values as an array, (N, C, H, W) float32."""
-        return super().action(read_back(_check_tensor(action, shape).float()), shape, ignored)
-
-    def out(self, array: NDArray[Any]) -> Any:
-        """Return a tensor on the memory of an array, (N, ...) of the same dtype."""
-        return torch.from_numpy(array)
+def _squared_errors(path: Tensor, wanted: Tensor) -> Tensor:
+    """Return the sums of (clip(path, 0, 1) - wanted)^2 over all tiles, (N,) float64."""
+    return (path.clamp(0, 1) - wanted.float()).square().flatten(1).sum(dim=1, dtype=torch.float64)
 
 
-class DeviceBackend:
-    """Torch dynamics on one device."""
+def _packed(mask: Tensor) -> Tensor:
+    """Return (N, H, W) bool as eight bits a byte, (N, bytes) uint8, the first one highest, as NumPy packs them."""
+    bits = pad(mask.flatten(1), (0, -mask[0].numel() % 8)).view(len(mask), -1, 8)
+    return (bits * (1 << torch.arange(7, -1, -1, device=mask.device))).sum(dim=2).to(torch.uint8)
 
-    transition = staticmethod(dynamics_torch.transition)
-    replace = staticmethod(dynamics_torch.replace)
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-
-    def initial(self, tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> Any:
-        """Return episodes on the given levels, (N, H, W) uint8 with (N, H, W) bool solutions."""
-        return dynamics_torch.initial(tiles, target, n_tiles, n_channels, self._device)
-
-    def action(self, action: Any, shape: tuple[int, ...], ignored: NDArray[np.bool_]) -> torch.Tensor:
-        """Return the action as a float32 tensor on the device, (N, C, H, W)."""
-        tensor = _check_tensor(action, shape).to(self._device, torch.float32)
-        if ignored.any():
-            tensor = tensor.clone()
-            tensor[upload(np.flatnonzero(ignored), self._device)] = 0
-        return tensor
-
-    def out(self, array: Any) -> Any:
-        """Return a tensor on the device."""
-        return array if isinstance(array, torch.Tensor) else upload(array, self._device)
-
-    def host(self, channels: torch.Tensor) -> NDArray[np.float32]:
-        """Return a NumPy copy of (N, C, H, W) float32 channels."""
-        return read_back(channels)
+def _other_optima(
+    state: TensorState, paths: NDArray[np.bool_], complete: NDArray[np.bool_], is_optimal: IsOptimal | None
+) -> NDArray[np.bool_]:
+    """Return which paths are another optimum than the target, (N,) bool."""
+    doubtful = ~complete
+    if is_optimal is None:  # all optima are as long
+        doubtful &= paths.sum(axis=(1, 2)) == state.length
+    rows = np.flatnonzero(doubtful)
+    others = np.zeros(len(paths), np.bool_)
+    if len(rows):
+        predicted = paths[rows].astype(np.float32)
+        others[rows] = score(state.tiles[rows], predicted, state.target[rows], is_optimal).optimal
+    return others
