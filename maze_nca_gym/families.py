@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.generation import check_size, generate
 from maze_nca_gym.levels import LevelSet, Tiles, level_hashes
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import find, is_integer
 from maze_nca_gym.tasks import Task, find_task
 
 CHUNK = 256
@@ -100,13 +100,23 @@ def _chunk_length(size: int) -> int:
 
 def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
     name, most = _check_name(family, size), most_levels(size, kind)
-    n = most if n is None else n
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= most:
-        raise ValueError(f"the {kind} set {name} has {most:,} levels: n must be from 1 to {most}, got {n!r}")
+    n = number_of(f"the {kind} set {name}", "levels", most, n)
     length, found_task = _chunk_length(size), find_task(task)
     chunks = [_draw_chunk(kind, name, chunk, found_task) for chunk in range(-(-n // length))]
     config = {"set": kind, "name": name, "family": family, "size": size, "task": task, "n": n}
     return LevelSet(np.concatenate(chunks)[:n], config)
+
+
+def number_of(owner: str, things: str, most: int, n: int | None) -> int:
+    """Return how many of a set's levels are meant by `n`, all by default.
+
+    Raises:
+        ValueError: another number than the set has.
+    """
+    n = most if n is None else n
+    if not is_integer(n, 1) or n > most:
+        raise ValueError(f"{owner} has {most:,} {things}: n must be from 1 to {most}, got {n!r}")
+    return n
 
 
 def find_family(name: str) -> Family:
@@ -115,9 +125,7 @@ def find_family(name: str) -> Family:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    if name not in FAMILIES:
-        raise ValueError(unknown_name("family of levels", name, FAMILIES))
-    return FAMILIES[name]
+    return find("family of levels", name, FAMILIES)
 
 
 def _check_name(family: str, size: int) -> str:
@@ -127,7 +135,7 @@ def _check_name(family: str, size: int) -> str:
         ValueError: unknown family, or no single size.
     """
     find_family(family)
-    if isinstance(size, bool) or not isinstance(size, int) or size < 2:
+    if not is_integer(size, 2):
         raise ValueError(f"a named set's size must be an integer >= 2, got {size!r}")
     return f"{family}-{size}"
 

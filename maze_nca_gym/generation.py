@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from numbers import Integral, Real
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import MOST_TILES, Tile, Tiles, clear_endpoints
-from maze_nca_gym.names import did_you_mean, unknown_name
+from maze_nca_gym.names import check_count, check_names, find, is_integer
 
 Size: TypeAlias = "int | tuple[int, int]"
 """Inner size of a level: one number for a square, or (rows, cols)."""
@@ -183,7 +183,7 @@ def rooms(
         ValueError: a bad argument.
     """
     height, width = _check(n, size)
-    _check_count("largest_room", largest_room, 1)
+    check_count("largest_room", largest_room, 1)
     levels = _solid(n, height, width, Tile.EMPTY)
     n_cells = ((height + 1) // 2) * ((width + 1) // 2)
     kernels.divide_into_rooms(levels, rng.random((n, 3 * n_cells)), int(largest_room))
@@ -216,7 +216,7 @@ def caves(
     """
     height, width = _check(n, size)
     check_fraction("wall_probability", wall_probability)
-    _check_count("smoothing", smoothing, 0)
+    check_count("smoothing", smoothing, 0)
     accepted: list[Tiles] = []
     missing, futile = n, 0
     while missing > 0:
@@ -278,16 +278,9 @@ def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()
     Raises:
         ValueError: an unknown generator or option; the message lists the known ones.
     """
-    if name not in GENERATORS:
-        raise ValueError(unknown_name("generator", name, GENERATORS))
-    known = _keywords(GENERATORS[name])
-    unknown = sorted([option for option in options if option not in known])
-    if unknown:
-        raise ValueError(
-            f"generator {name!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}"
-            f"{did_you_mean(unknown[0], [*known, *others])}"
-        )
-    return GENERATORS[name]
+    generator = find("generator", name, GENERATORS)
+    check_names(f"generator {name!r}", options, _keywords(generator), others)
+    return generator
 
 
 def options_of(generator: str) -> dict[str, Any]:
@@ -310,7 +303,7 @@ def check_size(size: Any) -> tuple[int, int]:
         ValueError: not one or two integers >= 1, or more tiles than `levels.MOST_TILES`.
     """
     pair = size if isinstance(size, (tuple, list)) else (size, size)
-    if len(pair) != 2 or not (_is_integer(pair[0], 1) and _is_integer(pair[1], 1)):
+    if len(pair) != 2 or not (is_integer(pair[0], 1) and is_integer(pair[1], 1)):
         raise ValueError(f"size must be an integer >= 1 or a pair (rows, cols) of such, got {size!r}")
     height, width = int(pair[0]), int(pair[1])
     if height * width > MOST_TILES:
@@ -328,21 +321,9 @@ def check_fraction(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number in [0, 1], got {value!r}")
 
 
-def _is_integer(value: Any, least: int) -> bool:
-    """Return whether a value is an integer, of Python or NumPy, that is large enough."""
-    if type(value) is int:  # an abstract class takes ten times as long to ask
-        return value >= least
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _check_count(name: str, value: Any, least: int) -> None:
-    if not _is_integer(value, least):
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-
-
 def _check(n: Any, size: Any) -> tuple[int, int]:
     """Check what all generators take; returns (rows, cols)."""
-    _check_count("n", n, 0)
+    check_count("n", n, 0)
     height, width = check_size(size)
     if height * width < 2:
         raise ValueError("size 1 x 1 has no room for both source and target; the least is 1 x 2")

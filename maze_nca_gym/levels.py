@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym import notebooks
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import find
 from maze_nca_gym.random_streams import GAMMA, scramble
 from maze_nca_gym.tables import Table
 
@@ -288,6 +288,4 @@ def prefab(name: str) -> Tiles:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    if name not in _prefabs():
-        raise ValueError(unknown_name("prefab", name, list_prefabs()))
-    return _prefabs()[name].copy()
+    return find("prefab", name, _prefabs()).copy()

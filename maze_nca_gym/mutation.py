@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.generation import check_fraction
 from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import check_count, check_names, find
 from maze_nca_gym.random_streams import words
 
 PATIENCE = 32
@@ -125,8 +125,7 @@ class Edits:
     moves_target: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.n_edits, (int, np.integer)) or isinstance(self.n_edits, bool) or self.n_edits < 1:
-            raise ValueError(f"n_edits must be an integer >= 1, got {self.n_edits!r}")
+        check_count("n_edits", self.n_edits)
 
     def n_words(self, area: int) -> int:
         """Return two random numbers for each edit: its kind and its place."""
@@ -156,13 +155,9 @@ def find_mutation(kind: str, options: Mapping[str, Any]) -> Mutation:
     Raises:
         ValueError: unknown mutation or option, or a bad value; the message says what is allowed.
     """
-    if kind not in MUTATIONS:
-        raise ValueError(unknown_name("mutation", kind, MUTATIONS))
-    known = mutation_options(kind)
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise ValueError(f"mutation {kind!r} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
-    return MUTATIONS[kind](**options)
+    mutation = find("mutation", kind, MUTATIONS)
+    check_names(f"mutation {kind!r}", options, mutation_options(kind))
+    return mutation(**options)
 
 
 def mutate(rng: np.random.Generator, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:

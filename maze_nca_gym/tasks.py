@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import check_count, find
 from maze_nca_gym.scoring import IsOptimal
 
 
@@ -53,10 +53,8 @@ class Task:
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
         for name in ("n_channels", "usual_length", "usual_iterations"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-        wanted = len(Tile) if self.has_endpoints else 2
+            check_count(name, getattr(self, name))
+        wanted = _kinds_of_tile(self.has_endpoints)
         if self.n_tiles != wanted:
             raise ValueError(
                 f"n_tiles must be {wanted} where has_endpoints is {self.has_endpoints}, got {self.n_tiles!r}"
@@ -96,6 +94,10 @@ class Task:
         if all(len(places) == 1 for places in ends) and solvers.distances(level)[tuple(ends[1][0])] < 0:
             return "no path joins source and target"
         return f"the answer of the task {self.name!r} is empty, and its may_be_empty is False"
+
+
+def _kinds_of_tile(has_endpoints: bool) -> int:
+    return len(Tile) if has_endpoints else 2
 
 
 SHORTEST_PATH = Task(
@@ -184,23 +186,22 @@ def find_task(name: str) -> Task:
     Raises:
         ValueError: unknown name.
     """
-    if name not in TASKS:
-        raise ValueError(unknown_name("task", name, TASKS))
-    return TASKS[name]
+    return find("task", name, TASKS)
 
 
 def usual_task(n_tiles: int) -> Task:
-    """Return the task of this package whose mazes have this many kinds of tile.
+    """Return the first task whose mazes have this many kinds of tile: that of the package, before any of a user's.
 
     Raises:
-        ValueError: neither has.
+        ValueError: none has.
     """
-    for task in (SHORTEST_PATH, DIAMETER):
+    for task in TASKS.values():
         if task.n_tiles == n_tiles:
             return task
-    raise ValueError(f"n_tiles must be 4 (shortest path) or 2 (diameter), got {n_tiles}")
+    known = ", ".join(f"{task.n_tiles} ({task.name})" for task in TASKS.values())
+    raise ValueError(f"n_tiles must be one of {known}, got {n_tiles}")
 
 
 def task_of_levels(tiles: Tiles) -> Task:
-    """Return the package's task for (N, H, W) levels: shortest path if any has a source or a target, else diameter."""
-    return SHORTEST_PATH if (tiles >= Tile.SOURCE).any() else DIAMETER
+    """Return the usual task of (N, H, W) levels: shortest path if any has a source or a target, else diameter."""
+    return usual_task(_kinds_of_tile(bool((tiles >= Tile.SOURCE).any())))

@@ -13,7 +13,7 @@ import torch
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import dynamics, dynamics_torch, solvers
+from maze_nca_gym import dynamics, solvers
 from maze_nca_gym.agents import load, make_env
 from maze_nca_gym.agents.evaluation import measure
 from maze_nca_gym.agents.evolution.loop import breed, fill, first_levels
@@ -24,6 +24,7 @@ from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
 from maze_nca_gym.agents.training.updates import update
 from maze_nca_gym.agents.weights import load_model, save_model
+from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.families import test_levels as levels_to_test
 from maze_nca_gym.generation import generate
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
@@ -201,8 +202,9 @@ def test_devices_agree():
     tiles = generate(np.random.default_rng(0), 4, 5)
     target = solvers.shortest_path(tiles)
     path = np.stack([target[0], target[1][::-1], np.zeros_like(target[2]), 0.5 * target[3]]).astype(np.float32)
-    start = dynamics_torch.initial(tiles, target, 4, 1, torch.device("cpu"))
-    tensors = dynamics_torch.transition(start, torch.from_numpy(path[:, None]), some_path)
+    device = DeviceBackend(torch.device("cpu"))
+    start = device.initial(tiles, target, 4, 1)
+    tensors = device.transition(start, torch.from_numpy(path[:, None]), some_path)
     arrays = dynamics.transition(dynamics.initial(tiles, target, 4, 1), path[:, None], some_path)
     np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
     for i in range(4):

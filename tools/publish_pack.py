@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym import packs
 from maze_nca_gym.files import save_arrays
+from maze_nca_gym.names import check_count
 from maze_nca_gym.population import LevelPopulation
-from maze_nca_gym.population.config import check_count
 
 FOLDER = Path(str(packs.__file__)).parent
 FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}

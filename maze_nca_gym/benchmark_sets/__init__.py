@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import hard, streams, unique
-from maze_nca_gym.families import held_out_sets, named_seed
+from maze_nca_gym.families import held_out_sets, named_seed, number_of
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.names import find
 from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tasks import find_task
 
@@ -56,9 +56,7 @@ class BenchmarkSet:
         Raises:
             ValueError: another number of instances than the set has.
         """
-        count = self.n if n is None else n
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= self.n:
-            raise ValueError(f"the set {self.name} has {self.n:,} instances: n must be from 1 to {self.n}, got {n!r}")
+        count = number_of(f"the set {self.name}", "instances", self.n, n)
         family, size = self.name.rsplit("-", 1)
         config = {"set": "benchmark", "name": self.name, "family": family, "size": int(size), "n": count}
         return LevelSet(self.draw(count * self.stream), {**config, "source": self.source})
@@ -155,9 +153,7 @@ def find_benchmark_set(name: str) -> BenchmarkSet:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    if name not in BENCHMARK_SETS:
-        raise ValueError(unknown_name("benchmark set", name, BENCHMARK_SETS))
-    return BENCHMARK_SETS[name]
+    return find("benchmark set", name, BENCHMARK_SETS)
 
 
 def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:

@@ -17,7 +17,6 @@ from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import (
     check_action,
     check_fps,
-    check_n_channels,
     check_options,
     check_seed,
     observation_space,
@@ -26,6 +25,7 @@ from maze_nca_gym.envs.spaces import (
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.names import check_count
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
@@ -111,7 +111,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         self._judge = self._task.judge  # a property, and steps are short
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
-        self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
+        self._n_channels = check_count("n_channels", self._task.n_channels if n_channels is None else n_channels)
         shape = self._source.shape
         self._shape = (self._n_channels, *shape)
         self.observation_space = observation_space(self._task.n_tiles, self._n_channels, *shape)  # type: ignore[assignment]

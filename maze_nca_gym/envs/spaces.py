@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import as_contiguous
-from maze_nca_gym.names import did_you_mean
+from maze_nca_gym.names import check_count, check_names
 
 _FLOAT32 = np.dtype(np.float32)
 
@@ -25,17 +25,6 @@ def observation_space(n_tiles: int, n_channels: int, height: int, width: int) ->
     """Return the one-hot maze (T, H, W) and the state (C, H, W)."""
     maze = Box(0.0, 1.0, (n_tiles, height, width), np.float32)
     return Dict({"maze": maze, "state": state_space(n_channels, height, width)})
-
-
-def check_n_channels(n_channels: Any) -> int:
-    """Return the number of state channels.
-
-    Raises:
-        ValueError: not an integer >= 1.
-    """
-    if isinstance(n_channels, bool) or not isinstance(n_channels, (int, np.integer)) or n_channels < 1:
-        raise ValueError(f"n_channels must be an integer >= 1, got {n_channels!r}")
-    return int(n_channels)
 
 
 def check_fps(fps: Any) -> float:
@@ -85,9 +74,7 @@ def check_seed(seed: Any) -> int | None:
     Raises:
         ValueError: not an integer >= 0.
     """
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-        raise ValueError(f"a seed must be an integer >= 0 or None, got {seed!r}")
-    return None if seed is None else int(seed)
+    return None if seed is None else check_count("a seed", seed, 0)
 
 
 def is_sequence(seed: Any) -> bool:
@@ -103,9 +90,5 @@ def check_options(options: Any, known: tuple[str, ...] = ("level",)) -> dict[str
     """
     if options is not None and not isinstance(options, Mapping):
         raise ValueError(f"options must be a dict with any of {', '.join(known)}, got {options!r}")
-    unknown = sorted(map(str, set(options or {}) - set(known)))
-    if unknown:
-        raise ValueError(
-            f"unknown reset options {', '.join(unknown)}; known: {', '.join(known)}{did_you_mean(unknown[0], known)}"
-        )
+    check_names("reset()", map(str, options or {}), known)
     return dict(options or {})

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.envs.backend import Backend, NumpyBackend, host_array
 from maze_nca_gym.envs.level_source import Choose, LevelSource, as_drawn
 from maze_nca_gym.envs.spaces import (
-    check_n_channels,
     check_options,
     check_seed,
     is_sequence,
@@ -26,6 +25,7 @@ from maze_nca_gym.envs.spaces import (
 from maze_nca_gym.envs.view import View
 from maze_nca_gym.generation import Size
 from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.names import check_count
 from maze_nca_gym.tasks import find_task
 
 Infos = dict[str, Any]
@@ -80,16 +80,14 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             ValueError: a bad argument; the message says what is allowed.
         """
-        limit = 1 if max_episode_steps is None else max_episode_steps
-        for name, value in (("num_envs", num_envs), ("max_episode_steps", limit)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-        self.num_envs = int(num_envs)
+        self.num_envs = check_count("num_envs", num_envs)
+        if max_episode_steps is not None:
+            check_count("max_episode_steps", max_episode_steps)
         self._max_episode_steps = max_episode_steps
         self._task = find_task(task)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
-        self._n_channels = check_n_channels(self._task.n_channels if n_channels is None else n_channels)
+        self._n_channels = check_count("n_channels", self._task.n_channels if n_channels is None else n_channels)
         self._backend = make_backend(device, output)
         self._autoreset = AutoresetMode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self._autoreset}
@@ -290,7 +288,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def state(self) -> Any:
-        """The current episodes: a `dynamics.State` or, on a GPU, a `dynamics_torch.TensorState`.
+        """The current episodes: a `dynamics.State` or, on a GPU, a `backend_torch.TensorState`.
 
         Raises:
             ResetNeeded: there has been no `reset`.

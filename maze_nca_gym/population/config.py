@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
@@ -127,16 +126,6 @@ def check_name(name: str, value: Any, known: Iterable[str]) -> None:
     """
     if not isinstance(value, str) or value not in tuple(known):
         raise ValueError(unknown_name(name, value, known))
-
-
-def check_count(name: str, value: Any, least: int) -> None:
-    """Check a number of things.
-
-    Raises:
-        ValueError: no integer, or too few.
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
 
 
 PAPER_POPULATION = PopulationConfig(

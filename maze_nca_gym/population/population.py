@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
-from maze_nca_gym.population.config import PARENTS, PopulationConfig, check_count, check_name
+from maze_nca_gym.names import check_count
+from maze_nca_gym.population.config import PARENTS, PopulationConfig, check_name
 from maze_nca_gym.population.lineage import FRESH, Lineage, Record
 from maze_nca_gym.population.members import (
     MEMBER,

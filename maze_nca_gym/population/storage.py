@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.population.config import PopulationConfig, check_count
+from maze_nca_gym.names import check_count
+from maze_nca_gym.population.config import PopulationConfig
 
 KIND = "level population"
 """Label of a population in its stored state."""

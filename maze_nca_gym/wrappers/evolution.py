@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.backend import host_array
 from maze_nca_gym.envs.level_source import Draw, LevelSource
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.names import did_you_mean
+from maze_nca_gym.names import check_count, did_you_mean
 from maze_nca_gym.population import BreedingSchedule, Candidates, LevelPopulation, PopulationConfig
-from maze_nca_gym.population.config import check_count
 from maze_nca_gym.population.members import Measurements, measure
 from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
@@ -122,7 +121,7 @@ class Evolution:
 
         Args:
             rows: indices of the environments.
-            state: a `dynamics.State` or `dynamics_torch.TensorState` of all of them.
+            state: a `dynamics.State` or `backend_torch.TensorState` of all of them.
         """
         scores, path = Scores(state.scores.table[rows]), host_array(state.channels[:, 0])[rows]
         name = self.population.config.measure
