@@ -19,7 +19,7 @@ import tyro
 from rich.console import Console
 
 from benchmarks import machine
-from maze_nca_gym.agents.evaluation import measure, test_levels
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
     Intervals,
@@ -32,6 +32,7 @@ from maze_nca_gym.agents.training import (
     run_updates,
 )
 from maze_nca_gym.agents.training.data import LevelStream
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.files import atomic_write
 from maze_nca_gym.random_streams import rng_for
 

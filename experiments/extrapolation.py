@@ -19,7 +19,8 @@ from rich.progress import track
 
 from benchmarks import machine
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation import measure, test_levels
+from maze_nca_gym.agents.evaluation.metrics import measure
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.files import atomic_write
 
 from .extrapolation_report import Measured, read, write_report

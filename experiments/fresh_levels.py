@@ -20,7 +20,7 @@ from rich.progress import track
 
 from benchmarks import machine
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.evaluation import measure
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.runs import write_json
 from maze_nca_gym.families import FAMILIES, named_seed

@@ -22,7 +22,7 @@ from rich.console import Console
 from benchmarks import machine
 from benchmarks.report import duration
 from benchmarks.training import Setting, loss, paper_states, problem
-from maze_nca_gym.agents.evaluation import measure, test_levels
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import (
     Intervals,
@@ -33,6 +33,7 @@ from maze_nca_gym.agents.training import (
     preset,
     run_updates,
 )
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.tables import Table
 
 PAPERS_COMPLETE = 0.976

@@ -13,7 +13,7 @@ import torch
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation import test_levels
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.generation import generate
 
 sys.path.append(str(Path(__file__).parents[1]))  # not in the installed package

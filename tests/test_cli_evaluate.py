@@ -18,11 +18,13 @@ from oracles import canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import rollout
-from maze_nca_gym.agents.evaluation import FAMILIES, cells, measure, metrics, test_levels
+from maze_nca_gym.agents.evaluation import cells, metrics
 from maze_nca_gym.agents.evaluation.figures import FIGURES
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
+from maze_nca_gym.families import FAMILIES, test_levels
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.scoring import score
 from maze_nca_gym.solvers import shortest_path

@@ -21,7 +21,6 @@ from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evaluation import is_reserved, reserved_hashes, test_levels
 from maze_nca_gym.agents.evolution import loop as evolution
 from maze_nca_gym.agents.evolution.figures import draw_curves
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
@@ -31,6 +30,7 @@ from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.families import is_reserved, reserved_hashes, test_levels
 from maze_nca_gym.levels import LevelSet, level_hashes, one_hot
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import apply_edits

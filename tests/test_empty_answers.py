@@ -15,7 +15,7 @@ import torch
 import maze_nca_gym
 from maze_nca_gym import dynamics, register_environment, solvers
 from maze_nca_gym.agents import Policy, train
-from maze_nca_gym.agents.evaluation import measure
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
 from maze_nca_gym.agents.rollouts.solved import solve

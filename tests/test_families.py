@@ -127,7 +127,7 @@ class TestReserved:
 
 
 def test_names_cost_no_torch():
-    code = "import sys, maze_nca_gym.agents.evaluation; print({'torch', 'matplotlib'} & set(sys.modules))"
+    code = "import sys, maze_nca_gym.agents.evaluation.run; print({'torch', 'matplotlib'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "set()\n"
 

@@ -14,9 +14,9 @@ import pytest
 from oracles import canonical_diameter, canonical_shortest_path
 
 from maze_nca_gym.agents import find_policy
-from maze_nca_gym.agents.evaluation import held_out_sets, is_reserved, reserved_hashes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.levels import load_population
+from maze_nca_gym.families import held_out_sets, is_reserved, reserved_hashes
 from maze_nca_gym.levels import LevelSet, level_hashes
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.packs import list_packs, pack_file

@@ -13,7 +13,7 @@ from fresh_models import FRESH_MLP
 from oracles import place_of
 
 from maze_nca_gym.agents import find_policy, list_policies, load
-from maze_nca_gym.agents.leaderboard.rows import published
+from maze_nca_gym.agents.leaderboard.board import published
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile, prefab
 

@@ -15,7 +15,7 @@ from tables import for_each
 import maze_nca_gym
 from maze_nca_gym import dynamics, solvers
 from maze_nca_gym.agents import load, make_env
-from maze_nca_gym.agents.evaluation import measure
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.evolution.loop import breed, fill, first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from maze_nca_gym.agents import pretrained
-from maze_nca_gym.agents.evaluation import measure
+from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts import curve_steps, default_steps
 from maze_nca_gym.agents.runs import read_last

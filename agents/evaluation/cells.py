@@ -1,16 +1,18 @@
-"""What an evaluation measures: each policy on each set of levels, prepared before the first is waited for."""
+"""Policies on sets of levels: prepared before there is anything to wait for, then measured one after the other."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import most_levels
 from maze_nca_gym.levels import LevelSet, Tiles, has_border
 from maze_nca_gym.loading import load_levels
@@ -20,8 +22,7 @@ from ..environments import border_warning
 from ..policy import Policy
 from ..rollouts import LabelledLevels, check_steps, default_steps, encode, label, rollout
 from ..runs import progress_bar
-from .figures import Result
-from .metrics import measure
+from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
 
 DISTURBED = 32
@@ -30,9 +31,12 @@ many."""
 
 
 class Cell(NamedTuple):
-    """A result to be: a policy, by its name, and a set of levels.
+    """A result to be: a policy on a set of levels.
 
     Attributes:
+        name: the policy's.
+        policy: the policy.
+        levels: the set, whose `config` has its name, family and size.
         labelled: the same levels with their solutions.
         n_steps: iterations on each level.
         enough: iterations with which an exact policy finishes on all of them; None if nothing is guaranteed.
@@ -44,6 +48,53 @@ class Cell(NamedTuple):
     labelled: LabelledLevels
     n_steps: int
     enough: int | None
+
+    @property
+    def set_name(self) -> str:
+        """The name of the set."""
+        return str(self.levels.config["name"])
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a policy on a set of levels.
+
+    Attributes:
+        policy: its label.
+        family, size: of the levels.
+        evaluation: the metrics.
+        stability: None if it was not measured.
+        enough: iterations with which an exact policy finishes on all levels; None if nothing is guaranteed.
+        levels: the description of the set.
+    """
+
+    policy: str
+    family: str
+    size: int
+    evaluation: Evaluation
+    stability: Stability | None = None
+    enough: int | None = None
+    levels: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def metrics(self) -> Metrics:
+        """The metrics after the last iteration."""
+        return self.evaluation.final
+
+    @property
+    def n_wrong(self) -> int:
+        """The number of levels that are not solved after the last iteration."""
+        return round((1 - self.metrics.optimal.value) * self.evaluation.n_levels)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all measurements; the metrics after the last iteration first."""
+        return {
+            "policy": self.policy,
+            "levels": dict(self.levels),
+            "metrics": asdict(self.metrics),
+            **asdict(self.evaluation),
+            "stability": None if self.stability is None else asdict(self.stability),
+        }
 
 
 def own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) -> LevelSet:
@@ -62,53 +113,73 @@ def own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) 
     return LevelSet(tiles, {**given.config, **known})
 
 
+def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, Policy]:
+    """Return policies on a device, or where they are if it is None.
+
+    Raises:
+        ValueError: there is no such device.
+    """
+    return {name: policy if device is None else policy.to(find_device(device)) for name, policy in policies.items()}
+
+
 def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None) -> list[Cell]:
-    """Return all cells, each tried for an iteration: what cannot work fails before the first result is waited for."""
-    cells = []
-    targets: dict[int, NDArray[np.bool_]] = {}  # policies are all of one task, so that each set is solved once
+    """Return every policy on every set, policy by policy, each tried for an iteration.
+
+    So what cannot work fails before the first result is waited for. A set is solved once for all policies. Where it has
+    no border, a warning announces a policy that needs one; its place is the caller of the caller.
+
+    Args:
+        policies: policies of one task by name.
+        sets: levels of that task, whose `config` has their name.
+        steps: iterations on a level, by default what a policy is made for.
+
+    Raises:
+        ValueError: a policy cannot run on a set, or for that many iterations.
+    """
+    cells, solved = [], dict[int, NDArray[np.bool_]]()
     for name, policy in policies.items():
-        for levels in sets:
-            labelled = label(policy, levels, targets.get(id(levels)))
-            targets[id(levels)] = labelled.targets
+        for i, levels in enumerate(sets):
+            labelled = label(policy, levels, solved.get(i))
+            solved[i] = labelled.targets
             usual = default_steps(policy, labelled.targets)
-            n_steps = usual if steps is None else steps
-            _try(name, policy, levels, n_steps)
+            n_steps, enough = usual if steps is None else steps, usual if policy.exact else None
+            cells.append(Cell(name, policy, levels, labelled, n_steps, enough))
+            _try(cells[-1])
             if policy.needs_border and not has_border(levels.tiles).all():
                 warnings.warn(border_warning(name), stacklevel=3)
-            cells.append(Cell(name, policy, levels, labelled, n_steps, usual if policy.exact else None))
     return cells
 
 
 @torch.no_grad()
-def _try(name: str, policy: Policy, levels: LevelSet, n_steps: int) -> None:
+def _try(cell: Cell) -> None:
     """Run one iteration on one level.
 
     Raises:
         ValueError: the policy cannot run on such levels, or for that many iterations.
     """
     try:
-        check_steps(policy, n_steps)
-        rollout(policy, encode(policy, levels.tiles[:1]), 1)
+        check_steps(cell.policy, cell.n_steps)
+        rollout(cell.policy, encode(cell.policy, cell.levels.tiles[:1]), 1)
     except ValueError as error:
-        raise ValueError(f"{name} on {levels.config['name']}: {error}") from error
+        raise ValueError(f"{cell.name} on {cell.set_name}: {error}") from error
 
 
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) -> Result:
     """Return the measurements of one policy on one set; show a progress bar meanwhile."""
-    label, n, config = f"{position} {cell.name}, {cell.levels.config['name']}", len(cell.levels), cell.levels.config
-    with progress_bar(label, n * cell.n_steps) as advance:
+    shown, config = f"{position} {cell.name}, {cell.set_name}", cell.levels.config
+    with progress_bar(shown, len(cell.levels) * cell.n_steps) as advance:
         found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=advance)
-    disturbed = _run_stability(cell, found.curve[-1].step, label, batch) if stability else None
-    return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough)
+    disturbed = _measure_stability(cell, found.curve[-1].step, shown, batch) if stability else None
+    return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough, config)
 
 
-def _run_stability(cell: Cell, n_steps: int, label: str, batch: int | None) -> Stability | None:
+def _measure_stability(cell: Cell, n_steps: int, shown: str, batch: int | None) -> Stability | None:
     """Measure stability; None where weights are not shared, so that there are no further iterations."""
-    if cell.policy.most_iterations is not None:
-        most = cell.policy.most_iterations
+    most = cell.policy.most_iterations
+    if most is not None:
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)
         return None
     part = cell.labelled.part(slice(most_levels(cell.levels.config["size"]) // DISTURBED))
     total = len(part.tiles) * n_steps * effort(find_task(cell.policy.task))
-    with progress_bar(f"{label}, stability", total) as advance:
+    with progress_bar(f"{shown}, stability", total) as advance:
         return measure_stability(cell.policy, part, n_steps, batch=batch, report=advance)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from ..figures import COLOURS, GREY, INK, count_axis, curve, figure, legend, panels, percent_axis, size_axis
 from ..statistics import Estimate
-from .metrics import Evaluation, Metrics, Point
+from .cells import Result
+from .metrics import Metrics, Point
 from .stability import LONGER, Stability
 
 MARKERS = "o^sDvP*"
@@ -25,36 +25,6 @@ Value = TypeVar("Value")
 METRICS = ("accuracy", "complete", "optimal")
 FIGURES = ("iterations", "sizes", "stability")
 """Names of the files, without the suffix of their format."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """A policy on a set: what tables and figures show.
-
-    Attributes:
-        policy: its label.
-        family, size: of the levels.
-        evaluation: the metrics.
-        stability: None if it was not measured.
-        enough: iterations with which an exact policy finishes on all levels; None if nothing is guaranteed.
-    """
-
-    policy: str
-    family: str
-    size: int
-    evaluation: Evaluation
-    stability: Stability | None = None
-    enough: int | None = None
-
-    @property
-    def metrics(self) -> Metrics:
-        """The metrics after the last iteration."""
-        return self.evaluation.final
-
-    @property
-    def n_wrong(self) -> int:
-        """The number of levels that are not solved after the last iteration."""
-        return round((1 - self.metrics.optimal.value) * self.evaluation.n_levels)
 
 
 def draw(results: Sequence[Result], folder: Path, format: str) -> list[Path]:

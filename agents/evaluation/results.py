@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -11,7 +11,8 @@ from maze_nca_gym.tables import Table
 
 from ..figures import FORMATS, check_format
 from ..runs import versions, write_json
-from .figures import FIGURES, Result, draw
+from .cells import Result
+from .figures import FIGURES, draw
 
 RESULTS = "results.json"
 
@@ -22,14 +23,12 @@ class Results(Sequence[Result]):
 
     Attributes:
         rows: the results.
-        levels: for each result, a description of its levels.
         configuration: the options, JSON-serialisable.
         seconds: the time that it took.
         missing: (policy, name of the set) of what is not measured yet.
     """
 
     rows: tuple[Result, ...]
-    levels: tuple[Mapping[str, Any], ...]
     configuration: Mapping[str, Any]
     seconds: float
     missing: tuple[tuple[str, str], ...] = ()
@@ -88,10 +87,7 @@ class Results(Sequence[Result]):
         content = {
             "configuration": self.configuration,
             "versions": versions(),
-            "results": [
-                {"policy": row.policy, "levels": dict(levels), **_content(row)}
-                for row, levels in zip(self.rows, self.levels, strict=True)
-            ],
+            "results": [row.to_json() for row in self.rows],
             "missing": [{"policy": policy, "levels": name} for policy, name in self.missing],
             "timing": {"seconds": self.seconds},
         }
@@ -101,7 +97,7 @@ class Results(Sequence[Result]):
 
 def _cells(result: Result) -> tuple[str, ...]:
     """Return the cells of a result's row in a table."""
-    found, final = result.evaluation, result.evaluation.final
+    found, final = result.evaluation, result.metrics
     return (
         result.policy,
         f"{result.family}-{result.size}",
@@ -111,12 +107,3 @@ def _cells(result: Result) -> tuple[str, ...]:
         final.optimal.percent(),
         f"{final.accuracy.value:.4f}",
     )
-
-
-def _content(result: Result) -> dict[str, Any]:
-    """Return all measurements; the metrics after the last iteration first."""
-    return {
-        "metrics": asdict(result.metrics),
-        **asdict(result.evaluation),
-        "stability": None if result.stability is None else asdict(result.stability),
-    }

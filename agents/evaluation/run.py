@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ def evaluate(
 ) -> Results:
     """Measure policies on named test sets, or on levels of one's own.
 
-    This is the command `maze-nca-gym evaluate`, with its options; `evaluation.measure` is the loop within.
+    This is the command `maze-nca-gym evaluate`, with its options; `evaluation.metrics.measure` is the loop within.
 
     >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
 
@@ -63,11 +62,9 @@ def evaluate(
         OSError: a file could not be written.
         KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
-    from maze_nca_gym.envs.backend_torch import find_device
-
     from ..figures import check_format
     from ..policy import common_task
-    from .cells import measure_cell, own_levels, prepare
+    from .cells import measure_cell, on_device, own_levels, prepare
     from .results import RESULTS, Results
 
     check_format(format)
@@ -75,9 +72,7 @@ def evaluate(
         check_at_least(name, number, 1)
     if out is not None:
         check_folder("--out", Path(out))
-    found = named_policies(policies)
-    if device is not None:
-        found = {name: policy.to(find_device(device)) for name, policy in found.items()}
+    found = on_device(named_policies(policies), device)
     task = common_task(found)
     if levels is None:
         kinds = list(dict.fromkeys([families] if isinstance(families, str) else families))
@@ -100,22 +95,17 @@ def evaluate(
     }
     cells = prepare(found, sets, steps)
     begin = time.perf_counter()
-    results = Results((), (), configuration, 0.0)
+    results = Results((), configuration, 0.0)
     try:
         for i, cell in enumerate(cells, 1):
             with naming_memory(f"--batch {batch}", device):
                 row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch)
-            results = replace(
-                results,
-                rows=(*results.rows, row),
-                levels=(*results.levels, cell.levels.config),
-                seconds=time.perf_counter() - begin,
-                missing=tuple((each.name, each.levels.config["name"]) for each in cells[i:]),
-            )
+            missing = tuple((later.name, later.set_name) for later in cells[i:])
+            results = Results((*results.rows, row), configuration, time.perf_counter() - begin, missing)
             if out is not None:
                 results.save_numbers(out)
-            n_levels, name = row.evaluation.n_levels, cell.levels.config["name"]
-            say(f"{cell.name} on {name}: {n_levels - row.n_wrong:,} of {n_levels:,} levels optimal")
+            n_levels = row.evaluation.n_levels
+            say(f"{cell.name} on {cell.set_name}: {n_levels - row.n_wrong:,} of {n_levels:,} levels optimal")
     except KeyboardInterrupt:
         if out is None or not results.rows:
             raise

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -104,34 +103,8 @@ class Stability:
     hysteresis: Estimate | None
 
 
-class _Tables:
-    """Rows of scores and periods by what they are of, batch after batch."""
-
-    def __init__(self) -> None:
-        self._parts: defaultdict[tuple[str, object], list[NDArray[Any]]] = defaultdict(list)
-
-    def add(self, kind: str, key: object, rows: NDArray[Any]) -> None:
-        self._parts[kind, key].append(rows)
-
-    def get(self, kind: str, key: object = None) -> NDArray[Any]:
-        return np.concatenate(self._parts[kind, key])
-
-    def keys(self, kind: str) -> list[object]:
-        """Return the keys in the order in which they were first added."""
-        return [key for of, key in self._parts if of == kind]
-
-
-def check_continues(policy: Policy) -> None:
-    """Check that there are iterations after the last one of an episode.
-
-    Raises:
-        ValueError: weights are not shared among iterations.
-    """
-    layers = policy.most_iterations
-    if layers is not None:
-        raise ValueError(
-            f"this policy has weights for {layers} iterations and none for what comes after: it has no stability"
-        )
+Tables: TypeAlias = dict[tuple[str, Any], NDArray[Any]]
+"""What was looked at, and the mark, fraction or edit -> a row of scores, or a period, for each level."""
 
 
 @torch.no_grad()
@@ -155,18 +128,28 @@ def measure_stability(
     Raises:
         ValueError: the same errors as from `measure`, or the policy's weights are not shared among iterations.
     """
-    check_continues(policy)
+    if policy.most_iterations is not None:
+        raise ValueError(
+            f"this policy has weights for {policy.most_iterations} iterations and none for what comes after: it has no "
+            "stability"
+        )
     check_steps(policy, n_steps)
-    labelled, task, tables = label(policy, levels), find_task(policy.task), _Tables()
+    labelled, task = label(policy, levels), find_task(policy.task)
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
+    parts = []
     for members in batches(labelled.tiles, batch):
-        probe = _Probe(policy, task, labelled.part(members), members.start, n_steps, report, tables)
+        probe = _Probe(policy, task, labelled.part(members), members.start, n_steps, report)
         probe.settle()
         probe.run_on(marks)
         for fraction in FRACTIONS:
             probe.corrupt(fraction)
         for edit in edits_of(task):
             probe.edit(edit)
+        parts.append(probe.tables)
+    keys = dict.fromkeys(
+        key for part in parts for key in part
+    )  # a batch has none of an edit that no level of it allows
+    tables = {key: np.concatenate([part[key] for part in parts if key in part]) for key in keys}
     return _summary(len(labelled.tiles), n_steps, marks, tables)
 
 
@@ -179,24 +162,17 @@ class _Probe:
     """A batch of levels, and the state to which the policy comes on them."""
 
     def __init__(
-        self,
-        policy: Policy,
-        task: Task,
-        levels: LabelledLevels,
-        first: int,
-        n_steps: int,
-        report: Report,
-        tables: _Tables,
+        self, policy: Policy, task: Task, levels: LabelledLevels, first: int, n_steps: int, report: Report
     ) -> None:
         self.policy, self.task, self.levels, self.first = policy, task, levels, first
-        self.n_steps, self.report, self.tables = n_steps, report, tables
-        self.maze = encode(policy, levels.tiles)
-        self.state = self.maze
+        self.n_steps, self.report = n_steps, report
+        self.maze = self.state = encode(policy, levels.tiles)
+        self.tables: Tables = {}
 
     def settle(self) -> None:
         """Run an episode."""
         self.state = self._run(self.maze)
-        self.tables.add("before", None, self._score(self.state))
+        self.tables["before", None] = self._score(self.state)
 
     def _score(self, state: Tensor) -> NDArray[np.float64]:
         """Return the scores on the levels as they were."""
@@ -219,16 +195,16 @@ class _Probe:
             later = next(states, None)  # none where the rollout has ended early
             if later is not None:
                 state, table = later, self._score(later)
-            self.tables.add("longer", mark, table)
+            self.tables["longer", mark] = table
             self.report((steps[index] - ([0, *steps])[index]) * len(self.levels.tiles))
         of_state, of_path = find_periods(self.policy, self.maze, state, marks[-1])
-        self.tables.add("period", "state", of_state)
-        self.tables.add("period", "path", of_path)
+        self.tables["period", "state"] = of_state
+        self.tables["period", "path"] = of_path
 
     def corrupt(self, fraction: float) -> None:
         """Corrupt the episode's last state and go on."""
         state = self._run(self.maze, corrupt(self.state, fraction, self.first))
-        self.tables.add("corrupted", fraction, self._score(state))
+        self.tables["corrupted", fraction] = self._score(state)
 
     def edit(self, name: str) -> None:
         """Change the maze under the episode's last state and continue; and restart on the changed maze."""
@@ -241,27 +217,27 @@ class _Probe:
         kept = self.state[upload(rows, self.state.device)]
         for kind, state in (("fresh", self._run(maze, extra=longer)), ("continued", self._run(maze, kept, longer))):
             scores = score_state(self.policy, edited, state, wanted_of(self.policy, edited, targets))
-            self.tables.add(kind, name, scores)
+            self.tables[kind, name] = scores
 
 
-def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: _Tables) -> Stability:
-    curve = tuple(Point(mark, Metrics.of(tables.get("longer", mark))) for mark in marks)
-    lags = {name: _lags(tables, name) for name in tables.keys("fresh")}
+def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) -> Stability:
+    curve = tuple(Point(mark, Metrics.of(tables["longer", mark])) for mark in marks)
+    lags = {name: _lags(tables, name) for kind, name in tables if kind == "fresh"}
     return Stability(
         n_levels=n_levels,
         n_steps=n_steps,
-        before=Metrics.of(tables.get("before")),
+        before=Metrics.of(tables["before", None]),
         after=curve[-1].metrics,
         curve=curve,
-        state=Habit.of(tables.get("period", "state")),
-        path=Habit.of(tables.get("period", "path")),
-        corruption=tuple(Corruption(f, Metrics.of(tables.get("corrupted", f))) for f in FRACTIONS),
+        state=Habit.of(tables["period", "state"]),
+        path=Habit.of(tables["period", "path"]),
+        corruption=tuple(Corruption(f, Metrics.of(tables["corrupted", f])) for f in FRACTIONS),
         edits=tuple(
             Edited(
-                str(name),
+                name,
                 len(lag),
-                Metrics.of(tables.get("fresh", name)),
-                Metrics.of(tables.get("continued", name)),
+                Metrics.of(tables["fresh", name]),
+                Metrics.of(tables["continued", name]),
                 proportion(lag),
             )
             for name, lag in lags.items()
@@ -270,7 +246,7 @@ def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: _Tables)
     )
 
 
-def _lags(tables: _Tables, name: object) -> NDArray[np.bool_]:
+def _lags(tables: Tables, name: str) -> NDArray[np.bool_]:
     """Return (N,) where the fresh start alone ends in an optimal path."""
-    fresh, continued = (tables.get(kind, name)[:, OPTIMAL] != 0 for kind in ("fresh", "continued"))
+    fresh, continued = (tables[kind, name][:, OPTIMAL] != 0 for kind in ("fresh", "continued"))
     return fresh & ~continued

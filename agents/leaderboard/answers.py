@@ -13,7 +13,9 @@ EXACT, CANONICAL, VALID, OPTIMAL = SCORES = ("exact label", "canonical", "valid"
 """Names of the scores."""
 
 
-def judge(tiles: Tiles, paths: NDArray[np.bool_], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
+def judge(
+    tiles: Tiles, paths: NDArray[np.bool_], labels: NDArray[np.bool_], canonical: NDArray[np.bool_] | None = None
+) -> dict[str, NDArray[np.bool_]]:
     """Return which answers are right, by each of `SCORES`.
 
     An answer is exact if it is the set's label, and canonical if it is the solution of `solvers.shortest_path`. It is
@@ -24,11 +26,12 @@ def judge(tiles: Tiles, paths: NDArray[np.bool_], labels: NDArray[np.bool_]) -> 
         tiles: (N, H, W) uint8, solvable.
         paths: (N, H, W) bool, the answers, both ends included.
         labels: (N, H, W) bool, from the set's `label`.
+        canonical: (N, H, W) bool, the solutions of `solvers.shortest_path`, if they are known.
 
     Returns:
         Score -> (N,) bool.
     """
-    canonical = shortest_path(tiles)
+    canonical = shortest_path(tiles) if canonical is None else canonical
     valid = _are_lines(tiles, paths)
     return {
         EXACT: (paths == labels).all(axis=(1, 2)),

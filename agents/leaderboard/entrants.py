@@ -4,66 +4,53 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BenchmarkSet
-from maze_nca_gym.levels import Tiles, has_border
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.tasks import SHORTEST_PATH
 
-from ..environments import border_warning
+from ..evaluation.cells import Cell
 from ..policy import Policy
 from ..pretrained import cards
 from ..registry import MODEL_FILE, by_label, list_policies, load
-from ..rollouts import check_steps, default_steps, encode, find_paths, rollout
+from ..rollouts import encode, find_paths, path_of, run_to_end
 from ..runs import DESCRIPTION
 from ..statistics import proportion
-from .answers import OPTIMAL, judge, judge_tokens
+from .answers import OPTIMAL, judge
+from .board import RESTARTED, REUSED, Row
 from .predictions import SUFFIXES
-from .rows import RESTARTED, REUSED, Row
-from .streams import restarted_paths, reused_paths
 
 UNSTATED = "not stated"
 
 
-class Entrant(NamedTuple):
-    """What is measured.
-
-    Attributes:
-        name: in the table.
-        source: what `load` took, or the file; None for a policy that was given as such.
-        what: the policy, or the file of predictions.
-    """
-
-    name: str
-    source: str | None
-    what: Policy | Path
-
-
-def find_entrants(given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path]) -> list[Entrant]:
-    """Return policies and files of predictions.
+def find_entrants(
+    given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
+) -> tuple[dict[str, Policy | Path], dict[str, str]]:
+    """Return policies and files of predictions by name, and what each learned from.
 
     Raises:
         ValueError: none, an unknown policy, no such file, or a policy of another task.
     """
+    entrants: dict[str, Policy | Path]
+    sources: dict[str, str] = {}
     if isinstance(given, Mapping):
-        entrants = [Entrant(name, None, what) for name, what in given.items()]
+        entrants = dict(given)
     elif isinstance(given, Policy):
-        entrants = [Entrant(type(given).__name__, None, given)]
+        entrants = {type(given).__name__: given}
     else:
-        named = by_label(map(str, [given] if isinstance(given, str | Path) else given))
-        entrants = [Entrant(label, source, _entrant(source)) for label, source in named.items()]
+        sources = by_label(map(str, [given] if isinstance(given, str | Path) else given))
+        entrants = {name: _entrant(source) for name, source in sources.items()}
     if not entrants:
         raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
-    for name, _, what in entrants:
+    for name, what in entrants.items():
         if isinstance(what, Policy) and what.task != SHORTEST_PATH.name:
             raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
-    return entrants
+    return entrants, {name: trained_on(sources.get(name)) for name in entrants}
 
 
 def _entrant(name: str) -> Policy | Path:
@@ -74,85 +61,75 @@ def _entrant(name: str) -> Policy | Path:
     return Path(name)
 
 
-def measure(
-    benchmark: BenchmarkSet, entrant: Entrant, policy: Policy, n: int | None, steps: int | None, batch: int | None
-) -> Row:
-    """Return the scores of a policy on a set."""
-    name = entrant.name
-    tiles = benchmark.levels(_count(benchmark, n)).tiles
-    n_steps = default_steps(policy, SHORTEST_PATH.solve_all(tiles)) if steps is None else steps
-    _try(f"{name} on {benchmark.name}", policy, tiles, n_steps)
-    if policy.needs_border and not has_border(tiles).all():
-        warnings.warn(border_warning(name), stacklevel=3)
-    begin = time.perf_counter()
-    if benchmark.stream == 1:
-        answers = find_paths(policy, tiles, n_steps, batch=batch) > 0.5
-        seconds = time.perf_counter() - begin
-        right = judge(tiles, answers, benchmark.label(tiles))
-    else:
-        right = _measure_streams(benchmark, policy, tiles, n_steps, batch)
-        seconds = time.perf_counter() - begin
-    return _row(benchmark, name, right, policy.n_weights, trained_on(entrant.source), n_steps, seconds)
-
-
-def _measure_streams(
-    benchmark: BenchmarkSet, policy: Policy, tiles: Tiles, n_steps: int, batch: int | None
-) -> dict[str, NDArray[np.bool_]]:
-    """Return on which streams every maze is solved; a policy with weights for each iteration cannot go on."""
-    streams = tiles.reshape(-1, benchmark.stream, *tiles.shape[1:])
-    answers = {RESTARTED: restarted_paths(policy, streams, n_steps, batch)}
-    if policy.most_iterations is None:
-        answers[REUSED] = reused_paths(policy, streams, n_steps)
-    labels = SHORTEST_PATH.solve_all(tiles)
-    right = {way: judge(tiles, paths.reshape(tiles.shape), labels)[OPTIMAL] for way, paths in answers.items()}
-    return {way: np.logical_and.reduce(solved.reshape(streams.shape[:2]), axis=1) for way, solved in right.items()}
-
-
-def measure_predictions(benchmark: BenchmarkSet, entrant: Entrant, tokens: NDArray[np.uint8], n: int | None) -> Row:
-    """Return the scores of (N, H * W) predictions on a set."""
-    tiles = benchmark.levels(_count(benchmark, n)).tiles
-    right = judge_tokens(tiles, tokens[: len(tiles)], benchmark.label(tiles))
-    return _row(benchmark, entrant.name, right, None, UNSTATED, None, None)
-
-
-def _row(
-    benchmark: BenchmarkSet,
-    name: str,
-    right: Mapping[str, NDArray[np.bool_]],
-    *about: Any,
-) -> Row:
-    n = len(next(iter(right.values())))
-    return Row(benchmark.name, name, n, {score: proportion(of) for score, of in right.items()}, *about)
-
-
-def _count(benchmark: BenchmarkSet, n: int | None) -> int:
-    return benchmark.n if n is None else min(n, benchmark.n)
-
-
-def _try(label: str, policy: Policy, tiles: Tiles, n_steps: int) -> None:
-    """Run one iteration on one maze.
-
-    Raises:
-        ValueError: the policy cannot run on such mazes, or for that many iterations.
-    """
-    try:
-        check_steps(policy, n_steps)
-        rollout(policy, encode(policy, tiles[:1]), 1)
-    except ValueError as error:
-        raise ValueError(f"{label}: {error}") from error
-
-
 def trained_on(name: str | None) -> str:
     """Return what a policy of that name learned from, as its card says, or the run in whose folder a model file is."""
-    if name is None:
-        return UNSTATED
     if name in cards():
         return str(cards()[name]["data"])
     if name in list_policies():
         return "nothing: weights written by hand"
-    if not name.endswith(MODEL_FILE):
+    if name is None or not name.endswith(MODEL_FILE):
         return UNSTATED
     try:
         return str(json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))["data"])
     except (OSError, ValueError, TypeError, KeyError):  # no file in the folder of a run, or one that does not say it
         return UNSTATED
+
+
+def measure(
+    benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], learned_from: str, batch: int | None
+) -> Row:
+    """Return the scores of a policy on a set.
+
+    Args:
+        benchmark: the set.
+        cell: the policy on levels of the set.
+        labels: (N, H, W) bool, the set's labels of these levels.
+        learned_from: what the policy learned from.
+        batch: levels that run at once, by default as many as keep the state small.
+    """
+    policy, n_steps, (tiles, canonical, _) = cell.policy, cell.n_steps, cell.labelled
+    begin = time.perf_counter()
+    paths = {RESTARTED: find_paths(policy, tiles, n_steps, batch=batch) > 0.5}
+    if benchmark.stream > 1 and policy.most_iterations is None:  # with weights for each iteration, none can go on
+        paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
+    seconds = time.perf_counter() - begin
+    if benchmark.stream == 1:
+        right = judge(tiles, paths[RESTARTED], labels, canonical)
+    else:
+        solved = {way: judge(tiles, each.reshape(tiles.shape), labels, canonical) for way, each in paths.items()}
+        right = {
+            way: np.logical_and.reduce(each[OPTIMAL].reshape(-1, benchmark.stream), axis=1)
+            for way, each in solved.items()
+        }
+    return row_of(benchmark, cell.name, right, learned_from, policy.n_weights, n_steps, seconds)
+
+
+def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
+    """Return the paths of a policy that goes on from the state of the maze before, (S, L, H, W) bool.
+
+    Args:
+        policy: a policy that has weights for any number of iterations.
+        streams: (S, L, H, W) uint8, L mazes in a row.
+        n_steps: iterations on each maze.
+    """
+    paths, state = np.empty(streams.shape, np.bool_), None
+    for i in range(streams.shape[1]):
+        maze = encode(policy, np.ascontiguousarray(streams[:, i]))
+        state = run_to_end(policy, maze, n_steps, state, start_step=i * n_steps)
+        paths[:, i] = path_of(state) > 0.5
+    return paths
+
+
+def row_of(
+    benchmark: BenchmarkSet,
+    name: str,
+    right: Mapping[str, NDArray[np.bool_]],
+    learned_from: str,
+    n_weights: int | None = None,
+    n_steps: int | None = None,
+    seconds: float | None = None,
+) -> Row:
+    """Return the row of a policy or file, given by score which of the instances are right."""
+    n = len(next(iter(right.values())))
+    scores = {score: proportion(of) for score, of in right.items()}
+    return Row(benchmark.name, name, n, scores, n_weights, learned_from, n_steps, seconds)

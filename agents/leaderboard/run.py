@@ -50,11 +50,11 @@ def bench(
         MemoryError: the device has too little memory.
         OSError: a file could not be read or written.
     """
-    from maze_nca_gym.envs.backend_torch import find_device
-
+    from ..evaluation.cells import on_device, prepare
     from ..policy import Policy
+    from .answers import judge_tokens
     from .board import BOARD, Board
-    from .entrants import find_entrants, measure, measure_predictions
+    from .entrants import find_entrants, measure, row_of
     from .predictions import read_predictions
 
     for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):
@@ -66,24 +66,27 @@ def bench(
     chosen = [find_benchmark_set(name) for name in dict.fromkeys([sets] if isinstance(sets, str) else sets)]
     if not chosen:
         raise ValueError("name at least one benchmark set")
-    entrants = find_entrants(policies)
-    if device is not None:
-        entrants = [
-            e._replace(what=e.what.to(find_device(device))) if isinstance(e.what, Policy) else e for e in entrants
-        ]
+    entrants, learned_from = find_entrants(policies)
+    models = on_device({name: what for name, what in entrants.items() if isinstance(what, Policy)}, device)
     predicted = {
-        (benchmark.name, entrant.name): read_predictions(entrant.what, benchmark)
-        for benchmark, entrant in product(chosen, entrants)
-        if isinstance(entrant.what, Path)
+        (benchmark.name, name): read_predictions(what, benchmark)
+        for benchmark, (name, what) in product(chosen, entrants.items())
+        if isinstance(what, Path)
     }  # all of them first: a wrong file is not found after an hour of measuring
+    levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
+    cells = {(cell.set_name, cell.name): cell for cell in prepare(models, levels, steps)}
     rows = []
     with naming_memory(f"--batch {batch}", device), progress_bar("benchmark", len(chosen) * len(entrants)) as advance:
-        for benchmark, entrant in product(chosen, entrants):
-            if isinstance(entrant.what, Policy):
-                rows.append(measure(benchmark, entrant, entrant.what, n, steps, batch))
-            else:
-                rows.append(measure_predictions(benchmark, entrant, predicted[benchmark.name, entrant.name], n))
-            if out is not None:
-                Board(tuple(rows[-1:])).save(out)  # at once: the next row may take an hour
-            advance(1)
+        for benchmark, drawn in zip(chosen, levels, strict=True):
+            labels = benchmark.label(drawn.tiles)
+            for name in entrants:
+                if name in models:
+                    row = measure(benchmark, cells[benchmark.name, name], labels, learned_from[name], batch)
+                else:
+                    tokens = predicted[benchmark.name, name][: len(labels)]
+                    row = row_of(benchmark, name, judge_tokens(drawn.tiles, tokens, labels), learned_from[name])
+                rows.append(row)
+                if out is not None:
+                    Board((row,)).save(out)  # at once: the next row may take an hour
+                advance(1)
     return Board(tuple(rows))

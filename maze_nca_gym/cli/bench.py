@@ -14,7 +14,7 @@ from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.leaderboard.rows import Row
+    from maze_nca_gym.agents.leaderboard.board import Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +77,13 @@ class Bench(ImportOption):
 
 def _print_set(name: str, rows: Sequence[Row]) -> None:
     """Print a table of one set, measured and published, narrow enough for a terminal of 80 columns."""
-    from maze_nca_gym.agents.leaderboard.report import estimate, scores_of
-    from maze_nca_gym.agents.leaderboard.rows import published
+    from maze_nca_gym.agents.leaderboard.board import percentages, published, scores_of
 
     others = [each for each in published() if each.set == name]
     scores = scores_of(rows, others)
     columns = ["policy", *(score.replace(" ", "\n") for score in scores)]
     cells = [
-        (row.name, *("\n".join(estimate(row.scores.get(score))).replace(" to ", "-") for score in scores))
+        (row.name, *("\n".join(percentages(row.scores.get(score))).replace(" to ", "-") for score in scores))
         for row in rows
     ]
     cells += [

@@ -7,18 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from maze_nca_gym.agents.evaluation import DEFAULT_N, FAMILIES
+from maze_nca_gym.agents.evaluation import DEFAULT_N
 from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.runs import check_folder
 from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
 from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.scoring import MINIBATCH
 from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
     from maze_nca_gym.agents import Policy
-    from maze_nca_gym.agents.evaluation import Estimate, Evaluation, Result, Stability
+    from maze_nca_gym.agents.evaluation.cells import Result
+    from maze_nca_gym.agents.evaluation.metrics import Evaluation
+    from maze_nca_gym.agents.evaluation.stability import Stability
+    from maze_nca_gym.agents.statistics import Estimate
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from scripted_policies import Counts, Dies, Flips, Oracle, Scripted
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evaluation import Estimate, default_steps, mean, measure, proportion, test_levels
-from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of
+from maze_nca_gym.agents.evaluation.metrics import KINDS, kinds_of, measure
 from maze_nca_gym.agents.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.rollouts import check_steps, curve_steps
+from maze_nca_gym.agents.rollouts import check_steps, curve_steps, default_steps
+from maze_nca_gym.agents.statistics import Estimate, mean, proportion
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.scoring import paper_accuracy, score
 from maze_nca_gym.solvers import diameter, shortest_path

@@ -16,11 +16,12 @@ from oracles import (
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Turns, Wanders
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.evaluation import default_steps, measure_stability, test_levels
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
 from maze_nca_gym.agents.evaluation.disturbances import FRACTIONS, corrupt, edit_levels, edits_of
-from maze_nca_gym.agents.evaluation.stability import effort
+from maze_nca_gym.agents.evaluation.stability import effort, measure_stability
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.rollouts import default_steps
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.levels import Tile, one_hot, parse
 from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tasks import DIAMETER, SHORTEST_PATH

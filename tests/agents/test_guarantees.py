@@ -14,13 +14,13 @@ from tables import for_each
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import find_policy, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA
-from maze_nca_gym.agents.evaluation import test_levels
 from maze_nca_gym.agents.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
+from maze_nca_gym.families import test_levels
 from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.tasks import find_task
 

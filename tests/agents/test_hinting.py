@@ -16,7 +16,6 @@ from tables import for_each
 
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata.shortest_path import ENTER, SHORTEST_PATH, Signal
-from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, certify
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import Examples, inputs, learn, losses, patches_to_learn
@@ -34,6 +33,7 @@ from maze_nca_gym.agents.hinting.patches import (
     tile_codes,
 )
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, parse

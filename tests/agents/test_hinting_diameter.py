@@ -13,7 +13,6 @@ from maze_samples import sample
 from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.automata.automaton import MapView
 from maze_nca_gym.agents.automata.diameter import DIAMETER, EVERYWHERE, WALKER, S
-from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.hinting.certificate import certify, counterexamples
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import Examples, Pool, inputs, learn, losses
@@ -29,6 +28,7 @@ from maze_nca_gym.agents.hinting.patches import (
 )
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts import rollout
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, clear_endpoints, one_hot, parse
 from maze_nca_gym.solvers import diameter, eccentricities

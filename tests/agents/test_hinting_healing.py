@@ -13,7 +13,6 @@ from maze_samples import sample
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.automata.healing import FOUND, HEALING, S
-from maze_nca_gym.agents.evaluation import FAMILIES
 from maze_nca_gym.agents.evaluation.disturbances import EDITS, corrupt, edit_levels
 from maze_nca_gym.agents.hinting.bounds import TOLERANCE, Network
 from maze_nca_gym.agents.hinting.certificate import Demand, automaton_of, certify, demands
@@ -22,6 +21,7 @@ from maze_nca_gym.agents.hinting.cuts import Cuts
 from maze_nca_gym.agents.hinting.learning import learn, prune
 from maze_nca_gym.agents.hinting.patches import KIND_BITS, levels_to_watch, mask_of, patches_seen
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, one_hot, parse
 from maze_nca_gym.solvers import shortest_path

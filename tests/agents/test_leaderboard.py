@@ -17,10 +17,9 @@ from tables import for_each
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.leaderboard import entrants
 from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
-from maze_nca_gym.agents.leaderboard.board import Board
+from maze_nca_gym.agents.leaderboard.board import RESTARTED, REUSED, Board, Published, published
+from maze_nca_gym.agents.leaderboard.entrants import reused_paths
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
-from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, Published, published
-from maze_nca_gym.agents.leaderboard.streams import restarted_paths, reused_paths
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard
@@ -273,11 +272,6 @@ class TestStreams:
             maze = torch.from_numpy(one_hot(streams[:, i]))
             state = rollout(policy, maze, n_steps, state)
             np.testing.assert_array_equal(paths[:, i], state[:, 0].detach().numpy() > 0.5)
-
-    def test_restarted_is_the_same_as_single_levels(self):
-        policy, streams = load("shortest-path-bfs"), self.streams()
-        paths = restarted_paths(policy, streams, 120, batch=3)
-        np.testing.assert_array_equal(paths.reshape(-1, 14, 14), shortest_path(streams.reshape(-1, 14, 14)))
 
     def test_only_whole_streams_count(self):
         row = bench("edits-12", policies="shortest-path-bfs", n=2).rows[0]

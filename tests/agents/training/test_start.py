@@ -9,10 +9,10 @@ from tables import for_each
 from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evaluation import validation_levels
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training.config import PRESETS, TrainingConfig, changed
 from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.families import validation_levels
 from maze_nca_gym.levels import one_hot
 
 EXACT = "nca-shortest-path-exact-weights"
