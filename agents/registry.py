@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from maze_nca_gym.names import unknown_name
 
 from . import environments
-from .pretrained import cards, check_shipped
+from .pretrained import cards
 
 if TYPE_CHECKING:
     from .policy import Policy
@@ -107,7 +107,7 @@ _POLICIES = {
             description=card["description"],
             constructor=".pretrained:load_pretrained",
             options={"name": name},
-            exact=card["exact"],
+            exact=card["guarantees"]["exact"],
             scores=card.get("metrics", {}),  # none yet while a model is being published
             role=card.get("role", MAIN),
             family=card["guarantees"].get("family"),
@@ -146,7 +146,11 @@ def find_policy(name: str) -> PolicyInfo:
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
         description = f"a model of class {type(policy).__name__}, {kind}"
         return PolicyInfo(policy.task, description, constructor="", exact=policy.exact, family=policy.guarantees.family)
-    check_shipped(name)
+    card = cards().get(name, {})
+    if "unshipped" in card:
+        raise ValueError(
+            f"the weights of {name} do not ship, as it {card['unshipped']}; to train it: {card['made_by']}"
+        )
     if os.path.isdir(name):
         model = Path(name) / MODEL_OF_RUN
         inside = f"its model is {model}" if model.is_file() else f"it has no {MODEL_OF_RUN}, the model of a run"

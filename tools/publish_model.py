@@ -33,6 +33,9 @@ from maze_nca_gym.tasks import find_task
 
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
+ORDER = ("task", "description", "role", "unshipped", "highlight", "measured", "guarantees", "made_by", "made_in")
+ORDER += ("versions", "data")
+"""Entries of a card, from the first; the others are behind."""
 GAIN = 0.001
 """Part of all levels that is not worth more iterations."""
 MOST = 4
@@ -54,11 +57,6 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
         "configuration": run["configuration"],
         **({"certificate": run["certificate"]} if "certificate" in run else {}),
     }
-
-
-def guarantees(model: Policy) -> dict[str, Any]:
-    """Return what a card says of what its weights guarantee: the same as the model's file."""
-    return {"exact": model.exact, "guarantees": model.guarantees.to_json()}
 
 
 def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
@@ -140,22 +138,8 @@ def write_card(name: str, **changes: Any) -> None:
     """Write the card of a policy of the package anew, with some entries replaced."""
     path = FOLDER / f"{name}.json"
     there = read_card(name) if path.exists() else {}
-    ordered = (
-        "task",
-        "description",
-        "role",
-        "unshipped",
-        "highlight",
-        "measured",
-        "exact",
-        "guarantees",
-        "made_by",
-        "made_in",
-        "versions",
-        "data",
-    )
     content = {**there, **{key: value for key, value in changes.items() if value is not None}}
-    content = {key: content[key] for key in sorted(content, key=lambda k: ordered.index(k) if k in ordered else 99)}
+    content = {key: content[key] for key in sorted(content, key=lambda k: ORDER.index(k) if k in ORDER else 99)}
     with atomic_write(path) as file:
         file.write((json.dumps(content, indent=2) + "\n").encode())
 
@@ -166,7 +150,7 @@ def publish_model(name: str, run: Path, description: str) -> None:
     seconds = read_last(run / "metrics.jsonl")["seconds"]
     about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
     save_model(model, FOLDER / name)
-    write_card(name, task=model.task, description=description, **guarantees(model), **about)
+    write_card(name, task=model.task, description=description, guarantees=model.guarantees.to_json(), **about)
 
 
 def publish_iterations(name: str) -> None:
@@ -175,7 +159,7 @@ def publish_iterations(name: str) -> None:
     families = read_card(name).get("configuration", {}).get("families", ["random"])
     number = choose_iterations(model, families)
     save_model(_with_iterations(model, number), FOLDER / name)
-    write_card(name, **guarantees(model))
+    write_card(name, guarantees=model.guarantees.to_json())
     print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
 
 

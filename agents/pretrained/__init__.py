@@ -1,11 +1,11 @@
 """Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
 
-A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`), `exact` and `guarantees` (as the
-model's file has them, see `agents.guarantees`). It says how the model came to be: `made_by` (the command that makes
-the file), `data` (what it was trained on), `configuration` (of that training). And it has figures: `metrics` (name ->
-number), `evaluation` (all that was measured) and `measured` (on what). It may hold `highlight`, the name of the
-channel that shows the model at work, for pictures. A card with `unshipped`, a reason, has figures alone: there is no
-file of weights. Reading cards imports no torch.
+A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`) and `guarantees` (as the model's file
+has them, see `agents.guarantees`). It says how the model came to be: `made_by` (the command that makes the file),
+`data` (what it was trained on), `configuration` (of that training). And it has figures: `metrics` (name -> number),
+`evaluation` (all that was measured) and `measured` (on what). It may hold `highlight`, the name of the channel that
+shows the model at work, for pictures. A card with `unshipped`, a reason, has figures alone: there is no file of
+weights. Reading cards imports no torch.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import json
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
-
-from maze_nca_gym.names import unknown_name
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -29,30 +27,10 @@ def cards() -> dict[str, dict[str, Any]]:
     return dict(sorted(read.items()))
 
 
-def check_shipped(name: str) -> None:
-    """Check that a card, if there is one of that name, is not one of figures alone.
-
-    Raises:
-        ValueError: the weights do not ship; the message has the command that trains such a model.
-    """
-    card = cards().get(name, {})
-    if "unshipped" in card:
-        raise ValueError(
-            f"the weights of {name} do not ship, as it {card['unshipped']}; to train it: {card['made_by']}"
-        )
-
-
 def load_pretrained(name: str) -> Policy:
-    """Return a model of this folder, on the CPU.
-
-    Raises:
-        ValueError: unknown name (the message lists the known ones), or a model whose weights do not ship.
-    """
+    """Return a model of this folder whose weights ship, on the CPU."""
     from ..weights import load_model
 
-    check_shipped(name)
-    if name not in cards():
-        raise ValueError(unknown_name("pretrained model", name, cards()))
     with resources.as_file(resources.files(__package__).joinpath(f"{name}.safetensors")) as path:
         policy = load_model(path)
     policy.highlight = cards()[name].get("highlight", policy.highlight)

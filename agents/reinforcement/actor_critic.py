@@ -62,22 +62,6 @@ class NCAFeatures(BaseFeaturesExtractor):
         return torch.cat([x, maze[:, Tile.WALL : Tile.WALL + 1]], dim=1)
 
 
-class Undivided(nn.Module):
-    """The place of Stable-Baselines3's separate networks: actor and critic read the same features."""
-
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features, (B, C + 1, H, W) floats, for the actor and for the critic, both unchanged."""
-        return features, features
-
-    def forward_actor(self, features: Tensor) -> Tensor:
-        """Return the features for the actor, (B, C + 1, H, W) floats, unchanged."""
-        return features
-
-    def forward_critic(self, features: Tensor) -> Tensor:
-        """Return the features for the critic, (B, C + 1, H, W) floats, unchanged."""
-        return features
-
-
 class Actor(nn.Module):
     """A layer from (B, C + 1, H, W) features to (B, H W) means of the actions: 1.5 tanh(w x(p) + b), and -1.5 at walls.
 
@@ -157,6 +141,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             observation_space,
             action_space,
             lr_schedule,
+            net_arch=[],  # actor and critic read the same features, with no layers of their own before them
             log_std_init=log_std_init,
             features_extractor_class=NCAFeatures,
             features_extractor_kwargs={"n_channels": n_channels, "n_iterations": n_iterations},
@@ -166,7 +151,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         """Build the parts that `ActorCriticPolicy` puts together, and their optimiser."""
-        self.mlp_extractor = Undivided()  # type: ignore[assignment] # declared as an MlpExtractor
+        self._build_mlp_extractor()
         self.action_net = Actor(self.features_dim)
         self.value_net = Critic(self.features_dim)  # type: ignore[assignment] # declared as Linear
         self.log_std = nn.Parameter(torch.tensor([float(self.log_std_init)]))

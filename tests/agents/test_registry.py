@@ -13,7 +13,7 @@ from tables import for_each
 from maze_nca_gym import agents
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load
 from maze_nca_gym.agents.learned import MLP, NCA
-from maze_nca_gym.agents.pretrained import cards, load_pretrained
+from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.registry import NAME_PARTS
 from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.weights import save_model
@@ -90,7 +90,7 @@ def test_every_part_of_a_name_is_explained():
 def test_a_card_of_figures_alone_says_how_to_train_its_model(tmp_path):
     name = "mlp-shortest-path-baseline"
     assert name not in list_policies(all=True)
-    for asked in (load, find_policy, load_pretrained):
+    for asked in (load, find_policy):
         with pytest.raises(ValueError, match=f"the weights of {name} do not ship, as it completes nothing") as caught:
             asked(name)
     command = str(caught.value).split("to train it: maze-nca-gym ")[1].split()
