@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
@@ -14,6 +13,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from maze_nca_gym.levels import parse
 from maze_nca_gym.wrappers import PathAction
+from maze_nca_gym.wrappers.path_action import path_spaces, paths_of
 
 Observation: TypeAlias = dict[str, NDArray[np.float32]]
 Infos: TypeAlias = list[dict[str, Any]]
@@ -51,18 +51,12 @@ class PathVecEnv(VecEnv):
         Raises:
             ValueError: it was made otherwise, or is no maze.
         """
-        space = env.single_observation_space
-        if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
-            raise ValueError(f"PathVecEnv wraps the batched environments of maze_nca_gym, not {env}")
-        shape = space["state"].shape
-        if shape is None or shape[0] != 1:
-            raise ValueError(f"PathVecEnv needs an environment made with n_channels=1, this one has state {shape}")
+        spaces = path_spaces("PathVecEnv", env, env.single_observation_space)
         if env.metadata.get("autoreset_mode") != AutoresetMode.SAME_STEP:
             raise ValueError('PathVecEnv needs an environment made with autoreset_mode="SameStep"')
         self.env = env
         self._actions = np.empty(0, np.float32)
-        observed = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
-        super().__init__(env.num_envs, observed, Box(-1.0, 1.0, shape, np.float32))
+        super().__init__(env.num_envs, *spaces)
 
     def reset(self) -> Observation:
         """Begin all episodes, with the seeds of the last `seed` and the options of the last `set_options`.
@@ -98,7 +92,7 @@ class PathVecEnv(VecEnv):
         Raises:
             ValueError: actions of another shape, or not finite; nothing has changed then.
         """
-        observation, rewards, terminated, truncated, infos = self.env.step(_paths(self._actions))
+        observation, rewards, terminated, truncated, infos = self.env.step(paths_of(self._actions))
         ended = terminated | truncated
         of_each = [_of_one(infos, i) for i in range(self.num_envs)]
         for i in np.flatnonzero(ended).tolist():
@@ -149,9 +143,3 @@ def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
     kept = {"final_obs", "final_info"}
     names = [name for name in infos if not name.startswith("_") and name not in kept and infos[f"_{name}"][i]]
     return {name: infos[name][i] for name in names}
-
-
-def _paths(actions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Map [-1, 1] to [0, 1] as `PathAction` does; values that are not finite stay so, for the environment to reject."""
-    paths = (np.clip(actions, -1.0, 1.0) + 1.0) / 2.0
-    return np.where(np.isfinite(actions), paths, actions).astype(np.float32)

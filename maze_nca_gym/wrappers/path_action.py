@@ -31,15 +31,9 @@ class PathAction(
             ValueError: the environment is no maze, or has another number of state channels.
         """
         RecordConstructorArgs.__init__(self)
-        space = env.observation_space if isinstance(env, gym.Env) else None
-        if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
-            raise ValueError(f"PathAction wraps the environments of maze_nca_gym, not {env}")
-        shape = space["state"].shape
-        if shape is None or shape[0] != 1:
-            raise ValueError(f"PathAction needs an environment made with n_channels=1, this one has state {shape}")
+        spaces = path_spaces("PathAction", env, env.observation_space if isinstance(env, gym.Env) else None)
         super().__init__(env)
-        self.action_space = Box(-1.0, 1.0, shape, np.float32)
-        self.observation_space = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
+        self.observation_space, self.action_space = spaces
 
     def step(self, action: NDArray[np.float32]) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         """Make one step with the path that the action, (1, H, W) floats, means.
@@ -47,6 +41,33 @@ class PathAction(
         Raises:
             ValueError: the same errors as from the environment.
         """
-        action = as_array(action)
-        path = (np.clip(action, -1.0, 1.0) + 1.0) / 2.0
-        return self.env.step(np.where(np.isfinite(action), path, action).astype(np.float32))
+        return self.env.step(paths_of(as_array(action)))
+
+
+def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any], gym.Space[Any]]:
+    """Return the spaces of observations and of actions that are the path alone.
+
+    Args:
+        wrapper: what changes the environment, for messages.
+        env: the environment, for messages.
+        space: the space of its observations.
+
+    Raises:
+        ValueError: the environment is no maze, or has another number of state channels.
+    """
+    if not isinstance(space, Dict) or set(space) != {"maze", "state"}:
+        raise ValueError(f"{wrapper} wraps the environments of maze_nca_gym, not {env}")
+    shape = space["state"].shape
+    if shape is None or shape[0] != 1:
+        raise ValueError(f"{wrapper} needs an environment made with n_channels=1, this one has state {shape}")
+    observed = Dict({"maze": space["maze"], "state": Box(0.0, 1.0, shape, np.float32)})
+    return observed, Box(-1.0, 1.0, shape, np.float32)
+
+
+def paths_of(actions: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the paths in [0, 1] that actions in [-1, 1] mean, of the same shape.
+
+    Values that are not finite stay so, for the environment to refuse.
+    """
+    paths = (np.clip(actions, -1.0, 1.0) + 1.0) / 2.0
+    return np.where(np.isfinite(actions), paths, actions).astype(np.float32)

@@ -141,7 +141,7 @@ class TestPathVecEnv:
         for options, message in (({}, "made with n_channels=1"), ({"n_channels": 1}, 'autoreset_mode="SameStep"')):
             with pytest.raises(ValueError, match=message):
                 PathVecEnv(gym.make_vec(SHORTEST_PATH, num_envs=2, size=3, **options))
-        with pytest.raises(ValueError, match="wraps the batched environments of maze_nca_gym"):
+        with pytest.raises(ValueError, match="PathVecEnv wraps the environments of maze_nca_gym"):
             PathVecEnv(gym.make_vec("CartPole-v1", num_envs=2))
 
     def test_wraps_a_wrapper(self) -> None:
