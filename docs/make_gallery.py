@@ -20,9 +20,8 @@ from maze_nca_gym import solvers
 from maze_nca_gym.agents import Policy, iterate, load
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, one_hot
-from maze_nca_gym.rendering import contact_sheet, draw_frame, draw_level, save_gif, save_png
-from maze_nca_gym.rendering.palette import PAPER, Frame
-from maze_nca_gym.rendering.text import put_text, text_height
+from maze_nca_gym.rendering import Snapshot, captioned, contact_sheet, draw_level, save_gif, save_png
+from maze_nca_gym.rendering.palette import Frame
 
 Field = NDArray[np.float32]
 SIZE = (580, 1000)
@@ -100,7 +99,7 @@ def _frame(animation: Animation, state: Field, step: int) -> Frame:
     """One step; `scoring.score` measures against one shortest path, which is not every automaton's aim."""
     error = (np.clip(state[0], 0, 1) - animation.target) ** 2
     highlight = animation.highlight
-    return draw_frame(
+    return Snapshot(
         animation.tiles,
         np.stack([_channel(animation.policy, state, name) for name in animation.channels.values()]),
         animation.target,
@@ -109,9 +108,7 @@ def _frame(animation: Animation, state: Field, step: int) -> Frame:
         accuracy=1 - float(error.sum() / animation.target.sum()),
         title=animation.title,
         highlight=None if highlight is None else list(animation.channels).index(highlight),
-        show_channels=animation.show_channels,
-        size=animation.size,
-    )
+    ).draw(animation.show_channels, animation.size)
 
 
 def _channel(policy: Policy, state: Field, name: str) -> Field:
@@ -273,20 +270,13 @@ def _with_gaps(tiles: Tiles) -> Iterator[Tiles]:
 
 def draw_levels(folder: Path) -> Path:
     """Write one level of each generator, with its name and its solution, as levels.png."""
-    pictures = [_captioned(draw_level(*_solved(name), cell=13), name) for name in GENERATORS]
+    pictures = [captioned(draw_level(*_solved(name), cell=13), name, size=20) for name in GENERATORS]
     return save_png(folder / "levels.png", contact_sheet(pictures, columns=3, gap=24))
 
 
 def _solved(generator: str) -> tuple[Tiles, NDArray[np.bool_]]:
     tiles = _find(generator, 21, _has_path(32, 50))
     return tiles, solvers.shortest_path(tiles)
-
-
-def _captioned(picture: Frame, caption: str) -> Frame:
-    size = 20
-    line = np.full((text_height(size) + 4, picture.shape[1], 3), PAPER, np.uint8)
-    put_text(line, 0, 0, caption, size)
-    return np.concatenate([line, picture])
 
 
 def main(folder: Path) -> None:

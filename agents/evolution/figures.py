@@ -12,11 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.rendering import contact_sheet, save_gif
-from maze_nca_gym.rendering.layout import Panel
-from maze_nca_gym.rendering.palette import FAINT_INK, PAPER, Frame
-from maze_nca_gym.rendering.panels import draw_maze
-from maze_nca_gym.rendering.text import put_text, text_height
+from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_gif
+from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.tasks import Task
 
 from ..figures import COLOURS, count_axis, curve, figure, panels, percent_axis
@@ -32,7 +29,8 @@ FPS, LAST_FRAME = 2.5, 6
 """Frames per second of the animation, and the number of times that its last frame is shown."""
 SIDE, LEAST_CELL = 216, 3
 """Pixels along a level's side, about, and along a tile's, at least."""
-CAPTION, TITLE = 13, 18
+GAP = 12
+"""Pixels between the levels and around them."""
 
 
 Snapshot: TypeAlias = dict[str, NDArray[Any]]
@@ -86,28 +84,12 @@ def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], task: Tas
 def _frame(snapshot: Snapshot, line: Line, task: Task) -> Frame:
     tiles = snapshot["tiles"]
     parts = zip(tiles, snapshot["paths"] / np.float32(255), task.solve_all(tiles), snapshot["regret"], strict=True)
-    sheet = contact_sheet([_level(*part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=12)
-    room = text_height(TITLE) + 8
-    frame = np.concatenate([_blank(room, sheet.shape[1]), sheet])
-    put_text(frame, 8, 12, f"round {line['round']:,}", TITLE)
+    sheet = contact_sheet([_level(*part) for part in parts], columns=math.ceil(math.sqrt(len(tiles))), gap=GAP)
     facts = f"regret {line['mean_fitness']:.3g}, {line['mean_solution_length']:.1f} tiles"
-    put_text(frame, 10, frame.shape[1] - 12, facts, CAPTION, FAINT_INK, "right")
-    return frame
+    return captioned(sheet, f"round {line['round']:,}", facts, size=18, margin=GAP)
 
 
 def _level(tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
     """Return one level with its caption."""
-    rows, cols = tiles.shape
-    panel = Panel(0, 0, rows, cols, max(LEAST_CELL, SIDE // max(rows, cols)))
-    room = text_height(CAPTION) + 2
-    frame = _blank(room + panel.height, panel.width)
-    draw_maze(frame[room:], panel, tiles, path, solution)
-    put_text(frame, 0, 0, f"regret {regret:.3g}", CAPTION)
-    put_text(frame, 0, panel.width, f"{int(solution.sum())} tiles", CAPTION, FAINT_INK, "right")
-    return frame
-
-
-def _blank(height: int, width: int) -> Frame:
-    frame = np.empty((height, width, 3), np.uint8)
-    frame[...] = PAPER
-    return frame
+    picture = draw_level(tiles, path, max(LEAST_CELL, SIDE // max(tiles.shape)), solution)
+    return captioned(picture, f"regret {regret:.3g}", f"{int(solution.sum())} tiles", size=13)

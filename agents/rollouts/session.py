@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.edits import Edit
-from maze_nca_gym.rendering.snapshots import History, Snapshot
+from maze_nca_gym.rendering.snapshots import History
 from maze_nca_gym.scoring import ACCURACY, OPTIMAL
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back

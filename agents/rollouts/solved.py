@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maze_nca_gym import notebooks
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.levels import LevelSet, Tiles, has_border
-from maze_nca_gym.rendering import draw_frame, gif_bytes, save_gif, save_png
+from maze_nca_gym.rendering import Snapshot, gif_bytes, save_gif, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tables import Table
@@ -166,7 +166,7 @@ def _frames(
     judge = find_task(policy.task).judge
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     return [
-        draw_frame(
+        Snapshot(
             tiles,
             state,
             target,
@@ -175,7 +175,7 @@ def _frames(
             accuracy=float(score(tiles[None], state[None, 0], target[None], judge).accuracy[0]),
             title=title,
             highlight=highlight,
-        )
+        ).draw()
         for step, state in _states(policy, tiles, n_steps)
         if step in shown
     ]

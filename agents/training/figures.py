@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.levels import Tiles
-from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
-from maze_nca_gym.rendering.palette import FAINT_INK, INK, PAPER, Frame
-from maze_nca_gym.rendering.text import put_text, text_height
+from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
+from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import Scores, score
 from maze_nca_gym.tasks import find_task
 
@@ -156,7 +155,8 @@ MOMENTS = (0.125, 0.25, 0.5, 1.0)
 """Parts of the iterations after which the path is shown."""
 PICTURE = 240
 """Pixels along a level's side, about."""
-CAPTION, TITLE = 14, 20
+GAP = 12
+"""Pixels between the pictures and around them."""
 
 
 class _Row(NamedTuple):
@@ -179,8 +179,8 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
     rows = _rows(config)
     n_steps = default_steps(policy, np.stack([row.target for row in rows]))
     frames = list(_frames(policy, rows, n_steps))
-    sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=12)
-    return save_png(path, _titled(sheet, title))
+    sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=GAP)
+    return save_png(path, captioned(sheet, title, size=20, margin=GAP))
 
 
 def _rows(config: TrainingConfig) -> list[_Row]:
@@ -218,31 +218,11 @@ def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:
     for i, row in enumerate(rows):
         for step, path, scored in zip(steps, paths, scores, strict=True):
             words = f"{step} iteration{'s' if step > 1 else ''}"
-            yield _captioned(draw_level(row.tiles, path[i], cell), words, _verdict(scored, i))
-        yield _captioned(draw_level(row.tiles, row.target, cell), "solution", f"{int(row.target.sum())} tiles")
+            yield captioned(draw_level(row.tiles, path[i], cell), words, _verdict(scored, i))
+        yield captioned(draw_level(row.tiles, row.target, cell), "solution", f"{int(row.target.sum())} tiles")
 
 
 def _verdict(scores: Scores, i: int) -> str:
     if scores.complete[i]:
         return "complete"
     return "optimal" if scores.optimal[i] else f"accuracy {scores.accuracy[i]:.2f}"
-
-
-def _captioned(picture: Frame, left: str, right: str) -> Frame:
-    """Return a line of text above a picture."""
-    frame = _with_room_above(picture, text_height(CAPTION) + 2)
-    put_text(frame, 0, 0, left, CAPTION, INK)
-    put_text(frame, 0, frame.shape[1], right, CAPTION, FAINT_INK, "right")
-    return frame
-
-
-def _titled(sheet: Frame, title: str) -> Frame:
-    frame = _with_room_above(sheet, text_height(TITLE) + 6)
-    put_text(frame, 12, 12, title, TITLE, INK)
-    return frame
-
-
-def _with_room_above(picture: Frame, n: int) -> Frame:
-    room = np.empty((n, *picture.shape[1:]), np.uint8)
-    room[...] = PAPER
-    return np.concatenate([room, picture])

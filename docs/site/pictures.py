@@ -15,7 +15,7 @@ from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.rollouts import one_thread, run_until_solved, step_limit
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
-from maze_nca_gym.rendering import draw_frame, gif_bytes
+from maze_nca_gym.rendering import Snapshot, gif_bytes
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import score
 from maze_nca_gym.tasks import find_task
@@ -62,17 +62,15 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
     shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
     return [
-        draw_frame(
+        Snapshot(
             tiles[0],
             state[0].numpy(),
             target[0],
             channel_names=policy.channel_names,
             step=step,
             accuracy=float(score(tiles, state[:, 0].numpy(), target).accuracy[0]),
-            show_channels=False,
             highlight=highlight,
-            size=PIXELS,
-        )
+        ).draw(show_channels=False, size=PIXELS)
         for step, state in enumerate(iterate(policy, maze, n_steps))
         if step in shown
     ]

@@ -16,7 +16,8 @@ from maze_nca_gym.names import unknown_name
 
 if TYPE_CHECKING:
     from maze_nca_gym.rendering.edits import Edit
-    from maze_nca_gym.rendering.snapshots import History, Snapshot
+    from maze_nca_gym.rendering.frame import Snapshot
+    from maze_nca_gym.rendering.snapshots import History
     from maze_nca_gym.rendering.window import Window
 
     MakeEdit: TypeAlias = Callable[[Edit], tuple[State, str]]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from maze_nca_gym.rendering.controls import Action, Request
 from maze_nca_gym.rendering.files import gif_bytes, png_bytes, save_gif, save_png
-from maze_nca_gym.rendering.frame import contact_sheet, draw_frame, draw_level
+from maze_nca_gym.rendering.frame import Snapshot, captioned, contact_sheet, draw_level
 from maze_nca_gym.rendering.layout import Layout, Panel, frame_layout
-from maze_nca_gym.rendering.snapshots import Snapshot
 from maze_nca_gym.rendering.window import NoScreenError, Window
 
 __all__ = [
@@ -20,8 +19,8 @@ __all__ = [
     "Request",
     "Snapshot",
     "Window",
+    "captioned",
     "contact_sheet",
-    "draw_frame",
     "draw_level",
     "frame_layout",
     "gif_bytes",

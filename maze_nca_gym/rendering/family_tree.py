@@ -5,7 +5,7 @@ Each shows every level with its solution, its edits and its parent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +16,10 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.population import LevelPopulation, Record
 from maze_nca_gym.rendering import palette
 from maze_nca_gym.rendering.files import save_gif, save_png
-from maze_nca_gym.rendering.layout import Box, Panel
+from maze_nca_gym.rendering.frame import captioned, draw_level
+from maze_nca_gym.rendering.layout import Box
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.rendering.panels import blank, draw_maze, fill_box
+from maze_nca_gym.rendering.panels import blank, fill_box
 from maze_nca_gym.rendering.text import put_text, text_height, text_width
 from maze_nca_gym.tasks import find_task
 
@@ -29,8 +30,6 @@ GAP, DROP, MARGIN = 26, 44, 24
 TITLE, CAPTION = 20, 13
 _RIM, _LINE = 4, 2
 _OVERHANG = 6
-"""Pixels by which the markers of source and target exceed a small tile."""
-_EDIT = palette.EXACT_PATH
 _KEY = "blue: the solution; outlined: changed by the mutation; pale: lives no more"
 MOST_ANCESTORS, MOST_SIBLINGS, MOST_CHILDREN = 5, 4, 5
 """Shown in a tree at the most, the root and the level itself left aside; the latest, and those of most regret."""
@@ -110,18 +109,33 @@ def _kin(population: LevelPopulation, records: Sequence[Record]) -> list[Kin]:
     ]
 
 
-class _Place(NamedTuple):
-    """Position of a level's picture: its top and left pixel."""
+def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
+    """Return one level of a family with its captions above.
 
-    top: int
-    left: int
+    Args:
+        kin: what to draw.
+        side: pixels along the level's longer side, about.
+
+    Returns:
+        (h, w, 3) uint8; the shape depends on the level's size, the number of captions and `side` alone.
+    """
+    cell = max(LEAST_CELL, side // max(kin.tiles.shape))
+    picture = draw_level(kin.tiles, kin.solution, cell, overhang=_OVERHANG)
+    thickness = max(1, -(-cell // 5))
+    for row, col, _ in kin.edits.tolist():
+        tile = picture[row * cell : (row + 1) * cell, col * cell : (col + 1) * cell]
+        tile[:thickness] = tile[-thickness:] = palette.EXACT_PATH
+        tile[:, :thickness] = tile[:, -thickness:] = palette.EXACT_PATH
+    for left, right in reversed(kin.captions):
+        picture = captioned(picture, left, right, CAPTION)
+    return picture if kin.lives else (0.6 * picture + 0.4 * np.array(palette.PAPER)).astype(np.uint8)
 
 
 def draw_family_tree(family: Sequence[Kin], chosen: int, title: str) -> Frame:
     """Draw a family tree, the oldest level at the top.
 
     The solution is blue; tiles that differ from the parent's are outlined in orange. The line from the first level to
-    the chosen one, which has a rim, is dark.
+    the chosen one is dark, and the chosen one has a blue rim.
 
     Args:
         family: one level without a parent, and levels with one, parents before their children. All have one size and as
@@ -135,118 +149,70 @@ def draw_family_tree(family: Sequence[Kin], chosen: int, title: str) -> Frame:
     Raises:
         ValueError: no such level, or a family that is no tree.
     """
-    by_id = {kin.id: kin for kin in family}
-    if chosen not in by_id:
-        raise ValueError(f"no level {chosen} is in this family, only {', '.join(map(str, by_id))}")
-    for i, kin in enumerate(family):
-        if (kin.parent is None) != (i == 0) or (i and kin.parent not in [other.id for other in family[:i]]):
-            raise ValueError(f"level {kin.id} comes before its parent {kin.parent} or is a second root")
-    pictures = {kin.id: _draw_kin(kin, kin.id == chosen) for kin in family}
+    _check(family, chosen)
+    pictures = {kin.id: _rimmed(draw_kin(kin), kin.id == chosen) for kin in family}
     height, width, _ = pictures[chosen].shape
-    places = _lay_out(family, height, width, top=MARGIN + text_height(TITLE) + text_height(CAPTION) + 14)
-    frame = blank(max(place.top for place in places.values()) + height + MARGIN, _width(places, width, title))
+    places = _places(family, height, width, top=MARGIN + text_height(TITLE) + text_height(CAPTION) + 14)
+    words = MARGIN + max(text_width(title, TITLE), text_width(_KEY, CAPTION))
+    right = max(words, *(box.left + width for box in places.values()))
+    frame = blank(max(box.top for box in places.values()) + height + MARGIN, right + MARGIN)
     put_text(frame, MARGIN - 8, MARGIN, title, TITLE)
     put_text(frame, MARGIN + text_height(TITLE) - 4, MARGIN, _KEY, CAPTION, palette.FAINT_INK)
-    line = _line_of(by_id, chosen)
+    line = {chosen}
+    for kin in reversed(family):  # children before their parents
+        line |= {kin.parent} if kin.id in line and kin.parent is not None else set()
     for kin in sorted(family, key=lambda kin: kin.id in line):  # the dark line over the others
         if kin.parent is not None:
-            _connect(frame, places[kin.parent], places[kin.id], (height, width), kin.id in line, kin.n_skipped)
-    for id, place in places.items():
-        frame[place.top : place.top + height, place.left : place.left + width] = pictures[id]
+            _connect(frame, places[kin.parent], places[kin.id], kin.id in line, kin.n_skipped)
+    for id, box in places.items():
+        frame[box.area] = pictures[id]
     return frame
 
 
-def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
-    """Return one level of a family with its captions below.
-
-    Args:
-        kin: what to draw.
-        side: pixels along the level's longer side, about.
-
-    Returns:
-        (h, w, 3) uint8; the shape depends on the level's size, the number of captions and `side` alone.
-    """
-    rows, cols = kin.tiles.shape
-    panel = Panel(0, 0, rows, cols, max(LEAST_CELL, side // max(rows, cols)))
-    picture = blank(panel.height, panel.width)
-    path, nothing = kin.solution.astype(np.float32), np.zeros(kin.tiles.shape, np.bool_)
-    draw_maze(picture, panel, kin.tiles, path, nothing, _OVERHANG)
-    _outline_edits(picture, kin.edits, panel.cell)
-    if not kin.lives:
-        picture = (0.6 * picture + 0.4 * np.array(palette.PAPER)).astype(np.uint8)
-    line = text_height(CAPTION)
-    frame = blank(picture.shape[0] + 6 + line * len(kin.captions), picture.shape[1])
-    frame[: picture.shape[0]] = picture
-    for i, (left, right) in enumerate(kin.captions):
-        row = picture.shape[0] + 6 + i * line
-        put_text(frame, row, 0, left, CAPTION, palette.INK if kin.lives else palette.FAINT_INK)
-        put_text(frame, row, frame.shape[1], right, CAPTION, palette.FAINT_INK, "right")
-    return frame
+def _check(family: Sequence[Kin], chosen: int) -> None:
+    ids = [kin.id for kin in family]
+    if chosen not in ids:
+        raise ValueError(f"no level {chosen} is in this family, only {', '.join(map(str, ids))}")
+    for i, kin in enumerate(family):
+        if kin.parent not in ids[:i] if i else kin.parent is not None:
+            raise ValueError(f"level {kin.id} comes before its parent {kin.parent} or is a second root")
 
 
-def _draw_kin(kin: Kin, is_chosen: bool) -> Frame:
+def _rimmed(picture: Frame, is_chosen: bool) -> Frame:
     """Return a level in its rim, which is white around all but the chosen one."""
-    picture = draw_kin(kin)
-    colour = palette.SOURCE if is_chosen else palette.PAPER
     height, width, _ = picture.shape
-    frame = blank(height + 4 * _RIM, width + 4 * _RIM, colour)
+    frame = blank(height + 4 * _RIM, width + 4 * _RIM, palette.SOURCE if is_chosen else palette.PAPER)
     frame[_RIM:-_RIM, _RIM:-_RIM] = palette.PAPER
     frame[2 * _RIM : -2 * _RIM, 2 * _RIM : -2 * _RIM] = picture
     return frame
 
 
-def _outline_edits(picture: Frame, edits: NDArray[np.int16], cell: int) -> None:
-    thickness = max(1, -(-cell // 5))
-    for row, col, _ in edits.tolist():
-        tile = picture[row * cell : (row + 1) * cell, col * cell : (col + 1) * cell]
-        tile[:thickness] = tile[-thickness:] = _EDIT
-        tile[:, :thickness] = tile[:, -thickness:] = _EDIT
-
-
-def _lay_out(family: Sequence[Kin], height: int, width: int, top: int) -> dict[int, _Place]:
-    """Return leaves side by side, and every parent above the middle of its children."""
-    children: dict[int | None, list[int]] = {kin.id: [] for kin in family}
+def _places(family: Sequence[Kin], height: int, width: int, top: int) -> dict[int, Box]:
+    """Return boxes of pictures: those without children side by side, parents above the middle of their children."""
+    children: dict[int, list[Kin]] = {kin.id: [] for kin in family}
     for kin in family[1:]:
-        children[kin.parent].append(kin.id)
-    depth: dict[int, int] = {}
-    for kin in family:
-        depth[kin.id] = 0 if kin.parent is None else depth[kin.parent] + 1
-    left: dict[int, int] = {}
-    next_left = MARGIN
-    for id in _leaves(family[0].id, children):
-        left[id] = next_left
-        next_left += width + GAP
-    for kin in reversed(family):  # children before their parents
-        if children[kin.id]:
-            left[kin.id] = (left[children[kin.id][0]] + left[children[kin.id][-1]]) // 2
-    return {kin.id: _Place(top + depth[kin.id] * (height + DROP), left[kin.id]) for kin in family}
+        assert kin.parent is not None
+        children[kin.parent].append(kin)
+    places: dict[int, Box] = {}
+    n_leaves = 0
+
+    def place(kin: Kin, top: int) -> int:
+        """Place a level and all its descendants; return its left edge."""
+        nonlocal n_leaves
+        below = [place(child, top + height + DROP) for child in children[kin.id]]
+        left = (below[0] + below[-1]) // 2 if below else MARGIN + n_leaves * (width + GAP)
+        n_leaves += not below
+        places[kin.id] = Box(top, left, height, width)
+        return left
+
+    place(family[0], top)
+    return places
 
 
-def _leaves(root: int, children: Mapping[int | None, list[int]]) -> list[int]:
-    """Return the levels without children, from left to right."""
-    found, pending = [], [root]
-    while pending:
-        id = pending.pop()
-        if not children[id]:
-            found.append(id)
-        pending += reversed(children[id])
-    return found
-
-
-def _line_of(by_id: Mapping[int, Kin], chosen: int) -> set[int]:
-    """Return a level and its ancestors."""
-    line, id = {chosen}, by_id[chosen].parent
-    while id is not None:
-        line.add(id)
-        id = by_id[id].parent
-    return line
-
-
-def _connect(frame: Frame, above: _Place, below: _Place, shape: tuple[int, int], dark: bool, n_skipped: int) -> None:
+def _connect(frame: Frame, above: Box, below: Box, dark: bool, n_skipped: int) -> None:
     """Draw a line from the middle of a picture's lower edge to the middle of another's upper edge."""
-    height, width = shape
-    begin, end, middle = above.top + height, below.top, below.top - DROP // 2
-    start, stop = (place.left + width // 2 for place in (above, below))
+    begin, end, middle = above.top + above.height, below.top, below.top - DROP // 2
+    start, stop = (box.left + box.width // 2 for box in (above, below))
     colour = palette.INK if dark else palette.RULE
     for top, left, bottom, right in (
         (begin, start, middle, start),
@@ -260,9 +226,3 @@ def _connect(frame: Frame, above: _Place, below: _Place, shape: tuple[int, int],
         top = middle - text_height(CAPTION) // 2
         fill_box(frame, Box(top, stop - gap, text_height(CAPTION), 2 * gap), palette.PAPER)
         put_text(frame, top, stop, words, CAPTION, palette.FAINT_INK, "centre")
-
-
-def _width(places: Mapping[int, _Place], width: int, title: str) -> int:
-    """Return the width of the frame: the tree's, or that of the words above it."""
-    words = MARGIN + max(text_width(title, TITLE), text_width(_KEY, CAPTION))
-    return max(max(place.left for place in places.values()) + width, words) + MARGIN

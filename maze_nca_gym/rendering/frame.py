@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,89 +36,161 @@ _BAR_WIDTH, _BAR_HEIGHT = 160, 12
 _TICKS = ("lowest", "0", "highest")
 
 
-def draw_frame(
-    tiles: ArrayLike,
-    channels: ArrayLike,
-    target: ArrayLike,
-    *,
-    channel_names: Sequence[str] | None = None,
-    step: int = 0,
-    accuracy: float = 0.0,
-    title: str = "",
-    show_channels: bool = True,
-    highlight: int | None = None,
-    size: tuple[int, int] | None = None,
-) -> Frame:
-    """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
+@dataclass(frozen=True)
+class Snapshot:
+    """One step of an automaton on a level, and what its picture says about it.
 
-    The prediction is blue, stronger for larger values (on a wall: a square inside the black); the exact
-    path is outlined in orange. Each heat map has a scale of its own, white at 0, whose bounds are written above
-    it.
-
-    Args:
+    Attributes:
         tiles: (H, W) `Tile` values.
         channels: (C, H, W), any float; channel 0 is the predicted path, clipped to [0, 1] in the maze.
         target: (H, W) bool, the exact solution.
         channel_names: names of the first channels; the others are numbered.
         step: iterations of the automaton so far.
-        accuracy: the prediction's accuracy.
+        accuracy: the accuracy of the prediction, at most 1; not-a-number where the level has no solution.
         title: a line above the maze, cut off where it is too long.
-        show_channels: whether to draw the heat maps; they are also left out of a window too small for them.
-        highlight: number of the channel that tints the maze's free tiles; None for no tint. Its scale ends at its
-            largest magnitude.
-        size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
-
-    Returns:
-        (h, w, 3) uint8; the shape depends on H, W, C, the channels' names, `show_channels` and `size` alone.
+        highlight: number of the channel that tints the maze's free tiles, on a scale that ends at its largest
+            magnitude; None for no tint.
+        verdict: a few words about the path, which the window shows; empty for none.
+        solved: whether they are good news.
 
     Raises:
-        ValueError: shapes that do not belong together, more names than channels, a highlight that is no channel, a size
-            without pixels.
+        ValueError: no level, shapes that do not belong together, more names than channels, or a highlight that is no
+            channel.
     """
-    tiles = as_tiles(tiles, ndim=(2,))
-    values = np.asarray(channels, dtype=np.float32)
-    solution = np.asarray(target, dtype=bool)
-    names = names_of(channel_names, _check_shapes(tiles, values, solution))
-    if highlight is not None and not 0 <= highlight < len(values):
-        raise ValueError(f"highlight must be a channel from 0 to {len(values) - 1}, got {highlight}")
-    tint = None if highlight is None else tint_of(values[highlight])
-    rows, cols = tiles.shape
-    layout = frame_layout(rows, cols, len(values), show_channels, size, caption_of(names))
-    tinted = None if highlight is None else names[highlight]
-    frame = _background(layout, names, bool((tiles >= Tile.SOURCE).any()), tinted).copy()
-    draw_maze(frame[layout.maze.area], layout.maze, tiles, values[0], solution, OVERHANG, tint)
-    _draw_header(frame, title, step, accuracy)
-    if layout.channels:
-        _draw_channels(frame, layout, values, tiles == Tile.WALL)
-    height, width = layout.canvas if size is None else size
-    return np.ascontiguousarray(frame[:height, :width])
+
+    tiles: Tiles
+    channels: NDArray[np.float32]
+    target: NDArray[np.bool_]
+    channel_names: Sequence[str] | None = None
+    step: int = 0
+    accuracy: float = 0.0
+    title: str = ""
+    highlight: int | None = None
+    verdict: str = ""
+    solved: bool = False
+
+    def __post_init__(self) -> None:
+        tiles = as_tiles(self.tiles, ndim=(2,))
+        channels, target = np.asarray(self.channels, np.float32), np.asarray(self.target, np.bool_)
+        if channels.ndim != 3 or not len(channels) or channels.shape[1:] != tiles.shape:
+            raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {channels.shape}")
+        if target.shape != tiles.shape:
+            raise ValueError(f"target must have the tiles' shape {tiles.shape}, got {target.shape}")
+        if self.highlight is not None and not 0 <= self.highlight < len(channels):
+            raise ValueError(f"highlight must be a channel from 0 to {len(channels) - 1}, got {self.highlight}")
+        for name, array in (("tiles", tiles), ("channels", channels), ("target", target)):
+            object.__setattr__(self, name, array)  # the class is frozen
+        names_of(self.channel_names, len(channels))
+
+    def copy(self) -> Snapshot:
+        """Return the same with its own arrays."""
+        return replace(self, tiles=self.tiles.copy(), channels=self.channels.copy(), target=self.target.copy())
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the arrays."""
+        return self.tiles.nbytes + self.channels.nbytes + self.target.nbytes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name a channel."""
+        return names_of(self.channel_names, len(self.channels))
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether the level has source or target."""
+        return bool((self.tiles >= Tile.SOURCE).any())
+
+    @property
+    def tinted_by(self) -> str | None:
+        """Name of the channel that tints the maze; None for no tint."""
+        return None if self.highlight is None else self.names[self.highlight]
+
+    @property
+    def tint(self) -> NDArray[np.float32] | None:
+        """(H, W) how strongly free tiles are tinted, from 0 to 1; None for no tint."""
+        return None if self.highlight is None else tint_of(self.channels[self.highlight])
+
+    def draw(self, show_channels: bool = True, size: tuple[int, int] | None = None) -> Frame:
+        """Draw the maze with the predicted and the exact path, and every channel of the state as a heat map.
+
+        The prediction is blue, stronger for larger values (on a wall: a square inside the black); the exact
+        path is outlined in orange. Each heat map has a scale of its own, white at 0, whose bounds are written above
+        it.
+
+        Args:
+            show_channels: whether to draw the heat maps; they are also left out of a frame too small for them.
+            size: (height, width) in pixels that the frame is fitted into; `layout.frame_layout` has the default.
+
+        Returns:
+            (h, w, 3) uint8; the shape depends on H, W, C, the channels' names, `show_channels` and `size` alone.
+
+        Raises:
+            ValueError: a size without pixels.
+        """
+        rows, cols = self.tiles.shape
+        layout = frame_layout(rows, cols, len(self.channels), show_channels, size, caption_of(self.names))
+        frame = _background(layout, self.names, self.has_ends, self.tinted_by).copy()
+        area = frame[layout.maze.area]
+        draw_maze(area, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint)
+        _draw_header(frame, self.title, self.step, self.accuracy)
+        if layout.channels:
+            _draw_channels(frame, layout, self.channels, self.tiles == Tile.WALL)
+        height, width = layout.canvas if size is None else size
+        return np.ascontiguousarray(frame[:height, :width])
 
 
-def draw_level(tiles: ArrayLike, path: ArrayLike | None = None, cell: int = 16) -> Frame:
+def draw_level(
+    tiles: ArrayLike,
+    path: ArrayLike | None = None,
+    cell: int = 16,
+    solution: ArrayLike | None = None,
+    overhang: int = 0,
+) -> Frame:
     """Draw a level and nothing else.
 
     Args:
         tiles: (H, W) `Tile` values.
         path: (H, W), a solution (bool) or a prediction (clipped to [0, 1]), drawn in blue.
         cell: pixels along a tile's side.
+        solution: (H, W) bool, the exact path, outlined in orange.
+        overhang: pixels by which source's and target's markers may exceed a small tile, to be found.
 
     Returns:
         (H * cell, W * cell, 3) uint8.
 
     Raises:
-        ValueError: no level, a path of another shape, or a cell without pixels.
+        ValueError: no level, a path or solution of another shape, or a cell without pixels.
     """
     tiles = as_tiles(tiles, ndim=(2,))
-    values = np.zeros(tiles.shape, np.float32) if path is None else np.asarray(path, dtype=np.float32)
-    if values.shape != tiles.shape:
-        raise ValueError(f"path must have the tiles' shape {tiles.shape}, got {values.shape}")
+    values = np.zeros(tiles.shape, np.float32) if path is None else np.asarray(path, np.float32)
+    exact = np.zeros(tiles.shape, np.bool_) if solution is None else np.asarray(solution, np.bool_)
+    for name, array in (("path", values), ("solution", exact)):
+        if array.shape != tiles.shape:
+            raise ValueError(f"{name} must have the tiles' shape {tiles.shape}, got {array.shape}")
     if cell < 1:
         raise ValueError(f"cell must be at least 1 pixel, got {cell}")
     rows, cols = tiles.shape
     panel = Panel(0, 0, rows, cols, cell)
     frame = np.empty((panel.height, panel.width, 3), dtype=np.uint8)
-    draw_maze(frame, panel, tiles, values, np.zeros(tiles.shape, dtype=bool))
+    draw_maze(frame, panel, tiles, values, exact, overhang)
     return frame
+
+
+def captioned(picture: Frame, left: str, right: str = "", size: int = 14, margin: int = 0) -> Frame:
+    """Return an (h, w, 3) uint8 picture with a line of text above it.
+
+    Args:
+        picture: the picture.
+        left: text at its left edge.
+        right: text at its right edge, paler and no larger than usual.
+        size: the font's size in pixels.
+        margin: pixels between the line and the edges, as a sheet has around its pictures.
+    """
+    room, small = blank(margin + text_height(size) + 2, picture.shape[1]), min(size, _TEXT)
+    put_text(room, margin, margin, left, size)
+    put_text(room, margin + size - small, room.shape[1] - margin, right, small, palette.FAINT_INK, "right")
+    return np.concatenate([room, picture])
 
 
 def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame:
@@ -143,15 +216,6 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
         left = gap + col * (width + gap) + (width - frame.shape[1]) // 2
         sheet[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
     return sheet
-
-
-def _check_shapes(tiles: Tiles, values: NDArray[np.float32], solution: NDArray[np.bool_]) -> int:
-    """Return the number of channels of a state that belongs to the tiles."""
-    if values.ndim != 3 or not len(values) or values.shape[1:] != tiles.shape:
-        raise ValueError(f"channels must have shape (C, {tiles.shape[0]}, {tiles.shape[1]}), got {values.shape}")
-    if solution.shape != tiles.shape:
-        raise ValueError(f"target must have the tiles' shape {tiles.shape}, got {solution.shape}")
-    return len(values)
 
 
 @lru_cache(maxsize=8)

@@ -6,17 +6,19 @@ Nothing here needs pygame: keys are names, the mouse is a pixel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from maze_nca_gym.rendering.controls import Action, Request, actions_by_key, controls_of, help_lines, keys_label
 from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
 from maze_nca_gym.rendering.files import save_png
+from maze_nca_gym.rendering.frame import Snapshot
 from maze_nca_gym.rendering.layout import Layout, menu_layout, window_layout
 from maze_nca_gym.rendering.palette import Frame
-from maze_nca_gym.rendering.panels import bounds, caption_of, names_of
+from maze_nca_gym.rendering.panels import bounds, caption_of
 from maze_nca_gym.rendering.screen import Display, Face, button_width, draw_window, menu_width
-from maze_nca_gym.rendering.snapshots import Recorder, Saver, Snapshot, free_path
+from maze_nca_gym.rendering.snapshots import Recorder, Saver, free_path
 
 _SLOWEST, _FASTEST = 0.5, 1000.0
 _TOOLS = {Action.WALLS: Tool.WALLS, Action.DAMAGE: Tool.DAMAGE}
@@ -74,12 +76,12 @@ class Interface:
             snapshot: the step.
             notice: a few words for the status line; empty to leave it as it is.
         """
-        before, self._snapshot = self._snapshot, snapshot
-        if before is not None and before.channel_names != snapshot.channel_names:
+        if self._snapshot is not None and self._snapshot.names != snapshot.names:
             self._highlight = self._enlarged = None
             self._row_in_view = 0
+        self._snapshot = snapshot if self._highlight is None else replace(snapshot, highlight=self._highlight)
         self._notice = notice or self._notice
-        if self._recorder is not None and not self._recorder.add(snapshot):
+        if self._recorder is not None and not self._recorder.add(self._snapshot):
             self.end_recording()
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -105,12 +107,9 @@ class Interface:
             n_channels,
             self._show_channels,
             self._row_in_view,
-            caption_of(names_of(self._viewed.channel_names, n_channels)),
+            caption_of(self._viewed.names),
             tuple(button_width(control.label) for control in self._buttons),
         )
-
-    def _tint(self) -> int | None:
-        return self._viewed.highlight if self._highlight is None else self._highlight
 
     @property
     def has_news(self) -> bool:
@@ -127,7 +126,6 @@ class Interface:
             faces=tuple(self._face(control.action, control.label) for control in self._buttons),
             status=self._notice or self._hint(tile),
             state=self._state(),
-            highlight=self._tint(),
             enlarged=self._enlarged,
             cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
             help=help_lines(self._controls) if self._show_help else (),
@@ -164,13 +162,13 @@ class Interface:
             control = self._buttons[button]
             return f"{control.hint} ({keys_label(control)})"
         snapshot = self._viewed
-        names = names_of(snapshot.channel_names, len(snapshot.channels))
+        names = snapshot.names
         if channel is not None:
             ends = bounds(snapshot.channels[channel][None])[0]
             return f"{names[channel]}, {ends}: press to enlarge, right button to tint"
         if tile is None:
             return "?: keys"
-        shown = next((index for index in (self._enlarged, self._tint()) if index is not None), 0)
+        shown = next((index for index in (self._enlarged, snapshot.highlight) if index is not None), 0)
         path = "" if shown == 0 else f", path {snapshot.channels[0][tile]:.4g}"
         return f"row {tile[0]}, column {tile[1]}: {names[shown]} {snapshot.channels[shown][tile]:.7g}{path}"
 
@@ -261,7 +259,7 @@ class Interface:
         layout = self._layout()
         button, channel = layout.button_at(row, col), layout.channel_at(row, col)
         if channel is not None and tints:
-            self._highlight = channel
+            self._highlight, self._snapshot = channel, replace(self._viewed, highlight=channel)
         elif channel is not None:
             self._enlarged = None if channel == self._enlarged else channel
         elif button is not None and not tints:
@@ -319,7 +317,7 @@ class Interface:
 
     def _save(self) -> None:
         try:
-            picture = self._viewed.draw(self._show_channels, self._highlight)
+            picture = self._viewed.draw(self._show_channels)
             self._notice = f"saved {save_png(free_path(Path.cwd(), '.png'), picture)}"
         except OSError as error:
             self._notice = f"not saved: {error}"
@@ -327,7 +325,7 @@ class Interface:
     def _record(self) -> None:
         if self._recorder is not None:
             return self.end_recording()
-        self._recorder = Recorder(self._show_channels, self._highlight)
+        self._recorder = Recorder(self._show_channels)
         self._recorder.add(self._viewed)
         self._notice = "recording: press Record or G again to save it"
         return None

@@ -51,6 +51,11 @@ class Box:
     height: int
     width: int
 
+    @property
+    def area(self) -> tuple[slice, slice]:
+        """The box's pixels, as an index into the frame."""
+        return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
+
     def holds(self, row: int, col: int) -> bool:
         """Return whether a pixel lies within."""
         return 0 <= row - self.top < self.height and 0 <= col - self.left < self.width
@@ -127,7 +132,7 @@ class Panel:
     @property
     def area(self) -> tuple[slice, slice]:
         """The panel's pixels, as an index into the frame."""
-        return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
+        return self.box.area
 
     def tile_at(self, pixel_row: int, pixel_col: int) -> tuple[int, int] | None:
         """Return (row, col) of the tile shown at a pixel of the frame, None outside of the panel."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import palette
+from maze_nca_gym.rendering.frame import Snapshot
 from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, Panel, menu_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import (
@@ -23,11 +24,8 @@ from maze_nca_gym.rendering.panels import (
     draw_maze_key,
     draw_name,
     fill_box,
-    names_of,
     outline,
-    tint_of,
 )
-from maze_nca_gym.rendering.snapshots import Snapshot
 from maze_nca_gym.rendering.text import put_text, shorten, text_height, text_width
 
 TEXT = 14
@@ -57,7 +55,6 @@ class Display:
         faces: one a button.
         status: the status line's left part.
         state: its right part, whether the automaton runs.
-        highlight: number of the channel that tints the maze; None for none.
         enlarged: number of the channel in the maze's place; None for the maze.
         cursor: (row, col) of the tile under the mouse and the tiles that a brush reaches around it.
         help: rows of the help, (what to press, what it does); empty while it is hidden.
@@ -69,7 +66,6 @@ class Display:
     faces: tuple[Face, ...] = ()
     status: str = ""
     state: str = ""
-    highlight: int | None = None
     enlarged: int | None = None
     cursor: tuple[int, int, int] | None = None
     help: tuple[tuple[str, str], ...] = ()
@@ -100,14 +96,14 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
         (h, w, 3) uint8 of the layout's canvas.
     """
     frame = blank(*layout.canvas)
-    names = names_of(snapshot.channel_names, len(snapshot.channels))
+    names = snapshot.names
     walls = snapshot.tiles == Tile.WALL
     if display.enlarged is None:
-        _draw_maze(frame, layout.maze, snapshot, display.highlight)
+        _draw_maze(frame, layout.maze, snapshot)
     else:
         _draw_enlarged(frame, layout.maze, snapshot, display.enlarged, walls)
     for channel, panel in layout.channels:
-        marked = channel in (display.enlarged, display.highlight)
+        marked = channel in (display.enlarged, snapshot.highlight)
         draw_heat(frame, panel, snapshot.channels[channel], walls)
         draw_name(frame, panel, names[channel], layout.caption, marked)
         draw_bounds(frame, panel, bounds(snapshot.channels[channel][None])[0])
@@ -123,7 +119,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
         _draw_button(frame, box, face)
     _draw_status(frame[layout.footer :], display)
     if display.help:
-        _draw_help(frame, display.help, snapshot, None if display.highlight is None else names[display.highlight])
+        _draw_help(frame, display.help, snapshot)
     if display.menu:
         _draw_menu(frame, display)
     return frame
@@ -135,11 +131,10 @@ def _visible(frame: Frame, panel: Panel) -> bool:
     return rows.stop <= frame.shape[0] and cols.stop <= frame.shape[1] and rows.start >= 0 and cols.start >= 0
 
 
-def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot, highlight: int | None) -> None:
+def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot) -> None:
     if _visible(frame, panel):
-        tint = None if highlight is None else tint_of(snapshot.channels[highlight])
         path, area = snapshot.channels[0], frame[panel.area]
-        draw_maze(area, panel, snapshot.tiles, path, snapshot.target, OVERHANG, tint)
+        draw_maze(area, panel, snapshot.tiles, path, snapshot.target, OVERHANG, snapshot.tint)
 
 
 def _draw_enlarged(frame: Frame, panel: Panel, snapshot: Snapshot, channel: int, walls: NDArray[np.bool_]) -> None:
@@ -205,7 +200,7 @@ def _draw_card(frame: Frame, box: Box) -> None:
     outline(frame, box, palette.FAINT_INK)
 
 
-def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot, tinted: str | None) -> None:
+def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot) -> None:
     """Draw the keys, what the mouse does, and the key of the maze's colours."""
     first = max(text_width(key, TEXT) for key, _ in rows) + _GAP
     width = min(frame.shape[1], max(820, first + max(text_width(text, TEXT) for _, text in rows)) + 2 * EDGE)
@@ -220,7 +215,7 @@ def _draw_help(frame: Frame, rows: Sequence[tuple[str, str]], snapshot: Snapshot
         put_text(card, top, EDGE + first, shorten(text, TEXT, width - first - 2 * EDGE), TEXT)
     key_top = EDGE + _LINE * len(rows) + 40
     if key_top + _LINE <= height:
-        draw_maze_key(card, key_top, bool((snapshot.tiles >= Tile.SOURCE).any()), tinted)
+        draw_maze_key(card, key_top, snapshot.has_ends, snapshot.tinted_by)
 
 
 def _draw_menu(frame: Frame, display: Display) -> None:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering.files import save_gif
-from maze_nca_gym.rendering.frame import draw_frame
+from maze_nca_gym.rendering.frame import Snapshot
 from maze_nca_gym.rendering.palette import Frame
 
 HISTORY_BYTES = 256 * 2**20
@@ -23,61 +18,6 @@ _SIZES = {True: (580, 1000), False: (600, 600)}
 """(height, width) of a recording in pixels, with the channels and without; files and memory stay small."""
 _FASTEST = 50.0
 _LAST_SECONDS = 2
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """One step as `frame.draw_frame` draws it.
-
-    Attributes:
-        tiles: (H, W) uint8.
-        channels: (C, H, W) float32.
-        target: (H, W) bool, the exact solution.
-        channel_names: names of the first channels.
-        step: iterations so far.
-        accuracy: the accuracy of the prediction, at most 1; not-a-number where the level has no solution.
-        title: a line above the maze.
-        highlight: number of the channel that tints the maze; None for no tint.
-        verdict: a few words about the path, empty for none.
-        solved: whether they are good news.
-    """
-
-    tiles: Tiles
-    channels: NDArray[np.float32]
-    target: NDArray[np.bool_]
-    channel_names: tuple[str, ...] | None = None
-    step: int = 0
-    accuracy: float = 0.0
-    title: str = ""
-    highlight: int | None = None
-    verdict: str = ""
-    solved: bool = False
-
-    def copy(self) -> Snapshot:
-        """Return the same with its own arrays."""
-        return replace(self, tiles=self.tiles.copy(), channels=self.channels.copy(), target=self.target.copy())
-
-    def draw(
-        self, show_channels: bool = True, highlight: int | None = None, size: tuple[int, int] | None = None
-    ) -> Frame:
-        """Return the (h, w, 3) uint8 picture, see `draw_frame`, tinted by a channel or by the snapshot's own."""
-        return draw_frame(
-            self.tiles,
-            self.channels,
-            self.target,
-            channel_names=self.channel_names,
-            step=self.step,
-            accuracy=self.accuracy,
-            title=self.title,
-            show_channels=show_channels,
-            highlight=self.highlight if highlight is None else highlight,
-            size=size,
-        )
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of the arrays."""
-        return self.tiles.nbytes + self.channels.nbytes + self.target.nbytes
 
 
 class History:
@@ -136,25 +76,23 @@ class Recorder:
 
     Args:
         show_channels: whether the frames have heat maps of the channels.
-        highlight: number of the channel that tints the maze; None for the snapshot's own.
     """
 
-    def __init__(self, show_channels: bool, highlight: int | None = None) -> None:
+    def __init__(self, show_channels: bool) -> None:
         self._show_channels = show_channels
-        self._highlight = highlight
         self._frames: list[Frame] = []
-        self._shown: tuple[tuple[int, ...], tuple[str, ...] | None] | None = None
+        self._shown: tuple[tuple[int, ...], tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def add(self, snapshot: Snapshot) -> bool:
         """Record a step; return False, without recording it, where the recording is full or shows other levels."""
-        now = (snapshot.tiles.shape, snapshot.channel_names)
+        now = (snapshot.tiles.shape, snapshot.names)
         if len(self) >= MOST_FRAMES or now != (self._shown or now):
             return False
         self._shown = now
-        self._frames.append(snapshot.draw(self._show_channels, self._highlight, _SIZES[self._show_channels]))
+        self._frames.append(snapshot.draw(self._show_channels, _SIZES[self._show_channels]))
         return True
 
     def save(self, folder: Path, fps: float) -> Path:

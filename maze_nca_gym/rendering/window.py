@@ -20,9 +20,8 @@ from gymnasium.error import DependencyNotInstalled
 from maze_nca_gym.levels import parse
 from maze_nca_gym.rendering.controls import Action, Request
 from maze_nca_gym.rendering.edits import Edit
-from maze_nca_gym.rendering.frame import draw_level
+from maze_nca_gym.rendering.frame import Snapshot, draw_level
 from maze_nca_gym.rendering.interface import Interface
-from maze_nca_gym.rendering.snapshots import Snapshot
 
 _ICON = "S.#.\n#.#.\n#...\n..#T"
 _SIZE = (900, 1500)

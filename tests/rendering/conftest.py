@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scenes import Scene
 
 from maze_nca_gym import levels
+from maze_nca_gym.rendering import Snapshot
 
 
 @pytest.fixture
-def scene() -> Scene:
-    """Two channels: a path of 1, 0.5 and a mistake on a wall at (0, 0); a counter with a negative value."""
+def snapshot() -> Snapshot:
+    """A path of 1, 0.5 and a mistake on a wall at (0, 0); a counter with a negative value."""
     tiles = levels.parse(
         """
         ######
@@ -19,10 +19,10 @@ def scene() -> Scene:
         ######
         """
     )
-    target = tiles * 0 == 1
+    target = tiles > 9
     for tile in ((1, 1), (1, 2), (2, 2), (3, 2), (3, 3)):
         target[tile] = True
     channels = np.zeros((2, 5, 6), np.float32)
     channels[0, 1, 2], channels[0, 2, 2], channels[0, 0, 0] = 1, 0.5, 1
     channels[1, 1, 1:4], channels[1, 3, 1] = (1, 250, 250), -3
-    return Scene(tiles, channels, target)
+    return Snapshot(tiles, channels, target, channel_names=("path", "age"), title="test")

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from scenes import Scene
 
 from maze_nca_gym.levels import Tile
-from maze_nca_gym.rendering import Action, Request, Snapshot, draw_frame, palette, snapshots
+from maze_nca_gym.rendering import Action, Request, Snapshot, palette, snapshots
 from maze_nca_gym.rendering.controls import CONTROLS, actions_by_key, controls_of
 from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint
 from maze_nca_gym.rendering.interface import Interface
@@ -20,11 +19,6 @@ from maze_nca_gym.rendering.layout import menu_layout
 
 MENUS = {Action.POLICY: ("one", "two"), Action.LEVEL: ("random", "perfect")}
 SIZE = (800, 1300)
-
-
-@pytest.fixture
-def snapshot(scene: Scene) -> Snapshot:
-    return Snapshot(*scene, channel_names=("path", "age"), title="test")
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +39,10 @@ def made(snapshot: Snapshot, **options: object) -> Interface:
     return interface
 
 
-def many(snapshot: Snapshot, n_channels: int) -> Snapshot:
-    """The same level with more channels."""
-    channels = np.zeros((n_channels, *snapshot.tiles.shape), np.float32)
-    return replace(snapshot, channels=channels, channel_names=tuple(f"c{i}" for i in range(n_channels)))
+def of_shape(n_channels: int, rows: int, cols: int) -> Snapshot:
+    """An empty level with so many channels."""
+    tiles = np.zeros((rows, cols), np.uint8)
+    return Snapshot(tiles, np.zeros((n_channels, rows, cols), np.float32), tiles > 9)
 
 
 def tile(interface: Interface, row: int, col: int) -> tuple[int, int]:
@@ -205,19 +199,16 @@ def test_the_right_button_tints_the_maze_by_a_channel(interface: Interface, snap
     assert not np.array_equal(tinted, in_maze(made(snapshot)))
 
 
-def test_channels_of_another_policy_forget_what_was_chosen(interface: Interface, snapshot: Snapshot) -> None:
+def test_channels_of_another_policy_forget_what_was_chosen(interface: Interface) -> None:
     interface.click(*thumbnail(interface, 1))
     interface.click(*thumbnail(interface, 1), tints=True)
-    interface.take(many(snapshot, 1), "")
+    interface.take(of_shape(1, 5, 6), "")
     assert interface.picture().shape == (*SIZE, 3)
-    assert interface._tint() is None
+    assert interface._viewed.highlight is None
 
 
-def test_75_channels_are_scrolled(snapshot: Snapshot) -> None:
-    rng = np.random.default_rng(0)
-    tiles = (rng.random((18, 18)) < 0.4).astype(np.uint8)
-    large = replace(snapshot, tiles=tiles, target=tiles > 9)
-    interface = made(many(large, 75))
+def test_75_channels_are_scrolled() -> None:
+    interface = made(of_shape(75, 18, 18))
     seen = {channel for channel, _ in interface._layout().channels}
     assert 0 in seen
     assert 74 not in seen
@@ -289,14 +280,9 @@ def test_pictures_get_numbers_and_overwrite_nothing(interface: Interface, snapsh
     interface.press("s")
     assert (tmp_path / "maze-0001.png").read_bytes() == b"mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"maze-000{n}.png" for n in (1, 2, 3)]
-    expected = draw_frame(*scene_of(snapshot), channel_names=snapshot.channel_names, title="test")
     with Image.open(tmp_path / "maze-0003.png") as image:
-        assert np.array_equal(np.asarray(image), expected)
+        assert np.array_equal(np.asarray(image), snapshot.draw())
     assert "maze-0003.png" in interface._display().status
-
-
-def scene_of(snapshot: Snapshot) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return snapshot.tiles, snapshot.channels, snapshot.target
 
 
 @pytest.mark.parametrize("keys", ["s", "gg"])
@@ -330,10 +316,9 @@ def test_a_recording_has_the_steps_since_it_began(interface: Interface, snapshot
         assert image.size == (1000, 580)
 
 
-def test_a_recording_ends_with_another_kind_of_level(interface: Interface, snapshot: Snapshot, tmp_path: Path) -> None:
+def test_a_recording_ends_with_another_kind_of_level(interface: Interface, tmp_path: Path) -> None:
     interface.press("g")
-    tiles = np.zeros((9, 20), np.uint8)
-    interface.take(replace(snapshot, tiles=tiles, channels=np.zeros((2, 9, 20), np.float32), target=tiles > 9), "")
+    interface.take(of_shape(2, 9, 20), "")
     assert interface._recorder is None
     interface.finish()
     assert (tmp_path / "maze-0001.gif").exists()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tables import for_each
 
-from maze_nca_gym.rendering import draw_frame
+from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.layout import Caption, Layout, Panel, frame_layout
 
 SHAPES = [(18, 18, 11), (18, 18, 31), (66, 66, 11), (66, 66, 31), (1, 1, 1), (1, 40, 11), (40, 1, 11), (12, 30, 64)]
@@ -62,8 +62,8 @@ def test_default_is_readable(shape: tuple[int, int, int], maze_cell: int, channe
 
 
 def test_size_is_kept_and_channels_give_way_to_the_maze_in_a_tiny_window() -> None:
-    frame = draw_frame(np.zeros((18, 18), int), np.zeros((31, 18, 18)), np.zeros((18, 18)), size=(150, 200))
-    assert frame.shape == (150, 200, 3)
+    step = Snapshot(np.zeros((18, 18), int), np.zeros((31, 18, 18)), np.zeros((18, 18)))
+    assert step.draw(size=(150, 200)).shape == (150, 200, 3)
     assert frame_layout(18, 18, 300, size=(150, 200)).channels == ()
 
 

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from scenes import Scene
 
-from maze_nca_gym.rendering import draw_frame, save_gif, save_png
+from maze_nca_gym.rendering import Snapshot, save_gif, save_png
 
 
-def test_png_holds_the_frame(tmp_path: Path, scene: Scene) -> None:
-    frame = draw_frame(*scene)
+def test_png_holds_the_frame(tmp_path: Path, snapshot: Snapshot) -> None:
+    frame = snapshot.draw()
     path = save_png(tmp_path / "frame.png", frame)
     assert path == tmp_path / "frame.png"
     with Image.open(path) as image:
@@ -52,8 +52,8 @@ def test_gif_merges_rare_colours_but_keeps_frequent_ones(tmp_path: Path) -> None
     assert np.abs(shown - frames[2]).mean() < 8
 
 
-def test_gif_of_an_episode_is_small_and_has_one_palette(tmp_path: Path, scene: Scene) -> None:
-    frames = [draw_frame(scene.tiles, scene.channels * step, scene.target, step=step) for step in range(10)]
+def test_gif_of_an_episode_is_small_and_has_one_palette(tmp_path: Path, snapshot: Snapshot) -> None:
+    frames = [replace(snapshot, channels=snapshot.channels * step, step=step).draw() for step in range(10)]
     path = save_gif(tmp_path / "episode.gif", frames)
     assert path.stat().st_size < 200_000
     with Image.open(path) as image:

@@ -2,16 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-from scenes import Scene
-
 from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.snapshots import History
-
-
-@pytest.fixture
-def snapshot(scene: Scene) -> Snapshot:
-    return Snapshot(*scene)
 
 
 def filled(snapshot: Snapshot, n: int, **options: int) -> History:

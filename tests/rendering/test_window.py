@@ -12,7 +12,6 @@ import numpy as np
 import pygame
 import pytest
 from gymnasium.error import DependencyNotInstalled
-from scenes import Scene
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Window
@@ -23,8 +22,8 @@ FPS = 40
 
 
 @pytest.fixture
-def snapshot(scene: Scene) -> Snapshot:
-    return Snapshot(*scene, channel_names=("path", "age"), title="test", step=1)
+def snapshot(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, step=1)
 
 
 @pytest.fixture
