@@ -1,19 +1,11 @@
-"""An automaton: booleans at every tile, and a rule for each that reads a tile and its four neighbours.
-
-A rule is written with `&`, `|` and `~` only, on the signals around it. So the same lines run on maps, on patches of
-five tiles, or on 64 maps at a time, one a bit. The inputs of a rule need not be declared: a view
-can record them.
-"""
+"""An automaton: booleans at every tile, and a rule for each that reads a tile and its four neighbours (`rules`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import reduce
-from itertools import product
-from operator import or_
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,64 +15,15 @@ from maze_nca_gym.tasks import find_task
 
 from ..guarantees import StepBound
 from ..neighbours import DIRECTIONS, offsets
+from .rules import Bits, Rule, expression_of
 
-Bits: TypeAlias = NDArray[Any]
-"""Booleans, or unsigned integers each bit of which is one boolean."""
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
-
-
-class View(Protocol):
-    """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
-    edge."""
-
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Return a signal of the tile itself, "C", or of its neighbour in one of the `DIRECTIONS`."""
-
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        """Return whether that tile is of a kind."""
-
-
 MOST_SIGNALS = 60
 """Signals that fit into the 64 bits of a tile, beside its kind."""
-Rule: TypeAlias = Callable[[View], Bits]
-AnySignal = TypeVar("AnySignal", bound=IntEnum)
 
 
-def any_on(see: View, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
-    """Return whether any of some signals is on at a tap, `Bits` of the view's shape."""
-    return reduce(or_, (see(signal, tap) for signal in signals))
-
-
-def around(see: View, signal: IntEnum) -> Bits:
-    """Return whether a signal is on at any of the four neighbours, `Bits` of the view's shape."""
-    return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
-
-
-def first_on(see: View, signals: Sequence[IntEnum], place: int, tap: str) -> Bits:
-    """Return whether the signal in a place is on at a tap, and none before it, `Bits` of the view's shape."""
-    return reduce(lambda kept, rival: kept & ~see(rival, tap), signals[:place], see(signals[place], tap))
-
-
-def subsets(signals: Sequence[AnySignal]) -> tuple[frozenset[AnySignal], ...]:
-    """Return all sets of some signals."""
-    choices = product((False, True), repeat=len(signals))
-    return tuple(frozenset(s for s, is_on in zip(signals, on, strict=True) if is_on) for on in choices)
-
-
-@dataclass(frozen=True)
-class Component:
-    """Some signals of a tile, and the sets of them that can be on together, whatever the other signals are."""
-
-    signals: tuple[IntEnum, ...]
-    states: tuple[frozenset[IntEnum], ...]
-
-
-World: TypeAlias = Mapping[Tile, tuple[Component, ...]]
-"""Possible contents of a map's tiles at one time: for each kind of tile, any combination of its components' states."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Automaton:
     """A rule for each signal, and what is known about their results.
 
@@ -89,27 +32,32 @@ class Automaton:
         task: a name in `maze_nca_gym.tasks.TASKS`.
         signals: an enumeration from 0; the first is PATH, which is an output that no rule reads.
         rules: the rule of each signal.
-        worlds: at each iteration, all tiles of a map belong to one of these.
         bound: the iterations within which it has solved every maze that stays as it is; None if it does not, or if that
             is not known.
         pooled: the last signal, if it is on at every tile whenever its rule switches it on at any.
-        everywhere: signals that are the same at every tile.
+        everywhere: signals that are the same at every tile; the pooled one is among them.
+        parts: the signals in groups, each of which may hold any of its states beside any of the others'. What is found
+            about tiles (`hinting.worlds`) is right for any groups; larger ones say more, but have more states. By
+            default all signals that are not the same everywhere are one group.
+        invariant: what is known of every tile at every iteration, beyond what follows from the rules alone. It reads
+            the tile itself, PATH included.
         heals: whether it restarts when the maze changes.
         learning: options of `hinting.config.HintConfig` with which networks learn it, where others are needed than the
             defaults.
 
     Raises:
-        ValueError: signals, rules or worlds that do not fit together; the message names the signal.
+        ValueError: signals, rules or groups that do not fit together; the message names the signal.
     """
 
     name: str
     task: str
     signals: type[IntEnum]
     rules: Mapping[IntEnum, Rule]
-    worlds: tuple[World, ...]
     bound: StepBound | None = None
     pooled: IntEnum | None = None
     everywhere: tuple[IntEnum, ...] = ()
+    parts: tuple[tuple[IntEnum, ...], ...] = ()
+    invariant: Rule | None = None
     heals: bool = False
     learning: Mapping[str, Any] = field(default_factory=dict)
 
@@ -122,15 +70,19 @@ class Automaton:
             raise ValueError(f"{self.name} has {len(signals)} signals, but a tile holds at most {MOST_SIGNALS}")
         if self.pooled is not None and self.pooled != signals[-1]:
             raise ValueError(f"the last signal of {self.name} must be the pooled one, {self.pooled.name}")
+        if self.pooled is not None and self.pooled not in self.everywhere:
+            raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
         for signal in signals:
-            _check_rule(self, signal)
-        for world in self.worlds:
-            for kind in self.kinds:
-                held = sorted(int(signal) for component in world.get(kind, ()) for signal in component.signals)
-                if held != list(range(len(signals))):
-                    raise ValueError(
-                        f"every world of {self.name} must have each signal once on {kind.name.lower()} tiles"
-                    )
+            if signal not in self.rules:
+                raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
+            _check_rule(self, f"the rule of {signal.name} in {self.name}", self.rules[signal])
+        if self.invariant is not None:
+            _check_rule(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
+        if not self.parts:
+            object.__setattr__(self, "parts", (tuple(s for s in signals if s not in self.everywhere),))
+        held = [int(signal) for part in (*self.parts, self.everywhere) for signal in part]
+        if sorted(held) != list(range(len(signals))):
+            raise ValueError(f"`parts` and `everywhere` of {self.name} must have each signal once between them")
 
     @property
     def kinds(self) -> tuple[Tile, ...]:
@@ -243,54 +195,32 @@ class MapView:
         return framed[:, 1 + down : 1 + down + height, 1 + right : 1 + right + width]
 
 
-class Watch:
-    """A view that records what a rule reads at each tap: the signals, and the kinds of tile."""
-
-    def __init__(self) -> None:
-        self.signals: dict[str, set[IntEnum]] = {}
-        self.kinds: dict[str, set[Tile]] = {}
-
-    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
-        """Note a signal, and return that it is off, (1,) bool."""
-        self.signals.setdefault(tap, set()).add(signal)
-        return np.zeros(1, np.bool_)
-
-    def tile(self, kind: Tile, tap: str = "C") -> Bits:
-        """Note a kind, and return that the tile is of another, (1,) bool."""
-        self.kinds.setdefault(tap, set()).add(kind)
-        return np.zeros(1, np.bool_)
-
-
-def watched(rule: Rule) -> Watch:
-    """Return what a rule reads; it reads the same wherever it is, since `&`, `|` and `~` skip nothing."""
-    watch = Watch()
-    rule(watch)
-    return watch
-
-
-def _check_rule(automaton: Automaton, signal: IntEnum) -> None:
-    """Check that a signal has a rule, which reads nothing but what it may.
+def _check_rule(
+    automaton: Automaton,
+    who: str,
+    rule: Rule,
+    taps: tuple[str, ...] = ("C", *DIRECTIONS),
+    reads_path: bool = False,
+) -> None:
+    """Check that a rule reads nothing but what it may.
 
     Raises:
-        ValueError: it has none, or reads the path, a tile that is no neighbour, a kind of tile or a signal that the
-            automaton does not have, or returns no booleans.
+        ValueError: it reads the path, a tile at another tap, a kind of tile or a signal that the automaton does not
+            have, or is made of more than what it sees.
     """
-    who = f"the rule of {signal.name} in {automaton.name}"
-    if signal not in automaton.rules:
-        raise ValueError(f"{who} is missing")
-    watch = Watch()
-    result = automaton.rules[signal](watch)
-    if getattr(result, "dtype", None) != np.bool_:
-        raise ValueError(f"{who} must be made of what it sees with &, | and ~, got {result!r}")
-    for tap in {*watch.signals, *watch.kinds} - {"C", *DIRECTIONS}:
-        raise ValueError(f"{who} reads {tap!r}, but may read C, {', '.join(DIRECTIONS)} only")
-    for kind in set().union(*watch.kinds.values()) - set(automaton.kinds):
-        raise ValueError(f"{who} reads {kind!r}, which mazes of the task {automaton.task} do not have")
-    for read in set().union(*watch.signals.values()):
-        if not isinstance(read, automaton.signals):
-            raise ValueError(f"{who} reads {read!r}, which is none of its signals")
-        if read == 0:
-            raise ValueError(f"{who} reads {read.name}, which is an output that no rule may read")
+    try:
+        read = list(expression_of(rule).leaves)
+    except TypeError as error:
+        raise ValueError(f"{who} must be made of what it sees with &, | and ~: {error}") from error
+    for leaf in read:
+        if leaf.tap not in taps:
+            raise ValueError(f"{who} reads {leaf.tap!r}, but may read {', '.join(taps)} only")
+        if isinstance(leaf.seen, Tile) and leaf.seen not in automaton.kinds:
+            raise ValueError(f"{who} reads {leaf.seen!r}, which mazes of the task {automaton.task} do not have")
+        if not isinstance(leaf.seen, (Tile, automaton.signals)):
+            raise ValueError(f"{who} reads {leaf.seen!r}, which is none of its signals")
+        if leaf.seen is automaton.signals(0) and not reads_path:
+            raise ValueError(f"{who} reads {leaf.seen.name}, which is an output that no rule may read")
 
 
 def _framed(values: Bits) -> Bits:

@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 from maze_nca_gym.levels import Tile
 
 from ..neighbours import DIRECTIONS, OPPOSITE
-from .automaton import Bits, Rule, View, any_on, around, first_on
+from .rules import Bits, Rule, View, any_on, around, several_on
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,24 @@ class CanonicalPath:
             **{enter: partial(self._enter, place) for place, enter in enumerate(self.enter)},
         }
 
+    def invariant(self, see: View) -> Bits:
+        """Return what holds of a tile while nothing is wiped, as distances fall along the one path: `Bits`.
+
+        The path enters from one side at most, after the flood, and from no tile that is nearer. It never comes back to
+        its start. Nothing is nearer to the end than the end.
+        """
+        entered = any_on(see, self.enter)
+        backwards = (
+            see(enter) & self._nearer(DIRECTIONS.index(OPPOSITE[towards]), see, "C")
+            for towards, enter in zip(DIRECTIONS, self.enter, strict=True)
+        )
+        return (
+            ~several_on(see, self.enter)
+            & ~(entered & (self.start(see, "C") | ~see(self.signals["FLOOD"])))
+            & ~reduce(or_, backwards)
+            & ~(self.end(see, "C") & any_on(see, self.near))
+        )
+
     def on_path(self, see: View, tap: str = "C") -> Bits:
         """Return whether a tile is on the path, `Bits` of the view's shape."""
         return any_on(see, self.enter, tap) | self.start(see, tap)
@@ -81,8 +100,12 @@ class CanonicalPath:
         return self._kept(see, self.on_path(see, before) & self._points(place, see, before))
 
     def _points(self, place: int, see: View, tap: str) -> Bits:
+        nearer = self._nearer(place, see, tap)
+        return reduce(lambda kept, rival: kept & ~see(rival, tap), self.near[:place], nearer)
+
+    def _nearer(self, place: int, see: View, tap: str) -> Bits:
         if place < len(self.near):
-            return first_on(see, self.near, place, tap)
+            return see(self.near[place], tap)
         # the flood came from somewhere, unless it starts here
         return see(self.signals["FLOOD"], tap) & ~self.end(see, tap) & ~any_on(see, self.near, tap)
 

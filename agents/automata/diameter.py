@@ -23,28 +23,23 @@ races a replay B of the longest wave so far, and the one that moves longer has g
 Only a wave that outlasts all before replaces them, so among tiles that tie the first is END, as it must be. A wave
 takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes WET and TOKEN.
 
-What can occur (`_worlds`): TICK is on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of
-BETTER, GROW and OVER is on. At odd ones MOVES is about A, and RESET or CALLED can be on, after OVER. A wave that has
-ended does not move again, so after BETTER MOVES is off. While OVER, RESET or CALLED are on, nothing moves but a B that
-starts. All this, and that the path is right, is argued here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3
-tiles.
+What a tile can hold follows from the rules, and from what `_invariant` says of the one path and the one walker. TICK is
+on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At odd
+ones MOVES is about A, and RESET or CALLED can be on, after OVER. The invariant, and that the path is right, is argued
+here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from enum import IntEnum
 from functools import partial, reduce
-from itertools import product
-from typing import TypeAlias
 
 from maze_nca_gym.levels import Tile
 
 from ..guarantees import StepBound
-from ..neighbours import DIRECTIONS, OPPOSITE
-from .automaton import Automaton, Bits, Component, Rule, View, World, around, subsets
+from .automaton import Automaton
 from .canonical_path import CanonicalPath
+from .rules import Bits, Rule, View, around, several_on
 
 
 class Signal(IntEnum):
@@ -176,84 +171,11 @@ RULES: dict[IntEnum, Rule] = {
     S.CALLED: lambda see: see(S.OVER) & see(S.MOVES),
     S.MOVES: lambda see: see(S.A_NEW) | see(S.B_NEW) | see(S.LAUNCH),
 }
-Some: TypeAlias = AbstractSet[Signal]
 
 
-def _worlds() -> Iterator[World]:
-    """Yield the signals that are on everywhere, and the possible signals of single tiles."""
-    yield _world(set())
-    for seen in subsets((S.BEFORE, S.MOVES)):
-        yield _world({S.BOOT} | seen)
-        yield _world({S.BOOT, S.TICK} | seen)
-    yield _world({S.BOOT, S.BETTER, S.BEFORE})
-    for told, moves in product((S.GROW, S.OVER), subsets((S.MOVES,))):
-        yield _world({S.BOOT, told} | moves)
-    yield _world({S.BOOT, S.TICK, S.RESET})
-    yield _world({S.BOOT, S.TICK, S.CALLED, S.BEFORE})
-
-
-def _world(on: Some) -> World:
-    nothing: tuple[Some, ...] = (set(),)
-    passing = [set(), *({signal} for signal in (S.SCOUT, S.DROP, S.TURN, S.BACK))] if S.BOOT in on else nothing
-    parts = {
-        (S.PATH,): ([set(), {S.PATH}], nothing),
-        WAVE_A: (_wave_a(on), nothing),
-        WAVE_B: (_wave_b(on), nothing),
-        RETURN: (_return(on), nothing),
-        (*VISITED, *WALKER): (_walker(on), passing),
-    }
-    everywhere = Component(EVERYWHERE, (frozenset(on),))
-    free, wall = (
-        (*(Component(part, tuple(map(frozenset, states[place]))) for part, states in parts.items()), everywhere)
-        for place in range(2)
-    )
-    blank = (*(Component(part, (frozenset(),)) for part in parts), everywhere)
-    return {Tile.EMPTY: free if S.BOOT in on else blank, Tile.WALL: wall}
-
-
-def _wave_a(on: Some) -> Iterator[Some]:
-    """Yield the states of wave A: NEW at even iterations, MID when MOVES is about it; a FAR tile has just been wet."""
-    yield from (set(), {S.A_WET})
-    if {S.TICK, S.MOVES} <= on:
-        yield from ({S.A_MID, S.A_WET}, {S.A_MID, S.A_WET, S.FAR_NEXT})
-    if not on & {S.TICK, S.OVER, S.GROW}:
-        yield {S.A_NEW}
-    if S.BETTER in on:
-        yield {S.A_WET, S.FAR}
-
-
-def _wave_b(on: Some) -> Iterator[Some]:
-    """Yield the states of wave B: NEW at odd iterations except at a LAUNCH, MID when MOVES is about it."""
-    yield from (set(), {S.B_WET})
-    if S.MOVES in on and not on & {S.TICK, S.OVER}:
-        yield {S.B_MID, S.B_WET}
-    if S.TICK in on and S.RESET not in on:
-        yield {S.B_NEW}
-
-
-def _return(on: Some) -> Iterator[Some]:
-    """Yield the states of the flood and the path.
-
-    Where the flood has not been, nothing is nearer and nothing enters; the path enters only tiles nearer than the last.
-    A MARK comes when all of this has been wiped. But a flood can have begun at the tile itself, if it is alone.
-    """
-    yield from (set(), {S.END})
-    if S.TICK in on:
-        yield from ({S.MARK}, {S.MARK, S.FLOOD})
-    for nearer in subsets(NEAR):
-        yield from ({S.FLOOD} | nearer, {S.FLOOD, S.END} | nearer)
-        for towards, entered in zip(DIRECTIONS, ENTER, strict=True):
-            if Signal[f"NEAR_{OPPOSITE[towards]}"] not in nearer:
-                yield {S.FLOOD, entered} | nearer
-
-
-def _walker(on: Some) -> Iterator[Some]:
-    """Yield the states of the one walker, which launches from where it waits, just after OVER, on a tile not yet
-    visited."""
-    for visited in subsets(VISITED):
-        yield from (visited, *(visited | {signal} for signal in WALKER if signal != S.LAUNCH))
-    if S.RESET in on:
-        yield {S.WAIT, S.LAUNCH}
+def _invariant(see: View) -> Bits:
+    """Return what holds of a tile, as there is one path and one walker, which launches from where it waits."""
+    return CANONICAL.invariant(see) & ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
 
 DIAMETER = Automaton(
@@ -261,10 +183,11 @@ DIAMETER = Automaton(
     task="diameter",
     signals=Signal,
     rules=RULES,
-    worlds=tuple(_worlds()),
     bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
     pooled=S.MOVES,
     everywhere=EVERYWHERE,
+    parts=((S.PATH,), WAVE_A, WAVE_B, RETURN, (*VISITED, *WALKER)),
+    invariant=_invariant,
     learning={
         "sizes": (4, 5, 6),
         "n_levels": 4,

@@ -16,9 +16,9 @@ Varghese, *Self-stabilization by local checking and correction*, 1991.)
   most six iterations after the maze changed, everything proceeds as from a fresh start. Only a moved source needs no
   reset: the path starts from there anyway.
 
-What can occur is simple, since mazes may change at any time (`_world`). On any kind of tile it is anything, except NEAR
-without FLOOD and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not every
-wrong state is found: a corruption might turn all arrows of a loop, for example.
+What can occur follows from the rules alone, whenever mazes change. On any kind of tile it is anything, except NEAR or
+ROOT without FLOOD, and two checks that exclude each other. On mazes that stay as they are no check ever fails. Not
+every wrong state is found: a corruption might turn all arrows of a loop, for example.
 
 All of this is argued here and tested. There are 287,852 mazes of up to 3 x 4 or 4 x 3 tiles. From a fresh start the
 path is right on all, and no check fails. On 2 x 3 tiles it is right after any maze has become any other at any
@@ -33,8 +33,9 @@ from functools import partial
 from maze_nca_gym.levels import Tile
 
 from ..guarantees import StepBound
-from .automaton import Automaton, Bits, Component, Rule, View, World, any_on, subsets
+from .automaton import Automaton
 from .canonical_path import CanonicalPath
+from .rules import Bits, Rule, View, any_on
 
 
 class Signal(IntEnum):
@@ -107,25 +108,6 @@ WIPED: dict[IntEnum, Rule] = {
 }
 
 
-def _world(reset: frozenset[IntEnum]) -> World:
-    """Return the world of a map.
-
-    Nothing is nearer where the flood has not been, and two checks that exclude each other are never both on. All else
-    is possible: the path enters from several sides, say, while a source moves.
-    """
-    flooded = tuple(state | {S.FLOOD} for state in subsets((*NEAR, S.ROOT)))
-    checks = ((S.WAS_WALL, S.OPENED), (S.MANY_V, S.FEW_V), (S.MANY_H, S.FEW_H))
-    alone = tuple(Component((signal,), subsets((signal,))) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM))
-    tile = (
-        Component((S.FLOOD, *NEAR, S.ROOT), (frozenset(), *flooded)),
-        Component(ENTER, subsets(ENTER)),
-        *(Component(pair, (frozenset(), *(frozenset({signal}) for signal in pair))) for pair in checks),
-        *alone,
-        Component((S.RESET,), (reset,)),
-    )
-    return dict.fromkeys(Tile, tile)
-
-
 HEALING = Automaton(
     name="shortest-path-healing",
     task="shortest-path",
@@ -136,10 +118,18 @@ HEALING = Automaton(
         S.WAS_WALL: lambda see: see.tile(Tile.WALL),
         S.RESET: lambda see: see(S.ALARM),
     },
-    worlds=(_world(frozenset()), _world(frozenset({S.RESET}))),
     bound=StepBound(constant=3, per_move=2),
     pooled=S.RESET,
     everywhere=(S.RESET,),
+    # the path may enter from several sides while a source moves, so the ENTER say nothing of each other
+    parts=(
+        (S.FLOOD, *NEAR, S.ROOT),
+        ENTER,
+        (S.WAS_WALL, S.OPENED),
+        (S.MANY_V, S.FEW_V),
+        (S.MANY_H, S.FEW_H),
+        *((signal,) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM)),
+    ),
     heals=True,
     learning={
         "sizes": (4, 6, 9),

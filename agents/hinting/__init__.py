@@ -6,5 +6,6 @@ Every boolean signal becomes two channels whose difference is the signal (`learn
 each iteration instead of adding up.
 
 Whether the learned weights do what the automaton does, on mazes of any size and at every iteration, is then a finite
-question (`certificate`). The errors that the certificate finds are what the weights learn last (`cuts`).
+question (`certificate`), since what tiles can hold is found from the rules (`worlds`). The errors that the certificate
+finds are what the weights learn last (`cuts`).
 """

@@ -13,9 +13,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata.automaton import Automaton, Component, Rule, World, watched
+from ..automata.automaton import Automaton
+from ..automata.rules import Rule, expression_of
 from ..learned.nca import NCA
 from .patches import KIND_BITS, TAPS, Codes, PatchView, kinds_of, mask_of, signals_of
+from .worlds import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
 TOLERANCE = 0.02
@@ -76,6 +78,7 @@ class Network:
 
     def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
         self.automaton, self.largest, self.tolerance = automaton, largest, tolerance
+        self.worlds, self.assumed = find_worlds(automaton)
         self._low, self._high = automaton.low, automaton.high
         # float64 represents float32 weights exactly, so that only its own sums round, a billionth of theirs
         weight = model.weights[0].detach().double().numpy()
@@ -83,14 +86,16 @@ class Network:
         self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
         self._of_kinds, self._of_signals = self._parts(self._weight)
         self._rounding = self._rounded(weight, bias)
-        self._states: dict[tuple[int, Component], Bounds] = {}
 
     def kinds(self, signal: IntEnum) -> Kinds:
         """Return all kinds of patch for a signal's rule, with bounds for its rows.
 
         A pair has three rows, its two channels' and its difference's; any other signal has one.
         """
-        return self._kinds(self.automaton.rules[signal], self._rows(signal))
+        rule = self.automaton.rules[signal]
+        says = expression_of(rule)
+        reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in TAPS]
+        return self._kinds(reads, self._rows(signal), rule)
 
     def _rows(self, signal: IntEnum) -> list[int]:
         n_channels = len(self.automaton.channels)
@@ -100,8 +105,9 @@ class Network:
 
     def highest_maximum(self) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
-        # a rule that reads nothing: one kind of patch a world, with the extremes of all tiles there are
-        anything = self._kinds(lambda see: np.zeros(1, np.bool_), [len(self.automaton.channels) - 1])
+        # where nothing is read, all patches of a world are of one kind, with the extremes of all tiles there are
+        nothing = [Reads(0, False)] * len(TAPS)
+        anything = self._kinds(nothing, [len(self.automaton.channels) - 1], lambda see: np.zeros(1, np.bool_))
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
@@ -110,7 +116,7 @@ class Network:
         With `sign` -1, return those with the smallest sum.
         """
         row = self._rows(signal)[row]
-        world, codes = self.automaton.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
+        world, codes = self.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
         return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
 
     def worst_inputs(self, signal: IntEnum, codes: list[int], row: int, sign: int) -> Doubles:
@@ -134,13 +140,12 @@ class Network:
             read[-1] = (patch > 0) * (1 + self.tolerance + self.largest) * (of_channels[-1] > 0)
         return np.append(np.concatenate([kinds_of(self.automaton, patch).T, read]).ravel(), 1.0)
 
-    def _kinds(self, rule: Rule, rows: list[int]) -> Kinds:
-        reads = _reads(rule)
+    def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
         codes: list[tuple[int, ...]] = []
         worlds: list[int] = []
         low: list[Doubles] = []
         high: list[Doubles] = []
-        for place, world in enumerate(self.automaton.worlds):
+        for place, world in enumerate(self.worlds):
             taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(TAPS))]
             # any five tiles of one world may be neighbours: more patches than can occur, so the bounds are safe
             for patch in product(*(cases.items() for cases in taps)):
@@ -190,21 +195,24 @@ class Network:
         n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
         for tap in range(len(TAPS)):
             sums = [
-                of_kinds.high[tap, place] + sum((_on(part) @ of_signals.high[tap]).max(axis=0) for part in world[kind])
-                for world in self.automaton.worlds
-                for place, kind in enumerate(self.automaton.kinds)
+                of_kinds.high[tap, self.automaton.kinds.index(kind)]
+                + sum((self._on(part) @ of_signals.high[tap]).max(axis=0) for part in components)
+                for world in self.worlds
+                for kind, components in world.items()
             ]
             most = most + np.max(sums, axis=0)
         off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
         # a difference is never computed: it misses what its two sums miss
         return np.concatenate([off, off[self._low] + off[self._high]])
 
+    def _on(self, component: Component) -> Doubles:
+        """Return the signals that are on in a component's states, (N, S)."""
+        return signals_of(self.automaton, component.states).astype(np.float64)
+
     def _of_states(self, tap: int, component: Component) -> Bounds:
         """Return what each state of a component can add at a tap, (N, R)."""
-        if (tap, component) not in self._states:
-            on = _on(component)
-            self._states[tap, component] = Bounds(*(on @ values[tap] for values in self._of_signals))
-        return self._states[tap, component]
+        on = self._on(component)
+        return Bounds(*(on @ values[tap] for values in self._of_signals))
 
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
         """Return the bounds of a world's tiles at a tap, for a rule that determines some rows."""
@@ -212,6 +220,8 @@ class Network:
         # beyond the edge of a map there is nothing, and code 0; the tile itself is always on the map
         found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
         for place, kind in enumerate(self.automaton.kinds):
+            if kind not in world:
+                continue
             code = int(kind) + 1 if reads.kind else 0
             of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
             for component in world[kind]:
@@ -224,7 +234,7 @@ class Network:
     def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
         # states that are alike in what is read lead to the same result, so only their extremes matter
         low, high = (values[:, rows] for values in self._of_states(tap, component))
-        codes = np.array([mask_of(state) & read for state in component.states])
+        codes = component.states & read
         return {
             int(code): Bounds(low[codes == code].min(axis=0), high[codes == code].max(axis=0))
             for code in np.unique(codes)
@@ -234,31 +244,20 @@ class Network:
         """Return the tile of a case that adds most to a row, or with `sign` -1 least."""
         found = [(0.0, 0)] if TAPS[tap] != "C" and not code else []
         for place, kind in enumerate(self.automaton.kinds):
-            if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
+            if kind in world and (not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1):
                 total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
                 # components are independent, so each takes the state that adds most by itself
                 for component in world[kind]:
                     mask = mask_of(component.signals) & reads.signals
-                    fits = np.array([mask_of(state) & mask == code & mask for state in component.states])
+                    fits = component.states & mask == code & mask
                     values = np.where(fits, sign * _either(self._of_states(tap, component), sign)[:, row], -np.inf)
-                    total, tile = total + values.max(), tile | mask_of(component.states[int(values.argmax())])
+                    total, tile = total + values.max(), tile | int(component.states[values.argmax()])
                 found.append((float(total), tile))
         return max(found)[1]
 
 
 def _either(bounds: Bounds, sign: int) -> Doubles:
     return bounds.high if sign > 0 else bounds.low
-
-
-def _reads(rule: Rule) -> list[Reads]:
-    watch = watched(rule)
-    return [Reads(mask_of(watch.signals.get(tap, ())), tap in watch.kinds) for tap in TAPS]
-
-
-def _on(component: Component) -> Doubles:
-    """Return the signals that are on in a component's states, (N, S)."""
-    n_signals = len(type(component.signals[0]))
-    return np.array([[float(signal in state) for signal in range(n_signals)] for state in component.states])
 
 
 def _combine(some: _Cases, others: _Cases) -> _Cases:

@@ -6,8 +6,8 @@ module argues and the tests check, without a proof:
 
 - The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path. They are 287,852 with
   a source and a target, 9,418 of the diameter.
-- A tile can hold nothing but what `worlds` declares. On the same mazes nothing else occurs at any iteration. For the
-  shortest path, all 75 states of a tile occur on mazes of up to 3 x 5 tiles.
+- Its invariant holds at every tile, if it has one: `assumed` says so. What else a tile can hold is found from the rules
+  (`worlds`). On the same mazes nothing else occurs at any iteration.
 
 The tests are in `tests/agents/test_hinting_exhaustive.py`. The proof is an induction over iterations.
 
@@ -83,6 +83,7 @@ class Certificate:
         pooled_error: the largest error of the pooled channel, 0 if none is pooled.
         largest: the upper bound that `most` must meet.
         tolerance: the upper bound that `error` must meet.
+        assumed: whether it rests on the automaton's invariant, since the rules alone would allow more.
     """
 
     n_patches: int
@@ -94,6 +95,7 @@ class Certificate:
     pooled_error: float
     largest: float
     tolerance: float
+    assumed: bool
 
     @property
     def holds(self) -> bool:
@@ -152,6 +154,7 @@ def certify(
         pooled_error=max([_error(kinds, 0) for kinds in single[1:]], default=0.0),
         largest=largest,
         tolerance=tolerance,
+        assumed=network.assumed,
     )
 
 

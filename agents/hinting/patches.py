@@ -19,7 +19,8 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.tasks import find_task
 
-from ..automata.automaton import Automaton, Bits, Signals
+from ..automata.automaton import Automaton, Signals
+from ..automata.rules import Bits
 from ..neighbours import offsets
 from .config import HintConfig
 
@@ -33,6 +34,7 @@ TAPS = ("U", "L", "C", "R", "D")
 """Order in which a kernel without corners has its weights: row by row."""
 CENTRE = TAPS.index("C")
 KIND_BITS = 3
+_KIND = (1 << KIND_BITS) - 1
 MIXED = 0x9E3779B97F4A7C15
 """An odd number without a pattern."""
 WATCHED_EVERY = 32
@@ -63,12 +65,17 @@ def mask_of(signals: Iterable[IntEnum]) -> int:
 
 def kinds_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
     """Return the one-hot kinds of (...) tiles, (..., T) bool, all false beyond the edge."""
-    return (tiles & ((1 << KIND_BITS) - 1))[..., None] == 1 + np.array(automaton.kinds)
+    return (tiles & _KIND)[..., None] == 1 + np.array(automaton.kinds)
 
 
 def signals_of(automaton: Automaton, tiles: Codes) -> NDArray[np.bool_]:
     """Return the signals of (...) tiles, (..., S) bool."""
     return (tiles[..., None] >> (KIND_BITS + np.arange(len(automaton.signals)))) & 1 == 1
+
+
+def is_seen(seen: IntEnum, tiles: Codes) -> NDArray[np.bool_]:
+    """Return whether a signal is on at (...) tiles, or whether they are of a kind, (...) bool."""
+    return tiles & _KIND == seen + 1 if isinstance(seen, Tile) else tiles & mask_of([seen]) != 0
 
 
 class PatchView:
@@ -79,11 +86,11 @@ class PatchView:
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
         """Return whether a signal is on at the centre or a neighbour, (P,) bool."""
-        return self._patches[:, TAPS.index(tap)] & mask_of([signal]) != 0
+        return is_seen(signal, self._patches[:, TAPS.index(tap)])
 
     def tile(self, kind: Tile, tap: str = "C") -> Bits:
         """Return whether the centre or a neighbour is of a kind, (P,) bool."""
-        return self._patches[:, TAPS.index(tap)] & ((1 << KIND_BITS) - 1) == kind + 1
+        return is_seen(kind, self._patches[:, TAPS.index(tap)])
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
@@ -153,8 +160,8 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
     """Put together patches from the tiles of some (..., 5) patches: (P, 5) int64 with P at most `n`, each once.
 
-    The tiles of a patch were seen in the same world. For automata whose tiles have several components, the states of
-    the components are recombined too, for each kind of tile. About half of the tiles have no signal on. The rules
+    The tiles of a patch were seen in the same world. Where an automaton has groups of signals, their states are
+    recombined too, for each kind of tile. About half of the tiles have no signal on. The rules
     determine what happens there, whether it can occur or not.
     """
     # signals that are the same at every tile cannot differ within a patch
@@ -181,14 +188,13 @@ def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Code
 
 
 def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:
-    """Return the (n,) drawn tiles with each of their components drawn again, independently, from those of (S,)
+    """Return the (n,) drawn tiles with each of their groups of signals drawn again, independently, from those of (S,)
     tiles."""
-    # a component's states occur with any of the others', but few of these pairs are seen on a few small levels
+    # a group's states occur with any of the others', but few of these pairs are seen on a few small levels
     crossed = drawn.copy()
-    for kind, components in automaton.worlds[0].items():
-        masks = [mask_of(set(component.signals) - set(automaton.everywhere)) for component in components]
-        of_kind, places = (some & ((1 << KIND_BITS) - 1) == kind + 1 for some in (tiles, drawn))
-        for mask in masks if len(masks) > 1 else []:
+    for kind in automaton.kinds:
+        of_kind, places = is_seen(kind, tiles), is_seen(kind, drawn)
+        for mask in map(mask_of, automaton.parts if len(automaton.parts) > 1 else ()):
             states = np.unique(tiles[of_kind] & mask)
             if len(states) > 1:
                 n = np.count_nonzero(places)

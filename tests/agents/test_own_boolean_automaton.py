@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, register_automaton
-from maze_nca_gym.agents.automata.automaton import Component, around
+from maze_nca_gym.agents.automata.rules import around
 from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
 from maze_nca_gym.agents.hinting.run import train_hinted
@@ -29,12 +30,6 @@ class Signal(IntEnum):
     WET = 1
 
 
-def world(*states: set[Signal]) -> dict[Tile, tuple[Component, ...]]:
-    """Free tiles hold one of some states, and walls nothing."""
-    free = (Component(tuple(Signal), (frozenset(), *map(frozenset, states))),)
-    return {**dict.fromkeys(Tile, free), Tile.WALL: (Component(tuple(Signal), (frozenset(),)),)}
-
-
 REACH = Automaton(
     name="reach",
     task="shortest-path",
@@ -45,7 +40,6 @@ REACH = Automaton(
             (see(Signal.WET) | see.tile(Tile.SOURCE) | around(see, Signal.WET)) & ~see.tile(Tile.WALL)
         ),
     },
-    worlds=(world({Signal.WET}, {Signal.PATH, Signal.WET}),),
     learning={
         "sizes": (4, 6),
         "n_levels": 8,
@@ -126,14 +120,18 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
     (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
     (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read C, U, L, D, R"),
-    (ruled(WET=lambda see: True), r"the rule of WET in reach must be made of what it sees with &, \| and ~, got True"),
+    (ruled(WET=lambda see: True), r"the rule of WET in reach must be made of what it sees with &, \| and ~: .* True"),
+    (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must be made of what it sees"),
+    (ruled(WET=lambda see: see(Signal.WET) or see(Signal.WET, "U")), "a rule has neither `if` nor `and`, `or`, `not`"),
     (ruled(WET=lambda see: see(SHORTEST_PATH.signals(3))), "the rule of WET in reach reads <Signal.NEAR_L: 3>"),
     ({"task": "diameter"}, "the rule of WET in reach reads <Tile.SOURCE: 2>, which mazes of the task diameter"),
-    ({"worlds": ({Tile.EMPTY: ()},)}, "every world of reach must have each signal once on empty tiles"),
+    ({"parts": ((Signal.PATH,),)}, "`parts` and `everywhere` of reach must have each signal once between them"),
+    ({"pooled": Signal.WET}, "WET of reach is pooled, so it must be among `everywhere`"),
+    ({"invariant": lambda see: ~see(Signal.WET, "U")}, "the invariant of reach reads 'U', but may read C only"),
 ]
 
 
-@pytest.mark.parametrize(("wrong", "message"), WRONG, ids=[message for _, message in WRONG])
+@for_each(("wrong", "message"), WRONG)
 def test_what_does_not_fit_is_named(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replace(REACH, **wrong)

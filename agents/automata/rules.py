@@ -1,0 +1,154 @@
+"""Rules: the next value of a signal from what a tile and its four neighbours hold, written with `&`, `|` and `~` only.
+
+So the same lines run on maps, on patches of five tiles, or on 64 maps at a time, one a bit. Shown symbols instead of
+signals, they return an `Expression`: that says what a rule reads, and can be evaluated part by part.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any, Protocol, TypeAlias, cast
+
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tile
+
+from ..neighbours import DIRECTIONS
+
+Bits: TypeAlias = NDArray[Any]
+"""Booleans, or unsigned integers each bit of which is one boolean."""
+
+
+class View(Protocol):
+    """The surroundings of the tiles to which a rule applies, in arrays of one shape; signals are off beyond the map's
+    edge."""
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
+        """Return a signal of the tile itself, "C", or of its neighbour in one of the `DIRECTIONS`."""
+
+    def tile(self, kind: Tile, tap: str = "C") -> Bits:
+        """Return whether that tile is of a kind."""
+
+
+Rule: TypeAlias = Callable[[View], Bits]
+
+
+def any_on(see: View, signals: Iterable[IntEnum], tap: str = "C") -> Bits:
+    """Return whether any of some signals is on at a tap, `Bits` of the view's shape."""
+    return reduce(or_, (see(signal, tap) for signal in signals))
+
+
+def around(see: View, signal: IntEnum) -> Bits:
+    """Return whether a signal is on at any of the four neighbours, `Bits` of the view's shape."""
+    return reduce(or_, (see(signal, towards) for towards in DIRECTIONS))
+
+
+def several_on(see: View, signals: Sequence[IntEnum]) -> Bits:
+    """Return whether at least two of some signals are on at the tile itself, `Bits` of the view's shape."""
+    pairs = (see(one) & see(other) for place, one in enumerate(signals) for other in signals[:place])
+    return reduce(or_, pairs)
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """What a rule says: something seen at a tap, or other expressions joined by an operator.
+
+    Attributes:
+        seen: a signal or a kind of tile; None where expressions are joined.
+        tap: where it is seen.
+        join: the operator.
+        parts: what it joins.
+    """
+
+    seen: IntEnum | None = None
+    tap: str = ""
+    join: Callable[..., Any] | None = None
+    parts: tuple[Expression, ...] = ()
+
+    # without this, an array and an expression would be joined element by element
+    __array_ufunc__ = None
+
+    def __and__(self, other: Expression) -> Expression:
+        return self._joined(operator.and_, other)
+
+    def __or__(self, other: Expression) -> Expression:
+        return self._joined(operator.or_, other)
+
+    def __invert__(self) -> Expression:
+        return self._joined(operator.invert)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a rule has neither `if` nor `and`, `or`, `not`")
+
+    def _joined(self, join: Callable[..., Any], *others: object) -> Expression:
+        if not all(isinstance(other, Expression) for other in others):
+            return NotImplemented
+        return Expression(join=join, parts=(self, *cast(tuple[Expression, ...], others)))
+
+    @property
+    def leaves(self) -> Iterator[Expression]:
+        """All that it sees."""
+        if self.seen is not None:
+            yield self
+        for part in self.parts:
+            yield from part.leaves
+
+    @cached_property
+    def taps(self) -> frozenset[str]:
+        """Where it looks."""
+        return frozenset(leaf.tap for leaf in self.leaves)
+
+    @property
+    def local_parts(self) -> Iterator[Expression]:
+        """The largest parts that look at one tile each: what happens follows from these alone."""
+        if len(self.taps) == 1:
+            yield self
+        else:
+            for part in self.parts:
+                yield from part.local_parts
+
+    def signals(self, tap: str) -> set[IntEnum]:
+        """Return the signals that it reads at a tap."""
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and not isinstance(leaf.seen, Tile | None)}
+
+    def kinds(self, tap: str) -> set[Tile]:
+        """Return the kinds of tile that it tells apart at a tap."""
+        return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, Tile)}
+
+    def value(self, known: MutableMapping[Expression, Bits]) -> Bits:
+        """Return its value, `Bits` of the shape of the known ones.
+
+        Args:
+            known: the values of all that it sees, or of parts of it; values found on the way are added.
+        """
+        if self not in known:
+            assert self.join is not None  # what is seen must be known
+            known[self] = self.join(*(part.value(known) for part in self.parts))
+        return known[self]
+
+
+class _Symbols:
+    """A view that shows symbols."""
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
+        return Expression(signal, tap)
+
+    def tile(self, kind: Tile, tap: str = "C") -> Expression:
+        return Expression(kind, tap)
+
+
+def expression_of(rule: Rule) -> Expression:
+    """Return what a rule says.
+
+    Raises:
+        TypeError: it is made of more than what it sees with `&`, `|` and `~`.
+    """
+    found: object = rule(cast(View, _Symbols()))
+    if not isinstance(found, Expression):
+        raise TypeError(f"it returns {found!r}")
+    return found

@@ -1,0 +1,158 @@
+"""What tiles can hold follows from the rules: as brute force finds it, and exactly for the automata of the package."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import IntEnum
+from itertools import product
+
+import numpy as np
+import pytest
+from maze_samples import sample
+
+from maze_nca_gym.agents.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.automata.rules import Rule, View, around
+from maze_nca_gym.agents.hinting import worlds
+from maze_nca_gym.agents.hinting.patches import KIND_BITS, TAPS, labels, mask_of, patches_seen
+from maze_nca_gym.agents.hinting.worlds import World, find_worlds
+from maze_nca_gym.levels import Tile, clear_endpoints
+
+
+class Signal(IntEnum):
+    PATH = 0
+    ONE = 1
+    TWO = 2
+    LAST = 3
+
+
+def allows(world: World, code: int) -> bool:
+    """Whether a tile, given by its code, may be on a map of a world."""
+    kind = Tile((code & (1 << KIND_BITS) - 1) - 1)
+    return kind in world and all(code & mask_of(part.signals) in part.states for part in world[kind])
+
+
+def drawn_rule(rng: np.random.Generator) -> Rule:
+    """A rule that joins a few signals and kinds of tile, of random neighbours, at random."""
+    choices = [
+        (rng.choice(list(Signal)[1:]), rng.choice(list("ULCRD")), rng.integers(2), rng.integers(2)) for _ in range(4)
+    ]
+
+    def rule(see: View):
+        result = see.tile(Tile.EMPTY) if rng_kind else see(Signal.ONE)
+        for signal, tap, inverted, joined in choices:
+            seen = see(Signal(signal), str(tap))
+            seen = ~seen if inverted else seen
+            result = result & seen if joined else result | seen
+        return result
+
+    rng_kind = rng.integers(2)
+    return rule
+
+
+def by_brute_force(automaton: Automaton) -> set[int]:
+    """The codes of all tiles that follow from tiles without signals, by trying all patches of those found so far."""
+    found = {kind + 1 for kind in automaton.kinds}
+    while True:
+        tiles = sorted(found)
+        patches = np.array(list(product(*([tiles if tap == "C" else [0, *tiles] for tap in TAPS]))))
+        after = (labels(automaton, patches) << (KIND_BITS + np.arange(len(automaton.signals)))).sum(axis=1)
+        grown = found | set((after | patches[:, TAPS.index("C")] & (1 << KIND_BITS) - 1).tolist())
+        if grown == found:
+            return found
+        found = grown
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_found_is_what_brute_force_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    off = {signal: lambda see: see(Signal.ONE) & ~see(Signal.ONE) for signal in Signal}
+    rules = {**off, **{signal: drawn_rule(rng) for signal in (Signal.ONE, Signal.TWO)}}
+    automaton = Automaton("drawn", "diameter", Signal, rules)
+    ((world,), assumed) = find_worlds(automaton)
+    assert not assumed
+    codes = {kind + 1 | int(state) for kind, (part,) in world.items() for state in part.states}
+    assert codes == by_brute_force(automaton)
+    # groups that are taken to be independent allow more, but never less
+    apart = replace(automaton, parts=tuple((signal,) for signal in Signal))
+    ((coarse,), _) = find_worlds(apart)
+    assert all(allows(coarse, code) for code in codes)
+
+
+@pytest.mark.parametrize("automaton", AUTOMATA.values(), ids=AUTOMATA)
+def test_all_tiles_that_occur_are_found(automaton: Automaton) -> None:
+    found, everywhere = find_worlds(automaton).worlds, mask_of(automaton.everywhere)
+    tiles = np.concatenate([sample(np.random.default_rng(6), family, 4, 5, 6) for family in ("loops", "random 0.3")])
+    codes = np.unique(
+        patches_seen(automaton, [tiles if SHORTEST_PATH.task == automaton.task else clear_endpoints(tiles)])
+    )
+    assert all(any(allows(world, code) for world in found) for code in codes[codes > 0].tolist())
+    assert len({code & everywhere for code in codes.tolist()}) == len(found)
+
+
+def test_the_path_needs_its_invariant_and_its_75_tiles_are_those_that_occur() -> None:
+    """`test_hinting_exhaustive` sees each of them."""
+    ((world,), assumed) = find_worlds(SHORTEST_PATH)
+    assert {kind.name: len(part.states) for kind, (part,) in world.items()} == {
+        "EMPTY": 47,
+        "WALL": 1,
+        "SOURCE": 17,
+        "TARGET": 10,
+    }
+    assert assumed
+    ((wider,), assumed) = find_worlds(replace(SHORTEST_PATH, invariant=None))
+    assert not assumed
+    assert sum(len(part.states) for (part,) in wider.values()) > 700
+
+
+def test_all_that_a_healing_tile_can_hold_follows_from_the_rules() -> None:
+    found, assumed = find_worlds(HEALING)
+    assert not assumed
+    assert len(found) == 2
+    for world in found:
+        for parts in world.values():
+            assert [len(part.states) for part in parts] == [33, 16, 3, 3, 3, 2, 2, 2, 2, 1]
+
+
+def test_signals_that_are_everywhere_tell_the_worlds_of_the_diameter() -> None:
+    found, assumed = find_worlds(DIAMETER)
+    told = {world[Tile.EMPTY][-1].states.item() for world in found}
+    assert assumed
+    assert len(told) == len(found) == 16
+    for world in found:
+        assert {parts[-1].states.item() for parts in world.values()} == {world[Tile.EMPTY][-1].states.item()}
+
+
+def test_an_invariant_that_follows_from_the_rules_is_not_assumed() -> None:
+    rules = {signal: lambda see: see.tile(Tile.WALL) & ~see(Signal.ONE) for signal in Signal}
+    automaton = Automaton(
+        "walls", "diameter", Signal, rules, invariant=lambda see: ~see(Signal.TWO) | see.tile(Tile.WALL)
+    )
+    assert not find_worlds(automaton).assumed
+    assert find_worlds(replace(automaton, invariant=lambda see: ~see(Signal.TWO))).assumed
+    with pytest.raises(ValueError, match="the invariant of walls does not hold at first"):
+        find_worlds(replace(automaton, invariant=lambda see: see(Signal.TWO)))
+
+
+def test_a_pooled_signal_that_is_off_says_that_no_tile_switches_it_on() -> None:
+    rules = {
+        **{signal: lambda see: see.tile(Tile.WALL) | around(see, Signal.ONE) for signal in (Signal.PATH, Signal.ONE)},
+        Signal.TWO: lambda see: see(Signal.ONE),
+        Signal.LAST: lambda see: see(Signal.ONE),
+    }
+    off, on = find_worlds(
+        Automaton("pooled", "diameter", Signal, rules, pooled=Signal.LAST, everywhere=(Signal.LAST,))
+    ).worlds
+    assert not any((part.states & mask_of([Signal.TWO])).any() for parts in off.values() for part in parts)
+    assert any((part.states & mask_of([Signal.TWO])).any() for parts in on.values() for part in parts)
+
+
+def test_what_cannot_be_found_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {signal: lambda see: see(Signal.ONE, "U") | see.tile(Tile.WALL) for signal in Signal}
+    differs = Automaton("differs", "diameter", Signal, rules, everywhere=(Signal.ONE,))
+    with pytest.raises(ValueError, match="differs has ONE everywhere, but they differ from tile to tile"):
+        find_worlds(differs)
+    monkeypatch.setattr(worlds, "MOST_CASES", 500)
+    with pytest.raises(
+        ValueError, match=r"what PATH, FLOOD, .* of shortest-path can be at empty tiles .* at most 500 are"
+    ):
+        find_worlds(replace(SHORTEST_PATH))
