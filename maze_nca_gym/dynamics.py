@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym import _kernels
+from maze_nca_gym._kernels import scoring as scoring_kernels
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.scoring import IsOptimal, Scores, score
 
-STATE_LIMIT = float(_kernels.STATE_LIMIT)
+STATE_LIMIT = float(scoring_kernels.STATE_LIMIT)
 """2**24, the largest magnitude in a state: float32 counts exactly up to there. Actions beyond it are clipped."""
 
 

@@ -101,6 +101,7 @@ def _chunk_length(size: int) -> int:
 def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
     name, most = _check_name(family, size), most_levels(size, kind)
     n = number_of(f"the {kind} set {name}", "levels", most, n)
+    # Whole chunks, of which the end is cut off: so the first m of n levels are the set of m levels.
     length, found_task = _chunk_length(size), find_task(task)
     chunks = [_draw_chunk(kind, name, chunk, found_task) for chunk in range(-(-n // length))]
     config = {"set": kind, "name": name, "family": family, "size": size, "task": task, "n": n}
@@ -141,7 +142,7 @@ def _check_name(family: str, size: int) -> str:
 
 
 def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
-    """Return whole chunks of each variant are drawn from seeds of their own, and interleaved."""
+    """Return a chunk of levels, in which those of the variants, from a seed each, take turns."""
     family, size = name.rsplit("-", 1)
     length, variants = _chunk_length(int(size)), FAMILIES[family].variants
     parts = [
@@ -195,5 +196,5 @@ def is_reserved(tiles: Tiles, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     wanted = level_hashes(tiles)
     if not len(hashes):
         return np.zeros(len(wanted), np.bool_)
-    places = np.searchsorted(hashes, wanted)
+    places = np.searchsorted(hashes, wanted)  # beyond the last one for a larger hash, which is none of them
     return hashes[np.minimum(places, len(hashes) - 1)] == wanted

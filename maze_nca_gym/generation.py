@@ -73,9 +73,11 @@ def random(
     levels = _solid(n, height + 2, width + 2)
     n_accepted = n_drawn = futile = 0
     while n_accepted < n:
+        # At the paper's size and density about one candidate in six is solvable.
         n_candidates = max(16, min(6 * (n - n_accepted), CHUNK // (height * width)))
         noise = _draw_uint16(rng, n_candidates * height * width)
         source = rng.integers(height * width, size=n_candidates)
+        # A shift of at least one tile: never the source itself, and every other tile equally likely.
         target = (source + rng.integers(1, height * width, size=n_candidates)) % (height * width)
         n_new = kernels.accept_random(
             noise.reshape(n_candidates, height, width),
@@ -97,6 +99,7 @@ def random(
                 f"only {n_accepted} of {n_drawn} mazes of size {height} x {width} with "
                 f"wall_probability={wall_probability} were solvable, too few to find {n}; lower it, or ask for fewer"
             )
+    # Borderless levels are cut out of bordered ones, on which searches are faster.
     levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
     return levels if endpoints else clear_endpoints(levels)
 
@@ -119,6 +122,7 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
     """Return (N, H, W) perfect mazes without border or endpoints."""
     height, width = _check(n, size)
     levels = _solid(n, height, width)
+    # All numbers of a level in one draw, as many as there are cells: the same ones, whatever the walk does with them.
     uniforms = rng.random((n, ((height + 1) // 2) * ((width + 1) // 2)))
     kernels.carve_depth_first(levels, uniforms)
     return levels
@@ -157,6 +161,7 @@ def loops(
     row, col = np.ogrid[:height, :width]
     last_row, last_col = 2 * ((height - 1) // 2), 2 * ((width - 1) // 2)
     between = ((row + col) % 2 == 1) & (row <= last_row) & (col <= last_col)
+    # Drawn for every tile, so that what a wall gets does not depend on which other walls there are.
     opened = between & (rng.random(levels.shape, dtype=np.float32) < loop_fraction)
     return _finish(rng, np.where(opened, np.uint8(Tile.EMPTY), levels), border, endpoints)
 
@@ -185,6 +190,7 @@ def rooms(
     height, width = _check(n, size)
     check_count("largest_room", largest_room, 1)
     levels = _solid(n, height, width, Tile.EMPTY)
+    # Each division takes three numbers, and there are fewer divisions than cells to keep apart.
     n_cells = ((height + 1) // 2) * ((width + 1) // 2)
     kernels.divide_into_rooms(levels, rng.random((n, 3 * n_cells)), int(largest_room))
     return _finish(rng, levels, border, endpoints)
@@ -225,6 +231,7 @@ def caves(
         for _ in range(smoothing):
             levels = _majority(levels)
         kernels.keep_largest_component(levels)
+        # A cave of one tile has no place for a source and a target.
         roomy = (levels == Tile.EMPTY).sum(axis=(1, 2)) >= 2
         accepted.append(levels[roomy][:missing])
         missing -= len(accepted[-1])

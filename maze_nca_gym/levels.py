@@ -201,6 +201,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
     levels = as_tiles(tiles, ndim=(3,))
     n, height, width = levels.shape
     keys = _place_keys(height, width)
+    # Zeros at the end are empty tiles too: the shape, which is in the keys, tells such levels apart.
     padded = np.zeros((n, keys.nbytes), np.uint8)
     padded[:, : height * width] = levels.reshape(n, height * width)
     words = padded.view(_WORD) + keys

@@ -176,6 +176,7 @@ def _read_scenario(path: str | Path, number: int, line: str) -> Scenario:
     for field in FIELDS:
         if field not in ("map", "optimal length") and not re.fullmatch(r"\d{1,6}", given[field]):
             raise _error(path, number, f"{field} is a number from 0 on, got {given[field]!r}")
+    # The fields are in the order of `FIELDS`, x before y; a level has rows before columns.
     bucket, width, height, *places = (int(given[field]) for field in FIELDS if field not in ("map", "optimal length"))
     if width < 1 or height < 1:
         raise _error(path, number, f"map width and map height are at least 1, got {width} and {height}")

@@ -97,6 +97,7 @@ class Flip:
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
         """Return (N, H, W) offspring, the target not yet moved."""
+        # A word of 64 bits serves four tiles: 16 bits are as fine as rates are rounded.
         levels = parents.tiles.copy()
         per_tile = as_contiguous(noise[:, 2:].astype("<u8").view("<u2"), np.uint16)
         kernels.flip_tiles(levels, parents.margins, per_tile, round(self.tile_rate * (1 << 16)))
@@ -216,6 +217,7 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
     for attempt in range(PATIENCE):
         if not len(pending):
             break
+        # Each attempt has numbers of its own in the stream of the seed, so that no attempt depends on those before.
         noise = words(keys[pending], attempt * n_words, n_words)
         chosen, uniforms = parents.take(pending), _uniforms(noise[:, 0])
         drawn = mutation.draw(chosen, noise[:, 1:])
@@ -224,6 +226,7 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
         if last:
             for i in np.flatnonzero(~solvable):
                 _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
+        # The last draw stays even if it is no good, because what is wrong with it was repaired above.
         levels[pending] = drawn
         pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
     return levels
@@ -246,6 +249,7 @@ def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int1
         raise ValueError(f"parents and children must have one shape, got {before.shape} and {after.shape}")
     level, row, col = np.nonzero(before != after)
     edits = np.stack([row, col, after[level, row, col]], axis=1).astype(np.int16)
+    # `nonzero` goes level by level, so that each level's edits are one slice.
     ends = np.searchsorted(level, np.arange(len(before)), side="right").tolist()
     return [edits[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
 
@@ -305,6 +309,7 @@ def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
 
 def _uniforms(noise: Words) -> NDArray[np.float64]:
     """Return numbers in [0, 1)."""
+    # 53 bits, as many as a float64 holds exactly.
     return (noise >> np.uint64(11)) * np.float64(2.0**-53)
 
 

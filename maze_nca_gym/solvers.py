@@ -18,8 +18,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from maze_nca_gym._kernels import MALFORMED, UNSOLVABLE
 from maze_nca_gym._kernels.compiling import kernels
+from maze_nca_gym._kernels.registry import MALFORMED, UNSOLVABLE
 from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
 
 _UINT8 = np.dtype(np.uint8)

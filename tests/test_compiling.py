@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -14,10 +17,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from maze_nca_gym import _kernels, dynamics, solvers
-from maze_nca_gym._kernels.compiling import kernels
+from maze_nca_gym import dynamics, solvers
+from maze_nca_gym._kernels import compiling
+from maze_nca_gym._kernels.compiling import Kernels, kernels
+from maze_nca_gym._kernels.registry import REGISTRY
 from maze_nca_gym.generation import GENERATORS, generate
 from maze_nca_gym.levels import clear_endpoints, parse
+from maze_nca_gym.mutation import MUTATIONS, mutate
 from maze_nca_gym.scoring import score
 
 Arrays = tuple[NDArray[Any], ...]
@@ -71,6 +77,13 @@ def episodes(rng: np.random.Generator) -> Arrays:
     return tuple(results)
 
 
+def offspring_of(rng: np.random.Generator, kind: str) -> Arrays:
+    """Mild ones and, of flips, those that wall in every source."""
+    options: list[dict[str, Any]] = [{}, {"tile_rate": 1.0} if kind == "flip" else {"n_edits": 60}]
+    batches = [generate(rng, 8, (5, 7), border=border, endpoints=end) for border in (True, False) for end in (1, 0)]
+    return tuple(mutate(rng, batch, kind, **given) for batch in batches for given in options)
+
+
 CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
     **{
         f"generate {name}": lambda rng, name=name: tuple(  # type: ignore[misc]
@@ -78,6 +91,7 @@ CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
         )
         for name in GENERATORS
     },
+    **{f"mutate {kind}": lambda rng, kind=kind: offspring_of(rng, kind) for kind in MUTATIONS},  # type: ignore[misc]
     "solutions": solutions,
     "optimality": optimality,
     "episodes": episodes,
@@ -86,7 +100,7 @@ CASES: Mapping[str, Callable[[np.random.Generator], Arrays]] = {
 
 def interpret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run all kernels without machine code from here on."""
-    for function, _ in _kernels.REGISTRY:
+    for function, _ in REGISTRY:
         monkeypatch.setattr(kernels, function.__name__, function)
 
 
@@ -100,113 +114,112 @@ def test_interpreted_and_compiled_agree_bit_for_bit(case: str, monkeypatch: pyte
         assert a.tobytes() == b.tobytes(), f"array {i}: {a} != {b}"
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_interpreted_and_compiled_refuse_the_same_actions(value: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreted_and_compiled_refuse_the_same_actions(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles = generate(np.random.default_rng(0), 3, 4)
     state = dynamics.initial(tiles, solvers.shortest_path(tiles), 4, 2)
-    action = np.zeros(state.channels.shape, np.float32)
-    action[1, 1, 2, 3] = value
     for _ in range(2):
-        with pytest.raises(ValueError, match="in episode 1 of 3"):
-            dynamics.transition(state, action)
+        for value in (np.nan, np.inf):
+            action = np.zeros(state.channels.shape, np.float32)
+            action[1, 1, 2, 3] = value
+            with pytest.raises(ValueError, match="in episode 1 of 3"):
+                dynamics.transition(state, action)
         interpret(monkeypatch)
 
 
 @pytest.mark.parametrize(("id", "text"), [("MazeShortestPath-v0", "S.\n.T"), ("MazeDiameter-v0", "..\n..")])
-@pytest.mark.parametrize("path", [[[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [0, 1]]])
-def test_steps_give_plain_python_values_interpreted_too(
-    id: str, text: str, path: list[list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_give_plain_python_values_interpreted_too(id: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """For the canonical path, another of its length, and none."""
-    steps = []
-    for is_compiled in (True, False):
-        if not is_compiled:
-            interpret(monkeypatch)
-        env = gym.make(id, levels=parse(text), n_channels=1)
-        env.reset(seed=0)
-        steps.append(env.step(np.array([path], np.float32))[1:])
-        reward, terminated, _, info = steps[-1]
-        assert [type(value) for value in (reward, terminated, *info.values())] == [
-            float,
-            bool,
-            float,
-            float,
-            bool,
-            bool,
-        ]
-    assert steps[0] == steps[1]
+    steps: list[Any] = []
+    for _ in range(2):
+        for path in ([[1, 0], [1, 1]], [[1, 1], [0, 1]], [[0, 1], [0, 1]]):
+            env = gym.make(id, levels=parse(text), n_channels=1)
+            env.reset(seed=0)
+            _, reward, terminated, _, info = env.step(np.array([path], np.float32))
+            steps.append((reward, terminated, *info.values()))
+            assert [type(value) for value in steps[-1]] == [float, bool, float, float, bool, bool]
+        interpret(monkeypatch)
+    assert steps[:3] == steps[3:]
 
 
 def test_every_kernel_is_compiled_for_its_one_signature() -> None:
-    for function, _ in _kernels.REGISTRY:
+    for function, _ in REGISTRY:
         assert len(getattr(kernels, function.__name__).signatures) == 1
-
-
-def test_an_unknown_kernel() -> None:
     with pytest.raises(AttributeError, match="no kernel 'shortest'"):
         kernels.shortest  # noqa: B018
 
 
-def run_script(tmp_path: Path, *parts: str, environment: Mapping[str, str] | None = None, timeout: float = 60) -> str:
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Kernel -> the way in which it was compiled, in place of compiling any."""
+    compiled: dict[str, str] = {}
+
+    def jit_within(namespace: Any, modules: Any, function: Any, signature: str, compile_it: Any) -> Any:
+        time.sleep(0.005)
+        assert function.__name__ not in compiled
+        compiled[function.__name__] = compile_it.__name__
+        return SimpleNamespace(stats=SimpleNamespace(cache_hits={}))
+
+    monkeypatch.setattr(compiling, "jit_within", jit_within)
+    return compiled
+
+
+def test_only_what_is_asked_for_is_compiled_and_by_one_thread(compiled: dict[str, str]) -> None:
+    fresh = Kernels()
+    users = [threading.Thread(target=lambda: fresh.solve_shortest_path) for _ in range(8)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join()
+    expected = "find_endpoints has_border lay_out_bordered lay_out in_map search walk solve_shortest_path"
+    assert sorted(compiled) == sorted(expected.split())
+
+
+def test_the_first_labelled_levels_wait_for_few_kernels(compiled: dict[str, str]) -> None:
+    """Random levels with both solutions: three kernels are called from Python, and small ones are copied into them."""
+    names = ["accept_random", "shortest_paths", "diameters"]
+    fresh = Kernels()
+    for name in names:
+        getattr(fresh, name)
+    assert [name for name, way in compiled.items() if way == "jit"] == names
+    assert sum(way == "_called" for way in compiled.values()) <= 9
+
+
+def test_a_compiler_that_fails_says_why_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(compiling, "jit_within", fail)
+    fresh = Kernels()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no compiler"):
+            fresh.lay_out  # noqa: B018
+
+
+def test_a_terminal_is_told_once_what_takes_so_long(
+    compiled: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    compiling._announce.cache_clear()
+    fresh = Kernels()
+    assert fresh.search is not fresh.in_map
+    assert capsys.readouterr().err.count("compiling, once per installation") == 1
+
+
+def test_without_a_place_for_the_cache_it_compiles_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import caching
+
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    assert Kernels().pick(0.5, 8) == 4
+
+
+def run_script(tmp_path: Path, script: str, environment: Mapping[str, str]) -> str:
     """Run a script in a process of its own, in which nothing is compiled."""
-    script = tmp_path / "script.py"
-    script.write_text("\n".join(parts))
-    result = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        env={**os.environ, **(environment or {})},
-        check=False,
-    )
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    command, environment = [sys.executable, str(path)], {**os.environ, **environment}
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout
-
-
-COUNTED_COMPILER = """
-import threading, time
-from types import SimpleNamespace
-from maze_nca_gym._kernels import compiling
-from maze_nca_gym._kernels.compiling import kernels
-
-compiled = {}
-def jit_within(namespace, modules, function, signature, compile_it):
-    time.sleep(0.02)
-    assert function.__name__ not in compiled
-    compiled[function.__name__] = compile_it.__name__
-    return SimpleNamespace(stats=SimpleNamespace(cache_hits={}))
-compiling.jit_within = jit_within
-"""
-
-
-def test_only_what_is_asked_for_is_compiled(tmp_path: Path) -> None:
-    use = "kernels.solve_shortest_path; print(*compiled)"
-    expected = "find_endpoints has_border lay_out_bordered lay_out in_map search walk solve_shortest_path"
-    assert sorted(run_script(tmp_path, COUNTED_COMPILER, use).split()) == sorted(expected.split())
-
-
-def test_threads_compile_a_kernel_once(tmp_path: Path) -> None:
-    use = """
-users = [threading.Thread(target=lambda: kernels.solve_shortest_path) for _ in range(8)]
-for user in users:
-    user.start()
-for user in users:
-    user.join()
-print(len(compiled) > 0)
-"""
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == "True\n"
-
-
-def test_the_first_labelled_levels_wait_for_few_kernels(tmp_path: Path) -> None:
-    """Random levels with both solutions: three kernels are called from Python, and small ones are copied into them."""
-    use = """
-kernels.accept_random, kernels.shortest_paths, kernels.diameters
-print(*(name for name, way in compiled.items() if way == "jit"))
-print(sum(way == "_called" for way in compiled.values()))
-"""
-    called_from_python, called_from_these = run_script(tmp_path, COUNTED_COMPILER, use).splitlines()
-    assert called_from_python == "accept_random shortest_paths diameters"
-    assert int(called_from_these) <= 9
 
 
 COUNTED_MODULES = """
@@ -229,44 +242,10 @@ print(n_modules)
 """
 
 
+@pytest.mark.slow
 def test_the_first_labelled_levels_need_little_compiling(tmp_path: Path) -> None:
     """A module of the compiler's takes some 50 ms; NumPy's functions are modules too, and `reshape` is three."""
-    assert int(run_script(tmp_path, COUNTED_MODULES, environment={"NUMBA_CACHE_DIR": str(tmp_path / "cache")})) <= 28
-
-
-def test_a_compiler_that_fails_says_why(tmp_path: Path) -> None:
-    use = """
-def fail(*arguments, **options): raise RuntimeError("no compiler")
-compiling.jit_within = fail
-for _ in range(2):
-    try:
-        kernels.has_border
-    except RuntimeError as error:
-        print(error)
-"""
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == "no compiler\nno compiler\n"
-
-
-def test_a_terminal_is_told_once_what_takes_so_long(tmp_path: Path) -> None:
-    use = """
-import sys
-sys.stderr.isatty = lambda: True
-sys.stderr.write = sys.stdout.write
-kernels.search; kernels.in_map
-"""
-    told = "maze_nca_gym: compiling, once per installation; this takes some seconds ...\n"
-    assert run_script(tmp_path, COUNTED_COMPILER, use) == told
-
-
-def test_without_a_place_for_the_cache_it_compiles_all_the_same(tmp_path: Path) -> None:
-    script = """
-from numba.core import caching
-caching.CacheImpl._locator_classes = []
-from maze_nca_gym._kernels.compiling import kernels
-import numpy as np
-print(kernels.has_border(np.ones((2, 3), np.uint8)), len(kernels.has_border.signatures))
-"""
-    assert run_script(tmp_path, script) == "True 1\n"
+    assert int(run_script(tmp_path, COUNTED_MODULES, {"NUMBA_CACHE_DIR": str(tmp_path / "cache")})) <= 28
 
 
 FIRST_EPISODE = """
@@ -293,6 +272,6 @@ if __name__ == "__main__":
 def test_fresh_installation(tmp_path: Path) -> None:
     """With nothing in the cache the first reset takes some seconds; the next process finds the machine code."""
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    first, again = (float(run_script(tmp_path, FIRST_EPISODE, environment=cache, timeout=300)) for _ in range(2))
+    first, again = (float(run_script(tmp_path, FIRST_EPISODE, cache)) for _ in range(2))
     assert first < 4
     assert again < 0.5

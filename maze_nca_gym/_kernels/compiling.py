@@ -12,11 +12,13 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
-from maze_nca_gym import _kernels
+from maze_nca_gym._kernels import generation, mutation, registry, scoring, search, solvers
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_FUNCTIONS = {function.__name__: (function, signature) for function, signature in _kernels.REGISTRY}
+# The constants of the registry become part of the machine code, so that a change of one makes all of it worthless.
+MODULES = (registry, search, solvers, generation, scoring, mutation)
+_FUNCTIONS = {function.__name__: (function, signature) for function, signature in registry.REGISTRY}
 
 
 class Kernels:
@@ -24,29 +26,28 @@ class Kernels:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._namespace: dict[str, Any] = {}  # what kernels find as globals
+        self._namespace = {name: value for module in MODULES for name, value in vars(module).items()}  # their globals
         self._callable: set[str] = set()  # of these, the kernels that are machine code by now
 
     def __getattr__(self, name: str) -> Any:  # machine code is found before, as an attribute of the instance
         if name not in _FUNCTIONS:
             raise AttributeError(f"there is no kernel {name!r}")
         with self._lock:
+            # Another thread may have compiled it while this one waited.
             if name not in vars(self):
-                if not self._namespace:
-                    for module in _kernels.MODULES:
-                        self._namespace.update(vars(module))
                 setattr(self, name, self._compile(name, jit))
             return vars(self)[name]
 
     def _compile(self, name: str, compile_it: Callable[..., Any]) -> Any:
         """Return a kernel's machine code; it finds those that it calls as globals."""
         function, signature = _FUNCTIONS[name]
+        # A kernel that Python calls too is compiled twice: what other kernels call has no way in from Python.
         for called in function.__code__.co_names:
             if called in _FUNCTIONS and called not in self._callable:
-                inline = _FUNCTIONS[called][0] in _kernels.INLINE
+                inline = _FUNCTIONS[called][0] in registry.INLINE
                 self._namespace[called] = self._compile(called, _copied if inline else _called)
                 self._callable.add(called)
-        code = jit_within(self._namespace, _kernels.MODULES, function, signature, compile_it=compile_it)
+        code = jit_within(self._namespace, MODULES, function, signature, compile_it=compile_it)
         if compile_it is not _copied and not code.stats.cache_hits:
             _announce()
         return code
@@ -110,8 +111,10 @@ def jit_within(
         signature: numba's, or none for one at each call.
         compile_it: what compiles the function; its name tells apart what numba's cache holds.
     """
+    # numba looks globals up in the function's own namespace: a clone has another, in which what it calls is compiled.
     clone = FunctionType(function.__code__, namespace, function.__name__)
     name = f"{function.__name__}_{compile_it.__name__}_{_digest(modules)}"
+    # numba's cache goes by this name: old machine code is never found again, and so needs no removal.
     clone.__module__, clone.__qualname__ = function.__module__, name
     return compile_it(clone, *signature)
 

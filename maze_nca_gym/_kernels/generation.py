@@ -18,6 +18,7 @@ def accept_random(noise, threshold, sources, targets, levels):
     queue = np.empty(height * width + 4, np.int32)
     accepted = 0
     for i in range(n_candidates):
+        # Candidates beyond the last one that is needed are lost: the draws are the caller's, made in one go.
         if accepted == len(levels):
             break
         level = levels[accepted]
@@ -70,6 +71,7 @@ def place_endpoints(levels, uniforms):
             n_without += 1
             continue
         source = queue[pick(uniforms[i, 0], n_linked)]
+        # A tile with a free neighbour reaches at least that one, so there always is a target.
         count = search(found, stride, in_map(source, width, stride), -1, queue)
         # The queue's first tile is the source itself.
         tile = queue[1 + pick(uniforms[i, 1], count - 1)]
@@ -101,6 +103,7 @@ def carve_depth_first(levels, uniforms):
         while depth > 0:
             row, col = stack[0, depth - 1], stack[1, depth - 1]
             n_choices = 0
+            # A cell is solid until the walk has been there, so that the level itself says which were visited.
             if row > 0 and level[2 * row - 2, 2 * col] == WALL:
                 choices[0, n_choices], choices[1, n_choices] = row - 1, col
                 n_choices += 1
@@ -158,6 +161,7 @@ def carve_kruskal(levels, order):
                 a = wall - n_horizontal
                 b = a + cols
             root_a, root_b = root_of(parents, a), root_of(parents, b)
+            # Cells of one set are joined already: another opening between them would close a loop.
             if root_a != root_b:
                 parents[root_a] = root_b
                 # Cells are at twice their rows and columns, so the wall between two is at the sum.
@@ -181,6 +185,7 @@ def divide_into_rooms(levels, uniforms, largest):
     [0, 1) a division decide its direction, place and door.
     """
     n, height, width = levels.shape
+    # Rooms on the stack do not overlap, so there are never more than tiles.
     stack = np.empty((height * width, 4), np.int64)
     for i in range(n):
         push_room(stack, 0, 0, 0, height, width)
@@ -199,6 +204,7 @@ def divide_into_rooms(levels, uniforms, largest):
             where, door = uniforms[i, used + 1], uniforms[i, used + 2]
             used += 3
             if horizontal:
+                # A room begins on an even row, since every wall above it is on an odd one.
                 wall = top + 1 + 2 * pick(where, high)
                 levels[i, wall, left:right] = WALL
                 levels[i, wall, left + 2 * pick(door, (right - left + 1) // 2)] = EMPTY

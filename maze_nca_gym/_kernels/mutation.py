@@ -40,6 +40,7 @@ def move_sources(levels, margins, uniforms, rate):
         if uniforms[i, 0] >= rate:
             continue
         flat = levels[i].flat
+        # Every level has exactly one source, so the loop needs no bound.
         old = 0
         while flat[old] != SOURCE:
             old += 1
@@ -71,11 +72,13 @@ def edit_tiles(levels, margins, kinds, uniforms):
             if new >= SOURCE:
                 before = ends[new - SOURCE]
                 flat[before] = EMPTY
+                # The end that stands here goes where this one comes from; put on itself, it just stays.
                 if old >= SOURCE:
                     flat[before] = old
                     ends[old - SOURCE] = before
                 ends[new - SOURCE] = place
                 flat[place] = new
+            # A wall or an empty tile replaces neither end: a level keeps one of each, whatever is drawn.
             elif old <= WALL:
                 flat[place] = new
 
@@ -93,6 +96,7 @@ def join_endpoints(levels, uniforms, moves_target, joined):
     ends = np.empty(2, np.int32)
     for i in range(n):
         flat = levels[i].flat
+        # A moved source may have overwritten the target; then the search has no goal and finds all in reach.
         ends[1] = -1
         find_endpoints(levels[i], ends)
         stride = lay_out(levels[i], found)
@@ -102,6 +106,7 @@ def join_endpoints(levels, uniforms, moves_target, joined):
         # A source alone has nowhere to put a target; the caller drops such an offspring.
         if joined[i] or not moves_target or count == 1:
             continue
+        # Not found, so the search was not cut short: the queue has every tile in reach, the source first.
         tile = queue[1 + pick(uniforms[i], count - 1)]
         if ends[1] >= 0:
             flat[ends[1]] = EMPTY

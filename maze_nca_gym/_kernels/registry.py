@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 REGISTRY: list[tuple[Callable[..., Any], str]] = []
-"""Every kernel with its numba signature, each after those it calls."""
+"""Every kernel with its numba signature."""
 INLINE: set[Callable[..., Any]] = set()
 """Kernels whose source numba copies into those that call them."""
 

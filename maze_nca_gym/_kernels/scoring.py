@@ -30,6 +30,7 @@ def lay_out_path(tiles, path, found, ends):
             # Both ends are noted even off the path: a chain that misses one is then found to end elsewhere.
             if tiles[row, col] >= SOURCE:
                 ends[tiles[row, col] - SOURCE] = tile
+    # Index 0 is padding in this map, so that it can stand for none.
     if ends[0] == 0:
         for tile in range(stride, (height + 1) * stride):
             links = 0  # NumPy's bools, which the interpreted code has here, would add up to a bool
@@ -215,6 +216,7 @@ def transitions(levels, targets, actions, channels, scores):
         # Reading is cheaper than writing: only actions beyond the limit are written a second time.
         if not is_within_limit(action) and not clip_into(action, channels[i].reshape(action.size)):
             return i
+        # Clipping changes no score: a path counts from 0 to 1 only. So it is read from the action, still in the cache.
         loss, accuracy, complete, doubtful = compare_path(action[:area], targets[i].reshape(area))
         write_scores(levels[i], targets[i], channels[i, 0], loss, accuracy, complete, doubtful, scores[i])
     return -1

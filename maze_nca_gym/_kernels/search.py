@@ -68,6 +68,7 @@ def search(found, stride, start, goal, queue):
     The search stops early once `goal` has its distance (-1: never). Neighbours are pushed in the order up, left, down,
     right, the order that breaks ties in canonical solutions. `queue` needs four places more than there are tiles.
     """
+    # `start` must be free: a search from a wall would spread from it all the same.
     found[start] = 0
     queue[0] = start
     step = np.uint64(stride)
@@ -168,6 +169,7 @@ def list_components(found, stride, size, queue, counts, fars):
             if counts[n] > counts[largest]:
                 largest = n
             n += 1
+    # A count of `size` makes `forget` go through the whole map: the queue has only the last component's tiles.
     forget(found, size, queue, size)
     # Every component is a single tile, or there is none: a diameter of no moves still needs a tile.
     if n == 0:
@@ -214,8 +216,10 @@ def octile_lengths(tiles, starts, goals, lengths):
         counts[:] = 0
         counts[0] = 1
         bucket = 0
+        # The goal is settled once its own bucket has been passed: later ones hold costs that are larger.
         while costs[goal] >= bucket and counts[0] + counts[1] + counts[2] > 0:
             slot = bucket % 3
+            # Nothing is added to this bucket meanwhile: the cheapest move leads out of it.
             for k in range(counts[slot]):
                 tile = np.int64(queues[slot, k])
                 cost = costs[tile]

@@ -92,6 +92,7 @@ def shortest_paths_from(tiles, start, targets, paths):
     for rank in range(search(found, stride, in_map(start, width, stride), -1, queue)):
         # Distances are not needed any more, so the ranks take their place in the same map.
         found[queue[rank]] = rank
+    # A walk back along falling ranks ends at the start, whose rank is 0.
     for i in range(len(targets)):
         at, tile = targets[i], in_map(targets[i], width, stride)
         if found[tile] < 0:
@@ -253,6 +254,7 @@ def solve_diameter(tiles, path, found, scratch):
     n_components = list_components(found, stride, size, queue, counts, fars)
     for tile in range(size):
         bound[tile] = -1 if found[tile] == BLOCKED else BLOCKED  # BLOCKED is above any eccentricity: no bound yet
+    # The order changes nothing but the time: `best` is a lower bound on the diameter whatever has been probed.
     # With a long path known, most tiles' upper bounds fall below it, and those are never searched from.
     best = 0
     for i in range(n_components):
@@ -332,6 +334,7 @@ def ascend(found, stride, tile, moves, sums, path):
     """Mark the walk outwards from `tile` that takes, of up, left, down, right, the first with the greatest sum."""
     width = path.shape[1]
     flat = path.flat
+    # Only tiles of this search have a distance, so that no sum of an earlier one is read.
     for moved in range(moves + 1):
         flat[tile if stride == width else (tile // stride - 1) * width + tile % stride] = True
         following = tile
@@ -372,6 +375,7 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
     lay_out_values(values, stride, weights[0])
     queue, bound = scratch[0], scratch[1]
     best = NONE
+    # Every longest path is walked from both its ends: which end is first decides among equal sums.
     for tile in range(size):
         # The bounds of `solve_diameter` are left in scratch: any tile below the diameter is ruled out without a search.
         if bound[tile] == diameter:

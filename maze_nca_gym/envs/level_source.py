@@ -100,6 +100,7 @@ class LevelSource:
             self._generator = find_generator(generator, options, ARGUMENTS)
             self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
+            # A level is drawn to see that one can be; its generator is no one's, and what is drawn is forgotten.
             self.shape = self._generate(np.random.default_rng(0)).shape
             self.has_border = bool(options.get("border", True))
         else:

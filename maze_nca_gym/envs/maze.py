@@ -120,7 +120,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         if render_fps is not None:
             self.metadata = {**self.metadata, "render_fps": check_fps(render_fps)}
         self._view = View(render_mode, self.metadata, channel_names, self._n_channels, self._task.name, highlight)
-        self._damage = rng_for(0, "damage")
+        self._damage = rng_for(0, "damage")  # a stream of its own: damage must not change the levels to come
         self._start: State | None = None
         self._level: _Level
         self._outcome: StepResult
@@ -135,6 +135,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: a bad seed, an unknown option, or a level that is malformed, unsolvable or of another shape;
                 nothing has changed then.
         """
+        # Everything that may fail comes first: a reset that is refused has changed nothing, the seed included.
         level = check_options(options).get("level")
         given = None if level is None else self._source.given(level)
         super().reset(seed=check_seed(seed))

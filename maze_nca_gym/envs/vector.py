@@ -135,6 +135,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             raise ResetNeeded(f"episodes {ended} have ended: reset them with options={{'reset_mask': mask}}")
         restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
         action = self._backend.action(actions, self.action_space.shape, restarting)  # type: ignore[arg-type]
+        # All episodes are stepped, since a gap costs more than it saves; those that restart are replaced below.
         self._state = self._backend.transition(before, action, self._task.judge)
         self._n_steps += 1
         rewards = np.where(restarting, 0.0, self._state.scores.accuracy - before.scores.accuracy)
@@ -163,6 +164,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         final_obs = np.full(self.num_envs, None, dtype=object)
         for i in rows:
             final_obs[i] = {key: array[i] for key, array in observation.items()}
+        # The state still holds the ended episodes: from here on it does not.
         infos = self._step_info(~ended)
         self._begin(rows, self._choose(rows, self._draw))
         for key, value in (("final_obs", final_obs), ("final_info", final_info)):
@@ -175,7 +177,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         fresh = self._backend.initial(tiles, target, self._task.n_tiles, self._n_channels)
         self._state = fresh if len(rows) == self.num_envs else self._backend.replace(self._state, rows, fresh)
         self._n_steps[rows] = 0
-        self._done = self._done.copy()
+        self._done = self._done.copy()  # a step that restarts these still reads which they were
         self._done[rows] = False
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
