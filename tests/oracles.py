@@ -84,9 +84,9 @@ def distance_grid(tiles: NDArray[np.uint8], start: Place) -> NDArray[np.int32]:
 
 def eccentricity_grid(tiles: NDArray[np.uint8]) -> NDArray[np.int32]:
     """The largest of every tile's distances, -1 at walls."""
-    eccentricities = np.full(tiles.shape, -1, np.int32)
-    for place in grid_graph(tiles):
-        eccentricities[place] = distance_grid(tiles, place).max()
+    eccentricities, graph = np.full(tiles.shape, -1, np.int32), grid_graph(tiles)
+    for place in graph:
+        eccentricities[place] = max(nx.single_source_shortest_path_length(graph, place).values())
     return eccentricities
 
 
@@ -102,11 +102,12 @@ def optimal_shortest_paths(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
 def optimal_diameters(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
     """All shortest paths, as sets of tiles, between any two tiles as far apart as the diameter."""
     graph = grid_graph(tiles)
-    diameter = eccentricity_grid(tiles).max()
+    lengths = {start: nx.single_source_shortest_path_length(graph, start) for start in graph}
+    diameter = max((max(reached.values()) for reached in lengths.values()), default=0)
     return {
         frozenset(path)
-        for start in graph
-        for end, length in nx.single_source_shortest_path_length(graph, start).items()
+        for start, reached in lengths.items()
+        for end, length in reached.items()
         if length == diameter
         for path in nx.all_shortest_paths(graph, start, end)
     }

@@ -10,67 +10,62 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
-from oracles import canonical_diameter, canonical_shortest_path, levels_with_endpoints, mask_of, mazes
-from oracles import optimal_diameters as all_diameters
-from oracles import optimal_shortest_paths as all_shortest_paths
+from oracles import (
+    canonical_diameter,
+    canonical_shortest_path,
+    levels_with_endpoints,
+    mask_of,
+    mazes,
+    optimal_diameters,
+    optimal_shortest_paths,
+)
 from tables import for_each
 
 from maze_nca_gym import solvers
-from maze_nca_gym.levels import parse
+from maze_nca_gym.levels import Tile, parse
 from maze_nca_gym.scoring import paper_accuracy, score
 
 FLOATS = st.floats(-2, 3, width=32)
+SOME_LEVEL = levels_with_endpoints(largest=6) | mazes(largest=6)
 
 
-def plain_loss(path: NDArray[np.float32], target: NDArray[np.bool_]) -> float:
-    return float(np.mean((np.clip(path, 0, 1).astype(np.float64) - target) ** 2))
+def solved(tiles: NDArray[np.uint8]) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_]]:
+    """The canonical solution, None where there is none, and all optimal ones."""
+    endpoints = bool((tiles >= Tile.SOURCE).any())
+    optima = (optimal_shortest_paths if endpoints else optimal_diameters)(tiles)
+    target = (canonical_shortest_path if endpoints else canonical_diameter)(tiles)
+    return target, np.array([mask_of(places, tiles.shape) for places in optima])
 
 
-def check_one(tiles: NDArray[np.uint8], path: NDArray[np.float32], target: NDArray[np.bool_], optima: Any) -> None:
-    """Compare the scores of one level with the definitions, given all its optimal paths."""
-    rounded = np.round(np.clip(path, 0, 1)).astype(bool)
-    optimal = any((mask_of(places, tiles.shape) == rounded).all() for places in optima)
-    measured_against = rounded if optimal else target
-    loss = plain_loss(path, measured_against)
-    scores = score(tiles[None], path[None], target[None])
-    assert scores.loss[0] == pytest.approx(loss, abs=1e-6)
-    assert scores.accuracy[0] == pytest.approx(1 - loss / plain_loss(np.zeros_like(path), target), abs=1e-5)
-    assert scores.complete.tolist() == [bool((rounded == target).all())]
-    assert scores.optimal.tolist() == [optimal]
+def check(
+    tiles: NDArray[np.uint8], paths: NDArray[np.float32], target: NDArray[np.bool_], optima: NDArray[np.bool_]
+) -> None:
+    """Compare the scores of (N, H, W) paths on one level with the definitions, given all its optimal paths."""
+    n = len(paths)
+    rounded = np.round(np.clip(paths, 0, 1)).astype(bool)
+    optimal = (rounded[:, None] == optima[None]).all(axis=(2, 3)).any(axis=1)
+    measured_against = np.where(optimal[:, None, None], rounded, target)
+    loss = ((np.clip(paths, 0, 1).astype(np.float64) - measured_against) ** 2).mean(axis=(1, 2))
+    scores = score(np.stack([tiles] * n), paths, np.stack([target] * n))
+    np.testing.assert_allclose(scores.loss, loss, atol=1e-6)
+    np.testing.assert_allclose(scores.accuracy, 1 - loss / target.mean(), atol=1e-5)
+    assert scores.complete.tolist() == (rounded == target).all(axis=(1, 2)).tolist()
+    assert scores.optimal.tolist() == optimal.tolist()
 
 
-@given(levels_with_endpoints(largest=6), st.data())
-def test_any_prediction_of_a_shortest_path(tiles: NDArray[np.uint8], data: st.DataObject) -> None:
-    target = canonical_shortest_path(tiles)
+@given(SOME_LEVEL, st.data())
+def test_any_prediction(tiles: NDArray[np.uint8], data: st.DataObject) -> None:
+    target, optima = solved(tiles)
     if target is not None:
-        path = data.draw(hnp.arrays(np.float32, tiles.shape, elements=FLOATS))
-        check_one(tiles, path, target, all_shortest_paths(tiles))
+        check(tiles, data.draw(hnp.arrays(np.float32, (1, *tiles.shape), elements=FLOATS)), target, optima)
 
 
-@given(mazes(largest=6), st.data())
-def test_any_prediction_of_a_diameter(tiles: NDArray[np.uint8], data: st.DataObject) -> None:
-    target = canonical_diameter(tiles)
+@given(SOME_LEVEL, st.integers(0, 2**32))
+def test_every_optimum_with_noise(tiles: NDArray[np.uint8], seed: int) -> None:
+    target, optima = solved(tiles)
     if target is not None:
-        path = data.draw(hnp.arrays(np.float32, tiles.shape, elements=FLOATS))
-        check_one(tiles, path, target, all_diameters(tiles))
-
-
-@given(levels_with_endpoints(largest=6), st.randoms(use_true_random=False))
-def test_every_optimum_of_a_shortest_path_with_noise(tiles: NDArray[np.uint8], random: Any) -> None:
-    target = canonical_shortest_path(tiles)
-    noise = np.random.default_rng(random.getrandbits(32)).uniform(-0.49, 0.49, tiles.shape)
-    optima = all_shortest_paths(tiles)
-    for places in optima if target is not None else ():
-        check_one(tiles, (mask_of(places, tiles.shape) + noise).astype(np.float32), target, optima)  # type: ignore[arg-type]
-
-
-@given(mazes(largest=6), st.randoms(use_true_random=False))
-def test_every_optimum_of_a_diameter_with_noise(tiles: NDArray[np.uint8], random: Any) -> None:
-    target = canonical_diameter(tiles)
-    noise = np.random.default_rng(random.getrandbits(32)).uniform(-0.49, 0.49, tiles.shape)
-    optima = all_diameters(tiles) if target is not None else set()
-    for places in optima:
-        check_one(tiles, (mask_of(places, tiles.shape) + noise).astype(np.float32), target, optima)  # type: ignore[arg-type]
+        noise = np.random.default_rng(seed).uniform(-0.49, 0.49, optima.shape)
+        check(tiles, (optima + noise).astype(np.float32), target, optima)
 
 
 LEVEL = parse("S.\n.T")
@@ -137,32 +132,23 @@ def test_arguments_are_not_written_to() -> None:
     assert (path == 7).all()
 
 
+TWO, TWICE = np.stack([LEVEL] * 2), np.stack([TARGET] * 2)
+
+
 @for_each(
     ("tiles", "path", "target", "message"),
     [
         (LEVEL, TARGET, TARGET, r"tiles must have shape \(N, H, W\)"),
         (LEVEL[None], TARGET, TARGET[None], "must have one shape"),
-        (LEVEL[None], TARGET[None], np.stack([TARGET] * 2), "must have one shape"),
+        (LEVEL[None], TARGET[None], TWICE, "must have one shape"),
         (LEVEL[None] + 9, TARGET[None], TARGET[None], "tiles must be integers"),
-        (
-            np.stack([LEVEL] * 2),
-            np.stack([TARGET] * 2),
-            np.stack([TARGET, TARGET & False]),
-            "target of level 1 is empty",
-        ),
+        (TWO, TWICE, np.stack([TARGET, TARGET & False]), "target of level 1 is empty"),
+        (TWO, np.stack([TARGET, TARGET * np.nan]), TWICE, "path of level 1 holds NaN"),
     ],
 )
 def test_bad_arguments(tiles: Any, path: Any, target: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         score(tiles, path, target)
-
-
-def test_a_prediction_that_is_not_a_number_is_refused() -> None:
-    tiles = np.stack([parse("S.T"), parse("S.T")])
-    path = np.ones(tiles.shape, np.float32)
-    path[1, 0, 2] = np.nan
-    with pytest.raises(ValueError, match="path of level 1 holds NaN"):
-        score(tiles, path, np.ones(tiles.shape, bool))
 
 
 class TestPaperAccuracy:
