@@ -168,7 +168,8 @@ class TestPictures:
 
     @pytest.mark.parametrize("families", [("random",), ("random", "perfect", "loops"), ("rooms",) * 5])
     def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families):
-        from maze_nca_gym.agents.training.figures import CAPTION, _rows, draw_rollouts, text_height
+        from maze_nca_gym.agents.training.figures import _rows, draw_rollouts
+        from maze_nca_gym.rendering import captioned
 
         config = changed(CONFIG, families=families)
         rows = _rows(config)
@@ -177,7 +178,8 @@ class TestPictures:
         draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
         with Image.open(tmp_path / "sheet.png") as image:
             sheet = np.asarray(image)
-        side, caption = 34 * 7, text_height(CAPTION) + 2
+        side = 34 * 7
+        caption = len(captioned(np.zeros((1, 1, 3), np.uint8), "")) - 1
         assert sheet.shape[1] == 5 * side + 6 * 12
         for i, row in enumerate(reversed(rows)):
             bottom = sheet.shape[0] - 12 - i * (side + caption + 12)
