@@ -19,7 +19,6 @@ from maze_nca_gym.agents.hinting.certificate import Demand, certify, demands
 from maze_nca_gym.agents.hinting.cuts import Cuts
 from maze_nca_gym.agents.hinting.learning import prune
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.families import test_levels as named_levels
 from maze_nca_gym.levels import Tile, one_hot, parse
 from maze_nca_gym.solvers import shortest_path
