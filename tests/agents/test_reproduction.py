@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
 import re
-import signal
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from child_processes import Brief, die_once, die_or_live
 from tables import for_each
 
 from maze_nca_gym.agents.reproduction import columns, figures, jobs, run, series, tables
@@ -41,16 +45,18 @@ from maze_nca_gym.tasks import SHORTEST_PATH
 ROWS = find_rows(["all"])
 LEAST = Scale("least", size=4, shorter=16, narrower=64, n_levels=64, n_updates=3, n_tested=64)
 """Seconds a run."""
+MLP, NCA, EVOLVED, POOLED = SHOWN = ("1.3", "1.5", "6.3", "7.1")
+"""Rows that are run: of five networks, since the last one pools two."""
 
-
-@pytest.fixture
-def least(monkeypatch):
-    monkeypatch.setitem(SCALES, "least", LEAST)
-    return LEAST
+configs_of = cache(configurations)
 
 
 def make_jobs(which, out, trials=1, scale=LEAST):
     return run.jobs_of(find_rows(which), trials, scale, Path(out))
+
+
+def reproduce(which, out, **options):
+    return run.reproduce(which, **{"trials": 1, "scale": "least", "device": "cpu", **options}, out=out)
 
 
 class Here:
@@ -77,12 +83,34 @@ class Here:
         pass
 
 
-@pytest.fixture
-def here(monkeypatch, least):
-    """Let reproductions run in this process."""
+def let_run_here(patch):
     executor = Here()
-    monkeypatch.setattr(run, "make_executor", lambda *_: executor)
+    patch.setattr(run, "make_executor", lambda *_: executor)
+    patch.setitem(SCALES, "least", LEAST)
     return executor
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Let reproductions run in this process."""
+    return let_run_here(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory):
+    """A reproduction of `SHOWN`: its folder, its results, how often runs were tried, and its progress."""
+    seen, out = [], tmp_path_factory.mktemp("reproduction") / "paper"
+    with pytest.MonkeyPatch.context() as patch:
+        executor = let_run_here(patch)
+        results = reproduce(SHOWN, out, on_change=lambda it: seen.append((it.left, it.seconds_left())))
+    return out, results, executor.n_attempts, seen
+
+
+@pytest.fixture
+def copied(paper, tmp_path, here, monkeypatch):
+    """A copy of its folder that a test may change, without time for figures."""
+    monkeypatch.setattr(figures, "draw_behaviour", lambda *_: [])
+    return Path(shutil.copytree(paper[0], tmp_path / "paper"))
 
 
 class TestRows:
@@ -94,13 +122,13 @@ class TestRows:
 
     @for_each("row", ROWS)
     def test_weights_are_counted_as_published(self, row):
-        counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configurations(row)]
+        counts = [shapes_of(config.model, config.model_arguments).n_weights for config in configs_of(row)]
         assert np.mean(counts) == row.n_weights
         assert len(counts) == (2 if row.table == 7 else 1)
 
     def test_equal_configurations_are_trained_once(self):
         named = {}
-        for config in (config for row in ROWS for config in configurations(row)):
+        for config in (config for row in ROWS for config in configs_of(row)):
             assert named.setdefault(run_name(config), config) == config
         assert len(set(map(str, named.values()))) == len(named) == 148
 
@@ -111,7 +139,6 @@ class TestRows:
         ("words", "complaint"),
         [
             (["12"], "unknown table '12'; known: 1, .*11, all, or a row such as 3.2"),
-            (["al"], "Did you mean 'all'"),
             (["3.7"], "table 3 has rows 1 to 6, got 3.7"),
             ([], "name at least one table"),
         ],
@@ -128,16 +155,14 @@ SHRUNK += ("evolve_every", "n_offspring", "evolve_below", "evolve_absolute")
 
 class TestScales:
     def test_full_is_the_paper(self):
-        for row in ROWS:
-            for config in configurations(row):
-                assert shrink(config, find_scale("full")) is config
+        for config in (config for row in ROWS for config in configs_of(row)):
+            assert shrink(config, find_scale("full")) is config
         assert (config.n_updates, config.levels.n_levels, config.batch_size) == (50_000, 10_000, 64)
 
-    @for_each("name", ["small", "tiny"])
-    def test_all_rows_shrink_and_stay_different(self, name):
-        scale = find_scale(name)
-        shrunk = [shrink(config, scale) for row in ROWS for config in configurations(row)]
-        whole = [config for row in ROWS for config in configurations(row)]
+    def test_all_rows_shrink_and_stay_different(self):
+        scale = find_scale("small")
+        whole = [config for row in ROWS for config in configs_of(row)]
+        shrunk = [shrink(config, scale) for config in whole]
         for before, after in zip(whole, shrunk, strict=True):
             assert after.model.n_channels == max(4, before.model.n_channels // scale.narrower)
             assert after.model.n_iterations == before.model.n_iterations // scale.shorter
@@ -148,181 +173,139 @@ class TestScales:
         assert len(set(map(str, shrunk))) == 148
 
     def test_populations_get_as_many_offspring_for_each_level(self):
-        for row in find_rows(["6"]):
-            before = configurations(row)[0]
+        def offspring(config):
+            n_times = config.n_updates / config.breeding.evolve_every
+            return n_times * config.breeding.n_offspring / config.population.capacity
+
+        for before in (config for row in find_rows(["6"]) for config in configs_of(row) if config.evolve):
             after = shrink(before, find_scale("small"))
-            if before.evolve:
-                each = [
-                    config.n_updates
-                    / config.breeding.evolve_every
-                    * config.breeding.n_offspring
-                    / config.population.capacity
-                    for config in (before, after)
-                ]
-                assert each[1] == pytest.approx(each[0], rel=0.2)
-                assert (before.evolve_absolute, after.evolve_absolute) == (True, False)
-                assert 0.1 < after.breeding.evolve_below < 0.5
-
-    def test_unknown_scales_are_refused(self):
-        with pytest.raises(ValueError, match=r"unknown scale 'smal'; known: full, small, tiny\. Did you mean 'small'"):
-            find_scale("smal")
+            assert offspring(after) == pytest.approx(offspring(before), rel=0.2)
+            assert (before.evolve_absolute, after.evolve_absolute) == (True, False)
+            assert 0.1 < after.breeding.evolve_below < 0.5
 
 
-class TestPlan:
-    def test_rows_share_runs_and_first_trials_come_first(self, tmp_path):
-        found = make_jobs(["2", "3"], tmp_path, trials=2)
-        assert [job.trial for job in found] == [1] * 11 + [2] * 11  # 8 + 6 rows, 3 of which are in both
-        assert found[0].folder == tmp_path / "runs" / found[0].name / "trial-1"
-        assert found[11].config == replace(found[0].config, seed=1), "trials differ in the seed alone"
-
-    def test_a_row_that_pools_has_a_run_of_each_value(self, tmp_path):
-        found = make_jobs(["7.1"], tmp_path)
-        assert [job.config.model.shared_weights for job in found] == [True, False]
-
-    def test_there_must_be_a_trial(self, tmp_path):
-        with pytest.raises(ValueError, match="trials must be at least 1, got 0"):
-            make_jobs(["1"], tmp_path, trials=0)
+def test_rows_share_runs_and_first_trials_come_first(tmp_path):
+    found = make_jobs(["2", "3"], tmp_path, trials=2)
+    assert [job.trial for job in found] == [1] * 11 + [2] * 11  # 8 + 6 rows, 3 of which are in both
+    assert found[0].folder == tmp_path / "runs" / found[0].name / "trial-1"
+    assert found[11].config == replace(found[0].config, seed=1), "trials differ in the seed alone"
 
 
 class TestReproduce:
-    def test_rows_become_tables_and_figures(self, here, tmp_path):
-        out = tmp_path / "paper"
-        seen = []
-        results = run.reproduce(
-            ["1.3", "1.5", "6.3", "7.1"],
-            trials=2,
-            scale="least",
-            out=out,
-            device="cpu",
-            on_change=lambda progress: seen.append((progress.left, progress.seconds_left())),
-        )
-        assert here.n_attempts == 10  # 2 trials of 5 networks: row 7.1 pools two
-        assert [left for left, _ in seen] == list(range(9, -1, -1))
+    def test_rows_become_tables_and_figures(self, paper):
+        out, results, n_attempts, seen = paper
+        assert n_attempts == 5
+        assert [left for left, _ in seen] == list(range(4, -1, -1))
         assert seen[-1][1] == 0
         assert all(seconds > 0 for _, seconds in seen[:-1])
         mlp, nca, evolved, pooled = results.rows
         assert mlp.cells["test_32_accuracy"].mean == 0.0, "as published"
         assert nca.cells["test_32_accuracy"].mean != 0.0
-        assert (mlp.n_runs, pooled.n_runs, pooled.n_finished) == (2, 4, 4)
+        assert (mlp.n_runs, pooled.n_runs, pooled.n_finished) == (1, 2, 2)
         assert evolved.cells["train_solution_length"].mean > 1
-        assert [row["row"] for row in json.loads((out / "results.json").read_text())["rows"]] == [
-            "1.3",
-            "1.5",
-            "6.3",
-            "7.1",
-        ]
+        rows = json.loads((out / "results.json").read_text())["rows"]
+        assert [row["row"] for row in rows] == list(SHOWN)
         markdown, latex = ((out / name).read_text() for name in ("results.md", "results.tex"))
-        assert markdown.count("## Table") == latex.count(r"\begin{table}") == 3
+        assert (
+            markdown.count("## Table") == latex.count(r"\begin{table}") == results._repr_html_().count("<table>") == 3
+        )
         assert "| 1.3 | MLP | 64 | 96 |" in markdown
         assert "(0.00 ± 0.00)" in markdown, "no deviation where the published one is 0"
         assert all((out / name).stat().st_size > 5_000 for name in ("published.png", "mlp.png"))
         assert not list(out.rglob("checkpoint.safetensors"))
 
-        before = (out / "results.json").read_bytes()
-        run.reproduce(["1.3"], trials=2, scale="least", out=out, device="cpu")
-        run.reproduce(["1.3", "1.5", "6.3", "7.1"], trials=2, scale="least", out=out, device="cpu")
-        assert here.n_attempts == 10, "what is finished is not done again"
-        assert (out / "results.json").read_bytes() == before
+    def test_what_is_finished_is_not_done_again(self, copied, here):
+        before = (copied / "results.json").read_bytes()
+        reproduce([MLP], copied)
+        reproduce(SHOWN, copied)
+        assert here.n_attempts == 0
+        assert (copied / "results.json").read_bytes() == before
 
-    def test_training_is_measured_on_the_training_set(self, tmp_path):
-        job = make_jobs(["1.5"], tmp_path)[0]
-        assert jobs.attempt(job) is None
+    def test_training_is_measured_on_the_training_set(self, paper):
+        (job,) = make_jobs([NCA], paper[0])
         fixed = LevelStream(job.config).fixed
-        policy = load_model(job.folder / "model.safetensors")
-        path = find_paths(policy, fixed.tiles, job.config.model.n_iterations)
+        path = find_paths(load_model(job.folder / "model.safetensors"), fixed.tiles, job.config.model.n_iterations)
         found = job.result()["figures"]
         assert found["train_solution_length"] == fixed.target.sum() / 64
         assert found["train_accuracy"] == pytest.approx(paper_accuracy(path, fixed.target), abs=1e-9)
-        assert found["train_complete"] == np.mean(
-            [np.array_equal(a > 0.5, b) for a, b in zip(path, fixed.target, strict=True)]
-        )
+        assert found["train_complete"] == ((path > 0.5) == fixed.target).all(axis=(1, 2)).mean()
 
-    def test_levels_that_evolved_are_measured_as_they_ended(self, tmp_path):
-        job = make_jobs(["6.3"], tmp_path)[0]
-        assert jobs.attempt(job) is None
+    def test_levels_that_evolved_are_measured_as_they_ended(self, paper):
+        (job,) = make_jobs([EVOLVED], paper[0])
         tiles = columns.training_levels(job.config, job.folder)
         assert np.array_equal(tiles, LevelPopulation.load(job.folder / "population.npz").tiles)
-        lengths = SHORTEST_PATH.solve(tiles).sum(axis=(1, 2))
-        assert job.result()["figures"]["train_solution_length"] == lengths.mean()
+        assert job.result()["figures"]["train_solution_length"] == SHORTEST_PATH.solve(tiles).sum(axis=(1, 2)).mean()
 
-    def test_a_failing_run_is_named_and_the_others_go_on(self, here, tmp_path, monkeypatch, capsys):
+    def test_a_failing_run_is_named_and_the_others_go_on(self, copied, here, monkeypatch, capsys):
         run_job = jobs.run_job
+        (mlp,) = make_jobs([MLP], copied)
+        shutil.rmtree(mlp.folder)
 
-        def fail_sometimes(job):
-            if "mlp" in job.name:
-                raise RuntimeError("the moon is full")
-            run_job(job)
+        def fail(job):
+            raise RuntimeError("the moon is full")
 
-        monkeypatch.setattr(jobs, "run_job", fail_sometimes)
-        out = tmp_path / "paper"
-        words = "reproduce 1.3 1.5 --trials 1 --scale least --device cpu --out"
-        arguments = [*words.split(), str(out)]
+        monkeypatch.setattr(jobs, "run_job", fail)
+        arguments = [*f"reproduce {MLP} {NCA} --trials 1 --scale least --device cpu --out".split(), str(copied)]
         assert main(arguments) == 1
-        assert here.n_attempts == 3 + 1
-        complaint = capsys.readouterr().err
-        assert (
-            "failed: shortest-path-mlp-96-channels-64-iterations, trial 1: RuntimeError: the moon is full" in complaint
-        )
-        markdown = (out / "results.md").read_text()
+        assert here.n_attempts == 3
+        assert f"failed: {mlp.name}, trial 1: RuntimeError: the moon is full (log: " in capsys.readouterr().err
+        markdown = (copied / "results.md").read_text()
         assert "failed (70.69 ± 3.29)" in markdown
         log = re.search(r"the moon is full \(`(.*)`\)", markdown)
-        assert (out / log[1]).read_text().count("RuntimeError: the moon is full") == 3
-        assert json.loads((out / "results.json").read_text())["rows"][1]["n_finished"] == 1
+        assert (copied / log[1]).read_text().count("RuntimeError: the moon is full") == 3
+        assert json.loads((copied / "results.json").read_text())["rows"][1]["n_finished"] == 1
 
         monkeypatch.setattr(jobs, "run_job", run_job)
         assert main(arguments) == 0, "the cause has gone: it is tried again"
-        assert "failed" not in (out / "results.md").read_text().lower()
+        assert "failed" not in (copied / "results.md").read_text().lower()
 
-    def test_a_full_disk_ends_it_at_once(self, here, tmp_path, monkeypatch, capsys):
+    def test_a_full_disk_ends_it_at_once(self, here, tmp_path, monkeypatch):
         def no_space(job):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder / "checkpoint.safetensors"))
 
         monkeypatch.setattr(jobs, "run_job", no_space)
-        out = tmp_path / "paper"
-        assert main(["reproduce", "1.3", "1.5", "--scale", "least", "--out", str(out), "--device", "cpu"]) == 1
+        with pytest.raises(OSError, match=r"no space is left for .*trial-1.*No space left on device.*make room"):
+            reproduce([MLP, NCA], tmp_path / "paper")
         assert here.n_attempts == 1
-        assert re.search("no space is left for .*trial-1.*No space left on device.*make room", capsys.readouterr().err)
-        assert not list(out.rglob("failure.json"))
+        assert not list(tmp_path.rglob("failure.json"))
 
-    def test_a_result_of_another_configuration_is_refused(self, here, tmp_path):
-        out = tmp_path / "paper"
-        run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
-        (description,) = out.glob("runs/*/*/config.json")
-        before = description.read_text()
+    def test_runs_of_another_configuration_or_that_cannot_be_read_are_refused(self, copied):
+        (mlp,) = make_jobs([MLP], copied)
+        description, before = mlp.folder / "config.json", (mlp.folder / "config.json").read_text()
         content = json.loads(before)
         content["configuration"]["batch_size"] = 32
         description.write_text(json.dumps(content))
         with pytest.raises(ValueError, match=r"configuration \(batch_size 32 there, 64 here\); choose another --out$"):
-            run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
+            reproduce([MLP], copied)
         description.write_text(before)
-        next(out.rglob("result.json")).write_text("{")
+        (mlp.folder / "result.json").write_text("{")
         with pytest.raises(ValueError, match="is no result of a run"):
-            run.reproduce(["1.3"], trials=1, scale="least", out=out, device="cpu")
+            reproduce([MLP], copied)
 
     @pytest.mark.parametrize(("scale", "version"), [("small", run.__version__), ("tiny", "99.0")])
-    def test_a_folder_of_another_scale_or_version_is_refused(self, scale, version, tmp_path, monkeypatch):
+    def test_a_folder_of_another_scale_or_version_is_refused(self, scale, version, tmp_path):
         content = {"configuration": {"scale": scale, "version": version}}
         (tmp_path / "config.json").write_text(json.dumps(content))
         with pytest.raises(ValueError, match=r"configuration \((scale|version) .* here\); choose another --out$"):
-            run.reproduce(["1.3"], scale="tiny", out=tmp_path, device="cpu")
+            run.reproduce([MLP], scale="tiny", out=tmp_path, device="cpu")
         assert json.loads((tmp_path / "config.json").read_text()) == content
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("words", "complaint"),
         [
-            (["13"], "unknown table '13'"),
-            (["--scale", "huge"], "unknown scale 'huge'"),
-            (["--launcher", "sge"], "unknown launcher 'sge'; known: local, submitit, slurm"),
-            (["--workers", "0"], "workers must be at least 1, got 0"),
-            (["--submit", "timeout_min=3"], "the launcher local takes no options, got timeout_min"),
-            (["--submit", "fast"], "--submit takes words such as timeout_min=600, got 'fast'"),
-            (["--trials", "0"], "trials must be at least 1"),
-            (["--device", "abacus"], "unknown device 'abacus'"),
+            ("13", "unknown table '13'"),
+            ("1.3 --scale huge", "unknown scale 'huge'"),
+            ("1.3 --launcher sge", "unknown launcher 'sge'; known: local, submitit, slurm"),
+            ("1.3 --workers 0", "workers must be at least 1, got 0"),
+            ("1.3 --submit timeout_min=3", "the launcher local takes no options, got timeout_min"),
+            ("1.3 --submit fast", "--submit takes words such as timeout_min=600, got 'fast'"),
+            ("1.3 --trials 0", "trials must be at least 1"),
+            ("1.3 --device abacus", "unknown device 'abacus'"),
         ],
     )
     def test_bad_input_makes_no_folder(self, words, complaint, tmp_path, capsys):
         out = tmp_path / "paper"
-        assert main(["reproduce", *words, "--out", str(out)]) == 2
+        assert main(["reproduce", *words.split(), "--out", str(out)]) == 2
         assert complaint in capsys.readouterr().err
         assert not out.exists()
 
@@ -338,19 +321,6 @@ class TestReproduce:
 
 
 class TestFigures:
-    @for_each(
-        ("first", "second", "expected"),
-        [
-            ([1, 2, 3], [10, 200, 3000], 1.0),
-            ([1, 2, 3], [3, 2, 1], -1.0),
-            ([1, 2, 3, 4], [1, 1, 2, 2], 0.8944271909999159),
-            ([1, 1, 1], [1, 2, 3], None),
-            ([1], [2], None),
-        ],
-    )
-    def test_rank_correlation(self, first, second, expected):
-        assert spearman(first, second) == (expected if expected is None else pytest.approx(expected))
-
     def test_rank_correlation_is_that_of_counted_ranks(self):
         rng = np.random.default_rng(5)
         for _ in range(20):
@@ -358,6 +328,8 @@ class TestFigures:
             ranks = [[sum(v < x for v in row) + (sum(v == x for v in row) + 1) / 2 for x in row] for row in pair]
             if all(len(set(row)) > 1 for row in ranks):
                 assert spearman(*pair) == pytest.approx(np.corrcoef(ranks)[0, 1])
+        assert spearman([1, 2, 3, 4], [1, 1, 2, 2]) == pytest.approx(0.8944271909999159)
+        assert spearman([1, 1, 1], [1, 2, 3]) is spearman([1], [2]) is None
 
     def test_levels_to_show(self):
         lengths = np.array([3, 9, 7, 5])
@@ -367,15 +339,19 @@ class TestFigures:
         assert figures.longest_right(lengths, np.zeros(4, bool), overlap) is None
         assert figures.nearly_right(lengths, np.ones(4, bool), overlap) is None
 
+    def test_they_ask_for_no_models_that_were_not_run(self, monkeypatch):
+        """Graph networks need a package of their own, which a reproduction of other rows goes without."""
+        monkeypatch.setattr(figures, "configurations", lambda row: pytest.fail(f"{row} was not run"))
+        assert figures._best([], "1.1") is None
 
-class TestCells:
-    def test_deviation_is_in_published_standard_deviations(self):
-        cell = _cell([0.9, 0.94], "test_16_accuracy", (90.0, 4.0))
-        assert (cell.mean, cell.sd) == (pytest.approx(92.0), pytest.approx(np.sqrt(8)))
-        assert cell.deviation == pytest.approx(0.5)
-        assert _cell([9.5], "train_solution_length", (9.02, 0.0)) == Cell(9.5, None, (9.02, 0.0))
-        assert Cell(9.5, None, (9.02, 0.0)).deviation is None
-        assert _cell([], "test_16_accuracy", (90.0, 4.0)).deviation is None
+
+def test_deviation_is_in_published_standard_deviations():
+    cell = _cell([0.9, 0.94], "test_16_accuracy", (90.0, 4.0))
+    assert (cell.mean, cell.sd) == (pytest.approx(92.0), pytest.approx(np.sqrt(8)))
+    assert cell.deviation == pytest.approx(0.5)
+    assert _cell([9.5], "train_solution_length", (9.02, 0.0)) == Cell(9.5, None, (9.02, 0.0))
+    assert Cell(9.5, None, (9.02, 0.0)).deviation is None
+    assert _cell([], "test_16_accuracy", (90.0, 4.0)).deviation is None
 
 
 def found_as(rows, ours):
@@ -387,32 +363,26 @@ def found_as(rows, ours):
 
 
 class TestEffects:
-    def test_pairs_differ_in_one_option(self):
-        found = find_effects(found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"]))
+    def test_pairs_differ_in_one_option(self, tmp_path):
+        results = found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"])
+        found = find_effects(results)
         assert {(effect.name, effect.task, effect.n_pairs) for effect in found} == {("max-pooling", "diameter", 2)}
         accuracy = next(effect for effect in found if effect.column == "test_16_accuracy")
         assert accuracy.published == pytest.approx((85.74 - 66.48 + 86.54 - 66.89) / 2)
         assert (accuracy.ours, accuracy.n_agreeing, accuracy.appears) == (10.0, 2, True)
+        text = tables.to_markdown(Results(LEAST, 1, results), tmp_path)
+        assert "| max-pooling | diameter | test 4x4 accuracy | +19.45 | +10.00 ± 0.00 | 2 of 2 | yes |" in text
 
-    def test_figures_as_published_have_all_effects_that_are_not_zero(self):
+    def test_figures_as_published_have_all_effects_and_opposite_ones_none(self):
         found = find_effects(found_as(ROWS, lambda row, column: row.published[column][0]))
         assert {effect.name for effect in found} == set(EFFECTS)
         assert all(effect.appears and effect.ours == effect.published for effect in found)
-
-    def test_opposite_figures_have_none(self):
         found = find_effects(found_as(ROWS, lambda row, column: -row.published[column][0]))
         assert not any(effect.appears or effect.n_agreeing for effect in found)
 
     def test_a_row_alone_has_none(self):
         assert find_effects(found_as(find_rows(["4.1"]), lambda *_: 1.0)) == []
         assert find_effects(found_as(find_rows(["4"]), lambda *_: None)) == []
-
-    def test_they_are_in_the_tables(self, tmp_path):
-        found = found_as(find_rows(["4"]), lambda row, column: 10.0 * row.options["max_pool"])
-        results = Results(LEAST, 1, found)
-        text = tables.to_markdown(results, tmp_path)
-        assert "| max-pooling | diameter | test 4x4 accuracy | +19.45 | +10.00 ± 0.00 | 2 of 2 | yes |" in text
-        assert len(tables.to_json(results, tmp_path)["effects"]) == 2
 
     def test_small_differences_beside_their_errors_are_unclear(self, tmp_path):
         gains = {("4.1", "4.3"): -2.0, ("4.2", "4.4"): 5.0}
@@ -423,8 +393,8 @@ class TestEffects:
         assert "| +1.50 ± 3.50 | 1 of 2 | unclear |" in tables.to_markdown(Results(LEAST, 1, found), tmp_path)
 
 
-def long_job(out, n_updates=400):
-    """A run of many seconds, so that there is time to kill it."""
+def long_job(out, n_updates=120):
+    """A run of a second or more, so that there is time to kill it."""
     job = make_jobs(["1.5"], out)[0]
     return replace(job, config=changed(job.config, n_updates=n_updates, n_levels=640, n_channels=8))
 
@@ -433,15 +403,7 @@ def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.05)
-
-
-def die_or_live(number):
-    """Kill this process by a signal, or live for a second."""
-    if number:
-        os.kill(os.getpid(), number)
-    time.sleep(1)
-    return "alive"
+        time.sleep(0.01)
 
 
 def processes_of(parent):
@@ -451,17 +413,29 @@ def processes_of(parent):
 
 
 class TestLocalExecutor:
-    def test_a_killed_process_is_another_attempt_and_the_figures_are_the_same(self, tmp_path):
+    def test_a_killed_process_is_another_attempt(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(series, "attempt", die_once)
+        job, seen = Brief(tmp_path), []
+        series.run_all([job], LocalExecutor(1), seen.append)
+        assert (seen[-1].finished, seen[-1].failed) == ({job}, set())
+        assert (tmp_path / "began").exists()
+
+    @pytest.mark.slow
+    def test_the_figures_of_a_run_whose_process_was_killed_are_the_same(self, tmp_path):
         job, alone = long_job(tmp_path / "killed"), long_job(tmp_path / "alone")
         assert jobs.attempt(alone) is None
-        executor, killed = LocalExecutor(1), []
+        killed = []
 
-        def kill(progress):
-            if not killed and (job.folder / "metrics.jsonl").exists():
-                killed.extend(executor._pids.values())
-                os.kill(killed[0], signal.SIGKILL)
+        def kill():
+            wait_for((job.folder / "metrics.jsonl").exists)
+            for process in multiprocessing.active_children():
+                process.kill()
+                killed.append(process)
 
-        series.run_all([job], executor, kill)
+        killer = threading.Thread(target=kill)
+        killer.start()
+        series.run_all([job], LocalExecutor(1), lambda progress: None)
+        killer.join()
         assert len(killed) == 1
         assert (job.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
         assert job.result()["figures"] == alone.result()["figures"]
@@ -511,13 +485,3 @@ def test_a_whole_table_at_tiny_scale(tmp_path, capsys):
     assert [row["n_finished"] for row in rows] == [2] * 4
     assert all(len({cell["mean"] for cell in row["cells"].values()}) == 4 for row in rows)
     assert "8 of 8 runs finished" in capsys.readouterr().out
-
-
-def test_figures_ask_for_no_models_that_were_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Graph networks need a package of their own, which a reproduction of other rows goes without."""
-
-    def fail(row: object) -> None:
-        raise AssertionError(f"{row} was not run")
-
-    monkeypatch.setattr(figures, "configurations", fail)
-    assert figures._best([], "1.1") is None

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from maze_nca_gym.agents.reproduction import jobs, run
+from maze_nca_gym.agents.reproduction import figures, jobs, run
 from maze_nca_gym.agents.reproduction.rows import find_rows
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
 from maze_nca_gym.agents.reproduction.series import run_all
@@ -69,6 +69,7 @@ def figures_of(*some):
 
 def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "least", replace(LEAST, n_updates=3, n_levels=64))
+    monkeypatch.setattr(figures, "draw_behaviour", lambda *_: [])
     out = tmp_path / "not" / "there"
     for _ in range(2):  # and goes on in one that is
         results = run.reproduce(["1.5"], trials=1, scale="least", out=out, launcher="submitit", workers=1, device="cpu")
