@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
 os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are too small for more threads to pay, and
@@ -11,17 +13,42 @@ os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are 
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from maze_nca_gym._kernels import compiling
+from maze_nca_gym import _kernels
+from maze_nca_gym._kernels.compiling import kernels
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _compiled_kernels() -> None:
-    compiling.compile_all()
+def _compiled_kernels(worker_id: str) -> None:
+    """Compile every kernel, or load it; each worker begins elsewhere, so that in a fresh installation they share it."""
+    names = [function.__name__ for function, _ in _kernels.REGISTRY]
+    number = 0 if worker_id == "master" else int(worker_id.removeprefix("gw"))
+    begin = number * len(names) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    for name in names[begin:] + names[:begin]:
+        getattr(kernels, name)
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Callable[[str, Callable[[Path], Any]], Path]:
+    """What is made once for all workers: `once(name, make)` is a folder that one of them has filled by `make`."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":  # a worker's folder lies in that of the session
+        shared = shared.parent
+
+    def made(name: str, make: Callable[[Path], Any]) -> Path:
+        folder, ready = shared / name, shared / f"{name}.ready"
+        with FileLock(shared / f"{name}.lock"):
+            if not ready.exists():
+                make(folder)
+                ready.touch()
+        return folder
+
+    return made
 
 
 @pytest.fixture(autouse=True)

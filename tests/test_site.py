@@ -27,15 +27,18 @@ def _importable(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Return the folder of the site, built without running the tutorials."""
-    folder = tmp_path_factory.mktemp("built") / "site"
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+def build(folder):
+    """Build the site without running the tutorials."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder / "site")]
     environment = {**os.environ, "EXECUTE_TUTORIALS": "false", "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    return folder
+
+
+@pytest.fixture(scope="module")
+def site(once):
+    """The folder of the site."""
+    return once("built", build) / "site"
 
 
 def text_of(page):

@@ -93,8 +93,12 @@ def of_environment(env: gym.Env[Any, Any], policy: Policy) -> bytes:
         env: made with `render_mode="rgb_array"`, for levels of size `SIZE`.
         policy: acts.
     """
-    frames = list(_episode(env, policy, {"level": _level(policy)[0]}))
-    return gif_bytes(_held(frames[:: -(-len(frames) // N_FRAMES)]), FPS)
+    level = {"level": _level(policy)[0]}
+    n_steps = sum(1 for _ in _episode(env, policy, level))
+    # The same episode once more: a picture takes longer than the step it shows, and few are kept.
+    shown = range(0, n_steps, -(-n_steps // N_FRAMES))
+    frames = [env.render() for step in _episode(env, policy, level) if step in shown]
+    return gif_bytes(_held(frames), FPS)
 
 
 def of_levels(env: gym.Env[Any, Any], policy: Policy, n_episodes: int = 12) -> bytes:
@@ -106,14 +110,20 @@ def of_levels(env: gym.Env[Any, Any], policy: Policy, n_episodes: int = 12) -> b
         n_episodes: number of episodes.
     """
     env.reset(seed=SEED)
-    return gif_bytes([list(_episode(env, policy, None))[-1] for _ in range(n_episodes)], fps=1.0)
+    frames = []
+    for _ in range(n_episodes):
+        for _ in _episode(env, policy, None):
+            pass
+        frames.append(env.render())
+    return gif_bytes(frames, fps=1.0)
 
 
-def _episode(env: gym.Env[Any, Any], policy: Policy, options: dict[str, Any] | None) -> Iterator[Frame]:
-    """Yield what an environment renders after each step of an episode."""
-    (observation, _), state, done = env.reset(options=options), None, False
+def _episode(env: gym.Env[Any, Any], policy: Policy, options: dict[str, Any] | None) -> Iterator[int]:
+    """Play an episode, and yield the number of each step, from 0, after it."""
+    (observation, _), state = env.reset(options=options), None
+    step, done = 0, False
     while not done:
         action, state = policy.predict(observation, state)
         observation, _, terminated, truncated, _ = env.step(action)
-        done = terminated or truncated
-        yield env.render()
+        yield step
+        step, done = step + 1, terminated or truncated
