@@ -16,7 +16,7 @@ import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from maze_nca_gym import _kernels
+from maze_nca_gym._kernels import registry
 from maze_nca_gym._kernels.compiling import kernels
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,7 +26,7 @@ settings.load_profile("repeatable")
 @pytest.fixture(autouse=True, scope="session")
 def _compiled_kernels(worker_id: str) -> None:
     """Compile every kernel, or load it; each worker begins elsewhere, so that in a fresh installation they share it."""
-    names = [function.__name__ for function, _ in _kernels.REGISTRY]
+    names = [function.__name__ for function, _ in registry.REGISTRY]
     number = 0 if worker_id == "master" else int(worker_id.removeprefix("gw"))
     begin = number * len(names) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     for name in names[begin:] + names[:begin]:
