@@ -164,20 +164,6 @@ def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 
-def held_out_sets(sizes: Iterable[int], task: str) -> list[LevelSet]:
-    """Return the whole test and validation sets of every family at these sizes: what training must not see.
-
-    Raises:
-        ValueError: an unknown task, or a size that some generator cannot fill.
-    """
-    return [
-        levels
-        for size in sorted(set(sizes))
-        for family in FAMILIES
-        for levels in (test_levels(family, size, task), validation_levels(family, size, task))
-    ]
-
-
 def reserved_hashes(sets: Iterable[LevelSet]) -> NDArray[np.uint64]:
     """Return the sorted, distinct hashes of all levels in the sets, (K,) uint64, for `is_reserved`."""
     hashes = [level_hashes(levels.tiles) for levels in sets]

@@ -1,21 +1,52 @@
-"""Levels from what users write: names of mazes, packs and benchmark sets, files, drawings and tiles."""
+"""Levels from what users write: names of mazes, packs and benchmark sets, files, drawings and tiles.
+
+A pack has levels that evolved against policies. It is a population, lineage and all, the hardest level first:
+`LevelPopulation.load` reads it too. Its configuration names the command that made it; `tools/publish_pack.py` puts it
+into the folder `packs`.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
-from maze_nca_gym.names import did_you_mean
-from maze_nca_gym.packs import list_packs, pack_file
+from maze_nca_gym.names import did_you_mean, find
 
 _READERS: dict[str, Callable[[str | Path], LevelSet]] = {MAP: load_map, SCENARIOS: load_scenarios}
 """Suffix of a file -> what reads it; any other is a level-set file."""
+
+
+@cache
+def _packs() -> dict[str, Any]:
+    """Return the files of the packs by name."""
+    files = sorted(resources.files("maze_nca_gym").joinpath("packs").iterdir(), key=lambda file: file.name)
+    return {file.name.removesuffix(".npz"): file for file in files if file.name.endswith(".npz")}
+
+
+def list_packs() -> list[str]:
+    """Return names of the packs that come with the package."""
+    return list(_packs())
+
+
+@contextmanager
+def pack_file(name: str) -> Iterator[Path]:
+    """Yield the file of a pack, as long as the block runs.
+
+    Raises:
+        ValueError: unknown name; the message lists the known ones.
+    """
+    with resources.as_file(find("pack of levels", name, _packs())) as path:
+        yield path
 
 
 def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:

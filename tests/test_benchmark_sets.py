@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from itertools import count, islice
 
 import gymnasium as gym
@@ -66,36 +67,30 @@ def distance(level):
     return nx.shortest_path_length(grid_graph(level), place_of(level, Tile.SOURCE), place_of(level, Tile.TARGET))
 
 
+@cache
+def tiles_of(name):
+    """All levels of a set; they are drawn once."""
+    return BENCHMARK_SETS[name].levels().tiles
+
+
 class TestAllSets:
     @for_each("name", PINNED)
     def test_the_levels_are_the_same_everywhere(self, name):
-        each = BENCHMARK_SETS[name]
-        tiles = each.levels().tiles
+        each, tiles = BENCHMARK_SETS[name], tiles_of(name)
         assert tiles.shape == (each.n * each.stream, each.side, each.side)
         assert hashlib.sha256(tiles.tobytes()).hexdigest()[:16] == PINNED[name]
-
-    def test_every_set_is_pinned(self):
         assert set(PINNED) == set(BENCHMARK_SETS)
 
     @for_each("name", SHORT)
     def test_all_levels_are_solvable_and_the_first_ones_stay_the_first(self, name):
         levels = BENCHMARK_SETS[name].levels(SHORT[name])
         assert SHORTEST_PATH.solve_all(levels.tiles).any(axis=(1, 2)).all()
-        np.testing.assert_array_equal(BENCHMARK_SETS[name].levels(2).tiles, levels.tiles[:2])
-        family, size = name.rsplit("-", 1)
-        assert levels.config == {
-            "set": "benchmark",
-            "name": name,
-            "family": family,
-            "size": int(size),
-            "n": SHORT[name],
-            "source": BENCHMARK_SETS[name].source,
-        }
-
-    @for_each("name", SHORT)
-    def test_only_maze_hard_has_no_border(self, name):
-        bordered = has_border(BENCHMARK_SETS[name].levels(SHORT[name]).tiles)
+        np.testing.assert_array_equal(tiles_of(name)[: len(levels)], levels.tiles)
+        bordered = has_border(levels.tiles)
         assert bordered.all() if "hard" not in name else not bordered.any()
+        family, size = name.rsplit("-", 1)
+        expected = {"set": "benchmark", "name": name, "family": family, "size": int(size), "n": SHORT[name]}
+        assert levels.config == {**expected, "source": BENCHMARK_SETS[name].source}
 
     @for_each("n", [0, 1001, True, "3"])
     def test_another_number_of_levels_is_explained(self, n):
@@ -106,18 +101,23 @@ class TestAllSets:
     def test_unknown_names_are_explained(self):
         with pytest.raises(ValueError, match="unknown benchmark set 'maze-hard'; known: maze-unique-30"):
             find_benchmark_set("maze-hard")
+        with pytest.raises(ValueError, match=r"neither a file, a known name nor .*Did you mean 'maze-hard-30'"):
+            load_levels("maze-hard-31")
+
+    def test_two_of_the_sets_are_for_training(self):
+        assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30"]
+        assert len(list_benchmark_sets()) == len(BENCHMARK_SETS) - 2
 
 
 class TestMazeUnique:
     @for_each("name", EQR)
     def test_tokens_are_the_published_ones(self, name):
-        each = BENCHMARK_SETS[name]
-        tiles = each.levels().tiles
-        hashes = (to_tokens(tiles), to_tokens(tiles, each.label(tiles)))
+        tiles = tiles_of(name)
+        hashes = (to_tokens(tiles), to_tokens(tiles, BENCHMARK_SETS[name].label(tiles)))
         assert tuple(hashlib.sha256(tokens.tobytes()).hexdigest() for tokens in hashes) == EQR[name]
 
     def test_mazes_are_trees_and_paths_are_long(self):
-        for level in BENCHMARK_SETS["maze-unique-30"].levels(20).tiles:
+        for level in tiles_of("maze-unique-30")[:20]:
             assert nx.is_tree(grid_graph(level).to_undirected())
             assert 100 <= distance(level) <= 140
 
@@ -125,7 +125,7 @@ class TestMazeUnique:
 class TestMazeHard:
     @for_each("name", ["maze-hard-30", "maze-hard-train-30"])
     def test_levels_are_as_defined(self, name):
-        tiles = BENCHMARK_SETS[name].levels().tiles
+        tiles = tiles_of(name)
         walls = (tiles == Tile.WALL).sum(axis=(1, 2))
         assert walls.min() >= 270
         assert walls.max() <= 450
@@ -136,7 +136,7 @@ class TestMazeHard:
         layouts = [
             (level == Tile.WALL).tobytes()
             for name in ("maze-hard-30", "maze-hard-train-30")
-            for level in BENCHMARK_SETS[name].levels().tiles
+            for level in tiles_of(name)
         ]
         assert len(set(layouts)) == len(layouts) == 2000
 
@@ -151,7 +151,7 @@ class TestMazeHard:
         assert tuple(islice(hard.search_candidates(name), 40)) == hard.candidates()[name][:40]
 
     def test_labels_follow_the_stated_tie_rule(self):
-        tiles = BENCHMARK_SETS["maze-hard-30"].levels(12).tiles
+        tiles = tiles_of("maze-hard-30")[:12]
         labels = hard.label_hard(tiles)
         assert is_optimal(tiles, labels).all()
         for level, label in zip(tiles, labels, strict=True):
@@ -199,7 +199,7 @@ def naive_label(level):
 class TestEditStreams:
     @for_each(("size", "n"), [(12, 5), (20, 3), (101, 1)])
     def test_each_edit_changes_one_wall(self, size, n):
-        tiles = BENCHMARK_SETS[f"edits-{size}"].levels(n).tiles.reshape(n, streams.STREAM, size + 2, size + 2)
+        tiles = tiles_of(f"edits-{size}")[: n * streams.STREAM].reshape(n, streams.STREAM, size + 2, size + 2)
         changed = tiles[:, 1:] != tiles[:, :-1]
         assert (changed.sum(axis=(2, 3)) == 1).all()
         assert ((tiles[:, 1:][changed] == Tile.WALL) ^ (tiles[:, :-1][changed] == Tile.WALL)).all()
@@ -207,7 +207,7 @@ class TestEditStreams:
         assert has_border(tiles.reshape(-1, size + 2, size + 2)).all()
 
     def test_walls_are_laid_on_the_path_where_another_way_is_left(self):
-        tiles = BENCHMARK_SETS["edits-12"].levels(5).tiles.reshape(5, streams.STREAM, 14, 14)
+        tiles = tiles_of("edits-12")[: 5 * streams.STREAM].reshape(5, streams.STREAM, 14, 14)
         before, after = tiles[:, :-1:2].reshape(-1, 14, 14), tiles[:, 1::2].reshape(-1, 14, 14)
         laid = (after == Tile.WALL) & (before != Tile.WALL)
         on_path = (laid & shortest_path(before)).any(axis=(1, 2))
@@ -222,42 +222,33 @@ class TestEditStreams:
 class TestHeldOut:
     def test_benchmark_levels_of_a_size_are_reserved(self):
         hashes = reserved_hashes(held_out_levels([9], "shortest-path"))
-        assert is_reserved(BENCHMARK_SETS["dt-net-9"].levels().tiles, hashes).all()
-        assert not is_reserved(BENCHMARK_SETS["dt-net-13"].levels(50).tiles, hashes).any()
+        assert is_reserved(tiles_of("dt-net-9"), hashes).all()
+        assert not is_reserved(tiles_of("dt-net-13")[:50], hashes).any()
 
     def test_levels_without_a_border_are_reserved_and_those_for_training_are_not(self):
-        hashes = reserved_hashes(held_out_levels([28], "shortest-path"))
+        sets = held_out_levels([28], "shortest-path")
+        hashes = reserved_hashes([levels for levels in sets if levels.config["set"] == "benchmark"])
         for name in ("maze-hard", "maze-unique"):
-            assert is_reserved(BENCHMARK_SETS[f"{name}-30"].levels(50).tiles, hashes).all()
-            assert not is_reserved(BENCHMARK_SETS[f"{name}-train-30"].levels(50).tiles, hashes).any()
+            assert is_reserved(tiles_of(f"{name}-30")[:50], hashes).all()
+            assert not is_reserved(tiles_of(f"{name}-train-30")[:50], hashes).any()
 
     def test_sets_have_source_and_target_so_the_diameter_is_not_concerned(self):
         assert len(held_out_levels([9], "shortest-path")) == len(held_out_levels([9], "diameter")) + 1
 
 
-class TestByName:
-    def test_names_are_levels(self):
-        for name in ("maze-hard-30", "edits-12"):
-            np.testing.assert_array_equal(load_levels(name).tiles, BENCHMARK_SETS[name].levels().tiles)
-        with pytest.raises(ValueError, match=r"neither a file, a known name nor .*Did you mean 'maze-hard-30'"):
-            load_levels("maze-hard-31")
+def test_environments_take_levels_without_a_border_by_their_name():
+    env = gym.make("MazeShortestPath-v0", levels="maze-hard-30")
+    observation, _ = env.reset(seed=0)
+    assert observation["maze"].shape == (4, 30, 30)
+    env.close()
 
-    def test_environments_run_on_levels_without_a_border(self):
-        env = gym.make("MazeShortestPath-v0", levels="maze-hard-30")
-        observation, _ = env.reset(seed=0)
-        assert observation["maze"].shape == (4, 30, 30)
-        env.close()
 
-    def test_the_command_line_lists_and_shows_them(self, capsys, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "120")
-        assert main(["levels", "list"]) == 0
-        listed = capsys.readouterr().out
-        assert all(name in listed for name in BENCHMARK_SETS)
-        assert main(["levels", "show", "dt-net-9", "--index", "3"]) == 0
-        assert capsys.readouterr().out.strip() == to_text(BENCHMARK_SETS["dt-net-9"].levels()[3])
-        assert main(["levels", "list", "dt-net-13"]) == 0
-        assert "DT-Net" in capsys.readouterr().out
-
-    def test_two_of_the_sets_are_for_training(self):
-        assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30"]
-        assert len(list_benchmark_sets()) == len(BENCHMARK_SETS) - 2
+def test_the_command_line_lists_and_shows_them(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert main(["levels", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in BENCHMARK_SETS)
+    assert main(["levels", "show", "dt-net-9", "--index", "3"]) == 0
+    assert capsys.readouterr().out.strip() == to_text(tiles_of("dt-net-9")[3])
+    assert main(["levels", "list", "dt-net-13"]) == 0
+    assert "DT-Net" in capsys.readouterr().out

@@ -31,7 +31,7 @@ from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, list_prefabs, parse, prefab
-from maze_nca_gym.packs import list_packs
+from maze_nca_gym.loading import list_packs
 from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tables import percent
 

@@ -25,7 +25,6 @@ FLOORS = (
         "maze_nca_gym/files.py",
         "maze_nca_gym/random_streams.py",
     ),
-    ("maze_nca_gym/packs",),
     ("maze_nca_gym",),
     ("maze_nca_gym/population",),
     ("maze_nca_gym/rendering",),

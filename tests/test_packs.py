@@ -8,18 +8,17 @@ import sys
 from pathlib import Path
 
 import gymnasium as gym
-import networkx as nx
 import numpy as np
 import pytest
 from oracles import canonical_diameter, canonical_shortest_path
 
 from maze_nca_gym.agents import find_policy
+from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.levels import load_population
-from maze_nca_gym.families import held_out_sets, is_reserved, reserved_hashes
+from maze_nca_gym.families import is_reserved, reserved_hashes
 from maze_nca_gym.levels import LevelSet, level_hashes
-from maze_nca_gym.loading import load_levels
-from maze_nca_gym.packs import list_packs, pack_file
+from maze_nca_gym.loading import list_packs, load_levels, pack_file
 from maze_nca_gym.population import LevelPopulation
 
 sys.path.append(str(Path(__file__).parents[1]))  # the tools are no part of the installed package
@@ -34,17 +33,10 @@ MOST_BYTES = 1 << 20
 each_pack = pytest.mark.parametrize("name", PACKS)
 
 
-def test_names():
+def test_names_and_size():
     assert list_packs() == list(PACKS)
     with pytest.raises(ValueError, match="unknown pack of levels 'evolved'; known: evolved-diameter-16, evolved-sh"):
         pack_file("evolved").__enter__()
-    with pytest.raises(
-        ValueError, match=r"neither a file, a known name nor a drawing of .*; known: SixteenRooms, .*, evolved-diameter"
-    ):
-        load_levels("evolved")
-
-
-def test_they_are_small():
     sizes = []
     for name in PACKS:
         with pack_file(name) as path:
@@ -60,11 +52,11 @@ class TestAPack:
         assert levels.tiles.shape == (1000, 18, 18)
         assert len(np.unique(level_hashes(levels.tiles))) == 1000
         assert levels.tiles.max() == (3 if task == "shortest-path" else 1)
-        assert not is_reserved(levels.tiles, reserved_hashes(held_out_sets([16], task))).any()
+        assert not is_reserved(levels.tiles, reserved_hashes(held_out_levels([16], task))).any()
         for level in levels.tiles[::100]:
             assert solve(level).any()
 
-    def test_its_lineage_leads_to_every_level(self, name):
+    def test_its_lineage_leads_to_every_level_and_its_solutions_are_exact(self, name):
         population = load_population(name)  # replays all of it, and compares
         members = population.members
         assert len(population) == 1000
@@ -72,12 +64,8 @@ class TestAPack:
         assert (members["generation"] > 0).mean() > 0.2
         roots = {population.lineage.ancestors(int(id))[0].id for id in members["id"]}
         assert len(roots) > 10
-
-    def test_its_solutions_are_exact(self, name):
-        _, solve, _ = PACKS[name]
-        population = load_population(name)
         for i in range(0, 1000, 111):
-            np.testing.assert_array_equal(population.targets[i], solve(population.tiles[i]))
+            np.testing.assert_array_equal(population.targets[i], PACKS[name][1](population.tiles[i]))
 
     def test_it_says_what_made_it_and_what_was_measured(self, name):
         config, population = load_levels(name).config, load_population(name)
@@ -99,13 +87,9 @@ class TestAPack:
         vector.close()
         env.close()
 
-    def test_commands_take_it_by_its_name(self, name, tmp_path, monkeypatch, capsys):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setenv("COLUMNS", "200")
+    def test_commands_take_it_by_its_name(self, name, command_line, capsys):
         assert main(["levels", "list", name]) == 0
         assert re.search(r"│ number of levels +│ 1,000 ", capsys.readouterr().out)
-        assert main(["levels", "list"]) == 0
-        assert re.search(rf"│ {name} +│ [^│]+ │ +1,000 │ +18 x 18 │", capsys.readouterr().out)
         assert main(["levels", "show", name, "--family", "--png", "tree.png"]) == 0
         assert Path("tree.png").stat().st_size > 1000
         policy = next(p for p in ("diameter", "shortest-path-bfs") if find_policy(p).task == PACKS[name][0])
@@ -113,49 +97,50 @@ class TestAPack:
         assert json.loads(Path("runs/solve/results.json").read_text())["metrics"]["solved"] == 1
 
 
-def test_every_level_of_the_shortest_path_can_be_solved():
-    for level in load_levels("evolved-shortest-path-16").tiles[::7]:
-        graph = nx.grid_2d_graph(*level.shape)
-        graph.remove_nodes_from([tuple(place) for place in np.argwhere(level == 1)])
-        assert nx.has_path(graph, *(tuple(np.argwhere(level == tile)[0]) for tile in (2, 3)))
+def test_the_list_of_levels_has_them(command_line, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["levels", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(re.search(rf"│ {name} +│ [^│]+ │ +1,000 │ +18 x 18 │", listed) for name in PACKS)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The folder of a small evolution."""
+    run = tmp_path_factory.mktemp("evolution") / "run"
+    arguments = ["--size", "6", "--n", "30", "--n-offspring", "16", "--rounds", "8", "--steps", "3"]
+    assert main(["evolve", "shortest-path-bfs", *arguments, "--score", "accuracy", "--out", str(run)]) == 0
+    return run
 
 
 class TestPublishing:
-    @pytest.fixture(autouse=True)
-    def _evolve(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        arguments = ["--size", "6", "--n", "30", "--n-offspring", "16", "--rounds", "8", "--steps", "3"]
-        arguments += ["--score", "accuracy"]
-        assert main(["evolve", "shortest-path-bfs", *arguments]) == 0
-        self.run = Path("runs/evolve")
-        self.population = LevelPopulation.load(self.run / "population.npz")
-
-    def test_the_hardest_first_and_few_of_one_root(self):
-        path = publish.publish("mine", self.run, 12, 2, Path())
+    def test_the_hardest_first_and_few_of_one_root(self, run, tmp_path):
+        path, population = publish.publish("mine", run, 12, 2, tmp_path), LevelPopulation.load(run / "population.npz")
         pack = LevelPopulation.load(path)
         assert LevelSet.load(path).config["pack"] == "mine"
         assert len(pack) == 12
         fitness = pack.members["fitness"]
         assert (np.diff(fitness) <= 0).all()
-        assert fitness[0] == self.population.members["fitness"].max()
+        assert fitness[0] == population.members["fitness"].max()
         roots = [pack.lineage.ancestors(int(id))[0].id for id in pack.members["id"]]
         assert max(roots.count(root) for root in roots) <= 2
-        places = self.population.indices_of(pack.members["id"])
-        np.testing.assert_array_equal(pack.tiles, self.population.tiles[places])
-        assert len(pack.lineage) < len(self.population.lineage)
+        places = population.indices_of(pack.members["id"])
+        np.testing.assert_array_equal(pack.tiles, population.tiles[places])
+        assert len(pack.lineage) < len(population.lineage)
 
-    def test_all_of_them(self):
-        pack = LevelPopulation.load(publish.publish("mine", self.run, 30, 30, Path()))
-        assert set(pack.members["id"].tolist()) == set(self.population.members["id"].tolist())
-        assert len(pack.lineage) == len(self.population.lineage)
+    def test_all_of_them(self, run, tmp_path):
+        pack = LevelPopulation.load(publish.publish("mine", run, 30, 30, tmp_path))
+        population = LevelPopulation.load(run / "population.npz")
+        assert set(pack.members["id"].tolist()) == set(population.members["id"].tolist())
+        assert len(pack.lineage) == len(population.lineage)
 
-    def test_too_many(self):
+    def test_too_many(self, run, tmp_path):
         with pytest.raises(ValueError, match="only 30 of 30 levels can be chosen, 31 are asked for"):
-            publish.publish("mine", self.run, 31, 30, Path())
-        assert not Path("mine.npz").exists()
+            publish.publish("mine", run, 31, 30, tmp_path)
+        assert list(tmp_path.iterdir()) == []
 
-    def test_the_command(self, monkeypatch, capsys):
+    def test_the_command(self, run, command_line, monkeypatch, capsys):
         monkeypatch.setattr(publish, "FOLDER", Path())
-        publish.main(["mine", str(self.run), "--n", "5"])
+        publish.main(["mine", str(run), "--n", "5"])
         assert re.fullmatch(r"mine\.npz: \d+ KiB\n", capsys.readouterr().out)
         assert len(load_levels("mine.npz")) == 5

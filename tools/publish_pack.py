@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym import packs
+import maze_nca_gym
 from maze_nca_gym.files import save_arrays
 from maze_nca_gym.names import check_count
 from maze_nca_gym.population import LevelPopulation
 
-FOLDER = Path(str(packs.__file__)).parent
+FOLDER = Path(str(maze_nca_gym.__file__)).parent / "packs"
 FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}
 """What a pack tells of itself -> the name in the statistics."""
 PER_LEVEL = ("tiles", "id", "last_seen", "n_seen", "completed", "fitness")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 PAGES: Mapping[str, tuple[str, ...]] = {
     "Environments": ("envs.maze", "envs.vector", "dynamics", "wrappers.path_action"),
-    "Levels": ("levels", "loading", "generation", "families", "benchmark_sets", "moving_ai", "packs"),
+    "Levels": ("levels", "loading", "generation", "families", "benchmark_sets", "moving_ai"),
     "Solutions and scores": ("solvers", "scoring", "tasks"),
     "Evolving levels": (
         *("mutation", "population.population", "population.config", "wrappers.adversarial_evolution"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import hard, streams, unique
-from maze_nca_gym.families import held_out_sets, named_seed, number_of
+from maze_nca_gym.families import FAMILIES, named_seed, number_of, test_levels, validation_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet, Tiles
 from maze_nca_gym.names import find
@@ -167,8 +167,8 @@ def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:
         ValueError: an unknown task, or a size that some generator cannot fill.
     """
     sizes = sorted(set(sizes))
-    named = held_out_sets(sizes, task)
-    if not find_task(task).has_endpoints:
-        return named
-    tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()]
+    named = [
+        draw(family, size, task) for size in sizes for family in FAMILIES for draw in (test_levels, validation_levels)
+    ]
+    tests = [BENCHMARK_SETS[name] for name in list_benchmark_sets()] if find_task(task).has_endpoints else []
     return [*named, *(each.levels() for each in tests if each.side - 2 in sizes)]

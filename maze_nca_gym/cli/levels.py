@@ -18,9 +18,8 @@ from maze_nca_gym.cli.output import print_level
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
-from maze_nca_gym.loading import load_levels
+from maze_nca_gym.loading import list_packs, load_levels, pack_file
 from maze_nca_gym.options import Between, Shown, check_options, flag
-from maze_nca_gym.packs import list_packs, pack_file
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
 from maze_nca_gym.tables import Table
