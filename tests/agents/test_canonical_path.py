@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from enum import IntEnum
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from golden_traces import FOLDER
 from golden_traces import MAZES as GOLDEN
 from maze_samples import FAMILIES, Tiles, sample
 from numpy.typing import NDArray
+from tables import for_each
 
 from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
@@ -37,6 +39,11 @@ FORMS: dict[str, tuple[str, dict[str, str], bool, Held]] = {
 """Form -> policy, its options, whether gradients are kept, and where the rule's signals are in its state."""
 
 
+def mazes_of_all_families(seed: int, n: int, height: int, width: int) -> Tiles:
+    rng = np.random.default_rng(seed)
+    return np.concatenate([sample(rng, family, n, height, width) for family in FAMILIES])
+
+
 def followed(tiles: Tiles, n_steps: int) -> Iterator[NDArray[np.bool_]]:
     """(N, S, H, W) signals of the rule from the beginning to after `n_steps` iterations."""
     signals = np.zeros((len(tiles), len(Signal), *tiles.shape[1:]), np.bool_)
@@ -49,23 +56,19 @@ def followed(tiles: Tiles, n_steps: int) -> Iterator[NDArray[np.bool_]]:
 def test_every_form_has_the_rules_path_after_every_iteration(form: str) -> None:
     name, options, gradients, held = FORMS[form]
     policy = load(name, **options)
-    for family in FAMILIES:
-        tiles = sample(np.random.default_rng(4), family, 4, 9, 10)
-        maze = torch.from_numpy(one_hot(tiles))
-        with nullcontext() if gradients else torch.no_grad():
-            states = iterate(policy, maze, 100)
-        for step, (state, signals) in enumerate(zip(states, followed(tiles, 100), strict=True)):
-            channels = dict(zip(policy.channel_names, state.detach().unbind(dim=1), strict=True))
-            where = f"{family}, after {step} iterations"
-            np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, Signal.PATH], err_msg=where)
-            for signal, names in held.items():
-                parts = [-channels[part[1:]] if part.startswith("-") else channels[part] for part in names]
-                found = torch.stack(parts).sum(dim=0)
-                assert ((found - torch.from_numpy(signals[:, signal]).float()).abs() < 0.1).all(), (where, signal)
+    tiles = mazes_of_all_families(4, 2, 9, 10)
+    with nullcontext() if gradients else torch.no_grad():
+        states = iterate(policy, torch.from_numpy(one_hot(tiles)), 80)
+    for step, (state, signals) in enumerate(zip(states, followed(tiles, 80), strict=True)):
+        channels = dict(zip(policy.channel_names, state.detach().unbind(dim=1), strict=True))
+        np.testing.assert_array_equal(channels["path"] > 0.5, signals[:, Signal.PATH], err_msg=f"after {step}")
+        for signal, names in held.items():
+            parts = [-channels[part[1:]] if part.startswith("-") else channels[part] for part in names]
+            found = torch.stack(parts).sum(dim=0)
+            assert ((found - torch.from_numpy(signals[:, signal]).float()).abs() < 0.1).all(), (step, signal)
 
 
-@pytest.mark.parametrize("name", ["counting", "bounded"])
-@pytest.mark.parametrize("maze", GOLDEN)
+@for_each(("name", "maze"), product(["counting", "bounded"], GOLDEN))
 def test_recorded_traces_have_the_rules_path(name: str, maze: str) -> None:
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as traces:
         recorded = traces[maze]
@@ -76,16 +79,15 @@ def test_recorded_traces_have_the_rules_path(name: str, maze: str) -> None:
 def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_later() -> None:
     """But for the source, which is not later."""
     shared = [signal for signal in Signal if signal != Signal.PATH]
-    for family in FAMILIES:
-        tiles = sample(np.random.default_rng(5), family, 4, 7, 8)
-        own, before = list(HEALING.trace(tiles)), None
-        for signals, rule in zip(own, followed(tiles, len(own) - 1), strict=True):
-            for signal in shared:
-                np.testing.assert_array_equal(signals[:, HEALING.signals[signal.name]], rule[:, signal])
-            late = rule if before is None else before
-            path = np.where(tiles == Tile.SOURCE, rule[:, Signal.PATH], late[:, Signal.PATH])
-            np.testing.assert_array_equal(signals[:, HEALING.signals["PATH"]], path)
-            before = rule
+    tiles = mazes_of_all_families(5, 3, 7, 8)
+    own, before = list(HEALING.trace(tiles)), None
+    for signals, rule in zip(own, followed(tiles, len(own) - 1), strict=True):
+        for signal in shared:
+            np.testing.assert_array_equal(signals[:, HEALING.signals[signal.name]], rule[:, signal])
+        late = rule if before is None else before
+        path = np.where(tiles == Tile.SOURCE, rule[:, Signal.PATH], late[:, Signal.PATH])
+        np.testing.assert_array_equal(signals[:, HEALING.signals["PATH"]], path)
+        before = rule
 
 
 def test_every_form_of_the_diameter_ends_with_the_canonical_path() -> None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 from maze_samples import FAMILIES, sample
 from search_oracles import depth_first_order
+from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.handcoded.depth_first import Channel, DepthFirstNCA
@@ -53,7 +54,7 @@ def test_an_order_by_hand():
     assert order == [[5, 6, 7], [4, 0, -1], [3, 1, 2]]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@for_each("family", FAMILIES)
 def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
     policy = DepthFirstNCA()
     tiles = sample(np.random.default_rng(2), family, 12, 10, 10)
@@ -91,33 +92,3 @@ def test_there_is_at_most_one_pebble():
         assert (state[:, Channel.PEBBLE].sum(dim=(1, 2)) <= 1).all()
         assert ((state[:, Channel.PEBBLE] == 0) | (state[:, Channel.PEBBLE] == 1)).all()
         assert not (state[:, Channel.STACK] * (state[:, Channel.PATH] - state[:, Channel.PEBBLE])).any()
-
-
-def test_gradients_are_finite_and_the_bits_do_not_depend_on_them():
-    policy = DepthFirstNCA()
-    maze = mazes(*sample(np.random.default_rng(0), "random 0.3", 3, 5, 6))
-    with_gradients = rollout(policy, maze, 12)
-    with torch.no_grad():
-        assert torch.equal(rollout(policy, maze, 12), with_gradients)
-    with_gradients[:, Channel.STACK_RANK].sum().backward()
-    for parameter in policy.parameters():
-        assert parameter.grad is not None
-        assert parameter.grad.isfinite().all()
-        assert parameter.grad.any()
-
-
-def test_low_precision_around_the_policy_does_not_reach_it(monkeypatch):
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
-    tiles = sample(np.random.default_rng(9), "open", 1, 20, 20)
-    policy = DepthFirstNCA()
-    with torch.autocast("cpu", torch.bfloat16):
-        state = rollout(policy, mazes(*tiles), 40)
-        check(tiles)
-    assert state.dtype == torch.float32
-    assert torch.equal(state, rollout(policy, mazes(*tiles), 40))
-
-
-def test_a_maze_too_large_to_count_on():
-    state = torch.zeros(1, 1, 1, 1).expand(1, 9, 1025, 1024)
-    with pytest.raises(ValueError, match=r"1025 x 1024 .* counts to 16793600, .* only up to 16777216"):
-        DepthFirstNCA()(torch.zeros(1, 1, 1, 1).expand(1, 4, 1025, 1024), state)

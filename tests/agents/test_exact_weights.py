@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from maze_samples import FAMILIES, Tiles, sample
-from path_oracles import canonical_path
+from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym import generation
@@ -52,23 +51,17 @@ def nca() -> NCA:
     return NCA.from_handcoded("shortest-path")
 
 
-@pytest.mark.parametrize(("height", "width"), [(5, 5), (9, 12), (16, 16), (13, 4)])
+@for_each(("height", "width"), [(5, 5), (9, 12), (13, 4)])
 def test_every_maze_is_solved_in_the_guaranteed_number_of_iterations(height, width):
     rng = np.random.default_rng([height, width])
-    n_solvable = sum(check(sample(rng, family, 10, height, width)) for family in FAMILIES)
-    assert n_solvable > 45, "mazes without a path test little"
+    n_solvable = check(np.concatenate([sample(rng, family, 8, height, width) for family in FAMILIES]))
+    assert n_solvable > 36, "mazes without a path test little"
 
 
-@pytest.mark.parametrize("family", ["random 0.3", "perfect", "loops"])
-def test_bfloat16_is_exact(family):
-    check(sample(np.random.default_rng(1), family, 4, 9, 9), torch.bfloat16)
-
-
-def test_the_solver_and_networkx_agree(nca):
-    tiles = sample(np.random.default_rng(2), "loops", 12, 9, 14)
-    truth = [canonical_path(level) for level in tiles]
-    n_steps = 2 * max(length for _, length in truth) + 2
-    np.testing.assert_array_equal(rollout(nca, mazes(tiles), n_steps)[:, 0].detach(), [path for path, _ in truth])
+def test_bfloat16_is_exact():
+    rng = np.random.default_rng(1)
+    tiles = [sample(rng, family, 4, 9, 9) for family in ("random 0.3", "perfect", "loops")]
+    check(np.concatenate(tiles), torch.bfloat16)
 
 
 def test_a_long_corridor(nca):
@@ -114,43 +107,28 @@ def test_no_sum_is_too_large_for_bfloat16(nca):
     """Multiples of 1/2 up to 128 in magnitude have at most 8 significant bits."""
     signed = nca.kernel().detach(), nca.biases[0].detach()
     positive, negative = ([(sign * w).relu() for w in signed] for sign in (1, -1))
-    for family in FAMILIES:
-        maze = mazes(sample(np.random.default_rng(6), family, 4, 9, 9))
-        with torch.no_grad():
-            for state in iterate(nca, maze, 60):
-                assert (2 * state == (2 * state).round()).all()
-                assert state.min() >= 0
-                assert state.max() <= 11.5
-                for terms in (positive, negative):
-                    assert F.conv2d(torch.cat([maze, state], dim=1), *terms, padding=1).max() <= 128
+    rng = np.random.default_rng(6)
+    maze = mazes(np.concatenate([sample(rng, family, 2, 9, 9) for family in FAMILIES]))
+    with torch.no_grad():
+        for state in iterate(nca, maze, 60):
+            assert (2 * state == (2 * state).round()).all()
+            assert state.min() >= 0
+            assert state.max() <= 11.5
+            for terms in (positive, negative):
+                assert F.conv2d(torch.cat([maze, state], dim=1), *terms, padding=1).max() <= 128
 
 
-@pytest.mark.parametrize(("generator", "size"), [("random", 16), ("loops", 15)])
+@for_each(("generator", "size"), [("random", 12), ("loops", 11)])
 def test_small_errors_of_a_convolution_do_no_harm(nca, generator, size):
-    tiles = generation.generate(np.random.default_rng(7), 30, size, generator)
+    tiles = generation.generate(np.random.default_rng(7), 20, size, generator)
     paths = shortest_path(tiles)
     noise = torch.Generator().manual_seed(0)
-    state = torch.zeros(30, 10, *tiles.shape[1:])
+    state = torch.zeros(20, 10, *tiles.shape[1:])
     with torch.no_grad():
         for _ in range(int(2 * n_edges(paths).max()) + 2):
             state = nca(mazes(tiles), state)
             state = state + 1e-5 * (2 * torch.rand(state.shape, generator=noise) - 1)
     assert (state[:, 0] - torch.from_numpy(paths).float()).abs().max() < 0.1
-
-
-def test_the_default_environment_runs_it():
-    env, policy = gym.make("MazeShortestPath-v0"), load(NAME)
-    for seed in range(3):
-        observation, info = env.reset(seed=seed)
-        n_steps, done = 0, False
-        while not done:
-            action, _ = policy.predict(observation)
-            observation, _, done, truncated, last = env.step(action)
-            n_steps += 1
-            assert not truncated
-        assert last["complete"]
-        assert n_steps <= 2 * (info["solution_length"] - 1) + 2
-    env.close()
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -7,8 +7,9 @@ import pytest
 import torch
 from maze_samples import FAMILIES, sample
 from path_oracles import all_paths, canonical_path
+from tables import for_each
 
-from maze_nca_gym.agents import iterate, load, rollout
+from maze_nca_gym.agents import iterate, rollout
 from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
@@ -41,19 +42,11 @@ def check(policies: list[ShortestPathNCA], ties: str, tiles: np.ndarray) -> int:
 
 
 @pytest.mark.parametrize("ties", FORMS)
-@pytest.mark.parametrize(("height", "width"), [(16, 16), (5, 12)])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_exact_on_every_kind_of_maze(family, height, width, ties):
-    policies = [ShortestPathNCA(ties, form) for form in FORMS[ties]]
-    tiles = sample(np.random.default_rng(sum(map(ord, family))), family, 20, height, width)
-    assert check(policies, ties, tiles) > 0 or family == "random 0.6"
-
-
-@pytest.mark.parametrize("ties", FORMS)
-@pytest.mark.parametrize("family", ["random 0.3", "perfect", "loops"])
-def test_exact_on_larger_mazes(family, ties):
-    policies = [ShortestPathNCA(ties, form) for form in FORMS[ties]]
-    assert check(policies, ties, sample(np.random.default_rng(7), family, 4, 32, 31)) > 0
+@for_each(("height", "width", "n"), [(16, 16, 8), (5, 12, 12), (26, 25, 1)])
+def test_exact_on_every_kind_of_maze(height, width, n, ties):
+    policies, rng = [ShortestPathNCA(ties, form) for form in FORMS[ties]], np.random.default_rng(height)
+    tiles = np.concatenate([sample(rng, family, n, height, width) for family in FAMILIES])
+    assert check(policies, ties, tiles) > len(tiles) / 4
 
 
 @pytest.mark.slow
@@ -71,7 +64,7 @@ def test_exact_on_many_mazes(family, n_mazes, height, width, ties):
     assert sum(check(policies, ties, sample(rng, family, 250, height, width)) for _ in range(n_mazes // 250))
 
 
-@pytest.mark.parametrize(("ties", "form"), NAMES)
+@for_each(("ties", "form"), NAMES)
 def test_paths_of_both_parities_by_hand(ties, form):
     policy = ShortestPathNCA(ties, form)
     even = parse("""
@@ -92,7 +85,7 @@ def test_paths_of_both_parities_by_hand(ties, form):
     assert policy.finished(mazes(even, odd), state).tolist() == [True, True]
 
 
-@pytest.mark.parametrize(("ties", "form"), NAMES)
+@for_each(("ties", "form"), NAMES)
 def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, form):
     policy = ShortestPathNCA(ties, form)
     maze = mazes(parse("S.#T.."), parse("S....T"))
@@ -103,41 +96,13 @@ def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, for
     assert not rollout(policy, maze, 30)[0, 0].any()
 
 
-@pytest.mark.parametrize(("ties", "form"), NAMES)
+@for_each(("ties", "form"), NAMES)
 def test_solved_comes_with_the_path(ties, form):
     policy = ShortestPathNCA(ties, form)
     tiles = sample(np.random.default_rng(3), "loops", 10, 11, 9)
     lengths = np.array([all_paths(level)[1] for level in tiles])
     solved = torch.stack([policy.finished(mazes(*tiles), state) for state in iterate(policy, mazes(*tiles), 80)])
     np.testing.assert_array_equal(solved.int().argmax(dim=0), policy.form.steps_per_edge * lengths + 2)
-
-
-@pytest.mark.parametrize(("ties", "form"), NAMES)
-def test_gradients_are_finite_and_the_same_bits_come_out_with_and_without_them(ties, form):
-    policy = ShortestPathNCA(ties, form)
-    maze = mazes(*sample(np.random.default_rng(0), "random 0.3", 3, 6, 7))
-    with_gradients = rollout(policy, maze, 20)
-    with torch.no_grad():
-        assert torch.equal(rollout(policy, maze, 20), with_gradients)
-    with_gradients[:, 0].sum().backward()
-    for parameter in policy.parameters():
-        assert parameter.grad is not None
-        assert parameter.grad.isfinite().all()
-        assert parameter.grad.any()
-
-
-@pytest.mark.parametrize(("ties", "form"), NAMES)
-@pytest.mark.parametrize("size", [(1, 1), (1, 9), (7, 1), (6, 11)])
-def test_any_state_gives_the_same_bits_with_and_without_gradients(ties, form, size):
-    policy = ShortestPathNCA(ties, form)
-    generator = torch.Generator().manual_seed(size[0])
-    eighths = torch.randint(-24, 25, (4, policy.n_channels, *size), generator=generator) / 8
-    maze = torch.randint(0, 2, (4, 4, *size), generator=generator).float()
-    with torch.no_grad():
-        without = policy(maze, eighths)
-        strided = policy(maze.mT.contiguous().mT, eighths.mT.contiguous().mT)
-    assert torch.equal(policy(maze, eighths), without)
-    assert torch.equal(strided, without)
 
 
 def test_changed_weights_are_used():
@@ -163,8 +128,8 @@ def test_copies_and_saved_weights():
         assert torch.equal(rollout(deepcopy(changed), maze, 3), rollout(changed, maze, 3))
 
 
-@pytest.mark.parametrize(("ties", "form"), NAMES)
-def test_low_precision_around_the_policy_does_not_reach_it(ties, form):
+@for_each(("ties", "form"), NAMES)
+def test_autocast_leaves_ages_beyond_its_precision_alone(ties, form):
     policy = ShortestPathNCA(ties, form)
     tiles = sample(np.random.default_rng(5), "spiral", 2, 35, 35)
     tiles[:] = np.where(tiles >= Tile.SOURCE, Tile.EMPTY, tiles)
@@ -172,29 +137,10 @@ def test_low_precision_around_the_policy_does_not_reach_it(ties, form):
     path, length = canonical_path(tiles[0])
     assert length > 600, "the spiral is too short to count beyond bfloat16"
     n_steps = policy.form.steps_per_edge * length + 2
-    tf32 = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = True
-    try:
-        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-            state = rollout(policy, mazes(*tiles), n_steps)
-        with torch.autocast("cpu", torch.bfloat16):
-            dense = rollout(policy, mazes(parse("S..T")), 8)
-    finally:
-        torch.backends.cudnn.allow_tf32 = tf32
-    assert state.dtype == dense.dtype == torch.float32
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        state = rollout(policy, mazes(*tiles), n_steps)
+    assert state.dtype == torch.float32
     np.testing.assert_array_equal(state[0, 0], path)
-    assert dense[0, 0].sum() == 4
-
-
-def test_extra_channels_and_other_batches():
-    policy = load("shortest-path-bfs")
-    tiles = sample(np.random.default_rng(1), "random 0.3", 5, 8, 6)
-    with torch.no_grad():
-        alone = torch.cat([rollout(policy, mazes(level), 25) for level in tiles])
-        together = rollout(policy, mazes(*tiles), 25, torch.zeros(5, 14, 8, 6))
-        assert torch.equal(together[:, :11], alone)
-        assert not together[:, 11:].any()
-        assert rollout(policy, mazes(*tiles)[:0], 3).shape == (0, 11, 8, 6)
 
 
 def test_unknown_options():
@@ -204,13 +150,6 @@ def test_unknown_options():
         ShortestPathNCA("canonical", "one-flood")
 
 
-def test_a_maze_too_large_to_count_on():
-    policy = ShortestPathNCA()
-    state = torch.zeros(1, 1, 1, 1).expand(1, 11, 2900, 2900)
-    with pytest.raises(ValueError, match=r"2900 x 2900 tiles this automaton counts to 33640000, .* up to 16777216"):
-        policy(torch.zeros(1, 1, 1, 1).expand(1, 4, 2900, 2900), state)
-
-
 def test_the_printed_table():
     rows = ShortestPathNCA("all").weight_rows()
     assert ("flood_s", "wall", "C", -6.0, 0.0) in rows
@@ -218,8 +157,8 @@ def test_the_printed_table():
     assert ("path", "flood_t", "C", 1.0, -1.0) in rows
 
 
-def test_the_bounded_form_is_exact_in_bfloat16_where_counting_is_refused():
-    tiles = sample(np.random.default_rng(5), "spiral", 6, 31, 31)
+def test_the_bounded_form_is_exact_in_bfloat16():
+    tiles = sample(np.random.default_rng(5), "spiral", 3, 31, 31)
     truth = [canonical_path(level) for level in tiles]
     assert max(length for _, length in truth) > 300
     n_steps = 2 * max(length for _, length in truth) + 2
@@ -229,20 +168,3 @@ def test_the_bounded_form_is_exact_in_bfloat16_where_counting_is_refused():
     assert state.dtype == torch.bfloat16
     np.testing.assert_array_equal(state[:, 0].float(), np.stack([path for path, _ in truth]))
     assert set(state.unique().tolist()) == {0, 1}
-    with pytest.raises(ValueError, match=r"torch.bfloat16 states are exact only up to 256"):
-        rollout(ShortestPathNCA(), maze, 1)
-
-
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (1, 9), (9, 1), (2, 5), (34, 40)])
-def test_machine_code_gives_the_bits_of_the_convolution_on_maps_of_any_shape(height, width):
-    """The largest map is computed in several blocks; neither walls nor zeros are around the maps."""
-    rng, nca = np.random.default_rng([height, width]), load("shortest-path-bfs")
-    maze = torch.from_numpy(one_hot(rng.integers(0, 4, (3, height, width)).astype(np.uint8)))
-    state = torch.from_numpy(rng.integers(-2, 4, (3, nca.n_channels, height, width)).astype(np.float32))
-    with torch.no_grad():
-        for _ in range(5):
-            dense = nca.activate(nca.convolve(maze, state), state, maze)
-            assert torch.equal(nca.step_by_table(maze, state), dense)
-            strided = state.transpose(2, 3).contiguous().transpose(2, 3)
-            assert torch.equal(nca.step_by_table(maze, strided), dense)
-            state = dense

