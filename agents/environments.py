@@ -27,18 +27,8 @@ class Runs(Protocol):
     channel_names: tuple[str, ...]
     highlight: str
     size: tuple[int, int] | None
+    max_steps: int | None
     guarantees: Guarantees
-
-    @property
-    def needs_border(self) -> bool:
-        """Whether mazes need a wall around them."""
-
-    @property
-    def most_iterations(self) -> int | None:
-        """Number of iterations for which there are weights; None for any number."""
-
-    def max_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
-        """Return the number of iterations that suffice on every maze of a size; None if that is not known."""
 
 
 def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None, **options: Any) -> Any:
@@ -67,7 +57,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
     shape, has_border = shape_and_border(**options)
     options.setdefault("max_episode_steps", _episode_steps(policy, shape, has_border))
     env: Any = make(environment_id(policy.task), **options)
-    if policy.needs_border and not has_border:
+    if policy.guarantees.needs_border and not has_border:
         warnings.warn(border_warning(name or type(policy).__name__), UserWarning, stacklevel=3)
     return env
 
@@ -105,10 +95,10 @@ def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:
     """Return the steps of an episode on levels of a shape: the usual number, or as many more as the policy may need."""
-    if policy.most_iterations is not None:
-        return policy.most_iterations
+    if policy.max_steps is not None:
+        return policy.max_steps
     height, width = shape
     frame = 2 if has_border else 0
     most_moves = max(0, (height - frame) * (width - frame) - 1)
     _, usual = ENVIRONMENTS[environment_id(policy.task)]
-    return max(usual, policy.max_steps(height, width, most_moves) or 0)
+    return max(usual, policy.guarantees.enough_steps(height, width, most_moves) or 0)

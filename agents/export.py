@@ -10,6 +10,7 @@ they hold is the same at every step: it has the ReLU that some networks leave ou
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import logging
@@ -98,10 +99,10 @@ def to_json(policy: Policy, name: str) -> bytes:
         "name": name,
         "task": policy.task,
         "output": policy.output,
-        "exact": policy.exact,
+        "exact": policy.guarantees.exact,
         "bound": policy.guarantees.to_json()["bound"],
-        "iterations": policy.n_iterations,
-        "needs_border": policy.needs_border,
+        "iterations": getattr(policy, "n_iterations", None),
+        "needs_border": policy.guarantees.needs_border,
         "rule": program.activation,
         "state_limit": program.state_limit,
         "max_pool": program.max_pool,
@@ -141,11 +142,13 @@ class _Iteration(nn.Module):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__()
-        self.policy = policy.portable()
+        self.policy = copy.deepcopy(policy)
+        if hasattr(policy, "sum_dtype"):  # many runtimes have no float64 convolution
+            setattr(self.policy, "sum_dtype", torch.float32)  # noqa: B010 - no attribute of every policy
         self.step = policy.stationary_from or 0
 
     def forward(self, maze: Tensor, state: Tensor) -> Tensor:
-        return self.policy.update(maze, state, self.step)
+        return self.policy.update(self.policy.encode_maze(maze), state, self.step)
 
     def sample(self) -> tuple[Tensor, Tensor]:
         """Return a maze and a state of any size."""
@@ -206,8 +209,12 @@ def is_convolution(policy: Policy) -> bool:
 
 
 def stays_the_same(policy: Policy) -> bool:
-    """Return whether every iteration, or every one from some step on, is the same function."""
-    return policy.stationary_from is not None and policy.encodes_once and policy.size is None
+    """Return whether every iteration is the same function; the last one may lack a ReLU."""
+    if policy.stationary_from != 0:
+        program = policy.program()
+        if program is None or not program.sees_inputs:
+            return False
+    return policy.size is None
 
 
 _CONVOLUTIONS = "convolutions with known activations, the same at every iteration"

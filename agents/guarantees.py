@@ -90,6 +90,17 @@ class Guarantees:
         if self.exact and self.bound is None:
             raise ValueError("an exact policy must state a bound of its iterations")
 
+    def enough_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
+        """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
+
+        Args:
+            height: rows of tiles, border included.
+            width: columns of tiles, border included.
+            n_moves: moves on the longest solution of the mazes, if known; by default one to every tile but the first.
+        """
+        n_tiles = height * width
+        return None if self.bound is None else self.bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
+
     @classmethod
     def from_json(cls, content: Any) -> Guarantees:
         """Read what `to_json` returned; what is missing has its default.

@@ -6,6 +6,8 @@ A policy maps a maze and a state to the next state. It stores only weights: its 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maze_nca_gym import environment_id
+from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
@@ -26,52 +29,56 @@ from .program import Program
 
 PATH = 0
 """The channel of every state that holds the predicted path."""
-ROUNDING = 0.1
-"""How much numbers that stand for the same integer or boolean may differ: rounding is far smaller, a change larger."""
 
 Counters = tuple[NDArray[np.int64]]
 """The `state` of `predict`: one (n_envs,) int64 array, the iterations that each environment has had."""
 
 
+@dataclass(frozen=True)
+class EngineHints:
+    """What engines may use to run a policy faster, which changes states by rounding at most.
+
+    Attributes:
+        gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
+        memory_format: the order in memory in which PyTorch iterates the policy fastest.
+        cuda_graph_safe: whether a GPU can record an iteration and repeat it. Its operations must be the same whatever
+            numbers it reads, and none may wait for the CPU.
+        state_limit: the largest number that an iteration leaves, where gradients stop.
+    """
+
+    gains_from_threads: bool = True
+    memory_format: torch.memory_format = torch.contiguous_format
+    cuda_graph_safe: bool = False
+    state_limit: float = STATE_LIMIT
+
+
 class Policy(nn.Module):
     """One iteration of a cellular automaton, the same at every tile.
 
-    Subclasses implement `update` on exactly `n_channels` state channels.
+    A subclass defines `update`, on exactly `n_channels` state channels; all else has defaults.
 
     Attributes:
         task: a name in `maze_nca_gym.tasks.TASKS`.
         n_tiles: channels of the one-hot maze that it reads: 4 (empty, wall, source, target) or 2 (the first two).
         channel_names: the meaning of each state channel; the first is "path".
         n_channels: state channels that it needs.
-        uses_step: whether an iteration depends on the step; `predict` then runs environments at different steps
-            one after the other.
-        shared_weights: whether all iterations have the same weights.
-        n_iterations: iterations of an episode, for which weights exist where they are not shared; None for any number.
+        guarantees: what the policy states about its weights; a model file keeps it.
         output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
         highlight: name of the channel that shows the policy at work, such as a flood, for pictures.
-        guarantees: what the policy states about its weights; a model file keeps it.
-        tells_when_finished: whether `finished` reads the answer off a state that began at zero, which costs no more
-            than an iteration.
-        gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
-        cuda_graph_safe: whether a GPU can record an iteration and repeat it. Its operations must be the same whatever
-            numbers it reads, and none may wait for the CPU.
-        memory_format: the order in memory in which PyTorch iterates the policy fastest.
-        state_limit: the largest number that an iteration leaves; None for the environment's limit.
         size: (rows, cols) of the mazes that it is built for, without their border; None for any.
+        stationary_from: the step from which on every iteration is the same function, 0 where all are; None if each may
+            be another. `predict` then runs environments at different steps one after the other.
+        max_steps: the iterations of an episode for which there are weights; None for any number.
+        engine_hints: how to run it faster.
     """
 
-    uses_step = True
-    shared_weights: bool = True
-    n_iterations: int | None = None
+    guarantees = Guarantees()
     output = "path"
     highlight = "path"
-    guarantees = Guarantees()
-    tells_when_finished = False
-    gains_from_threads = True
-    cuda_graph_safe: bool = False
-    memory_format: torch.memory_format = torch.contiguous_format
-    state_limit: float | None = None
     size: tuple[int, int] | None = None
+    stationary_from: int | None = None
+    max_steps: int | None = None
+    engine_hints = EngineHints()
 
     def __init__(self, task: str, n_tiles: int, channel_names: Sequence[str]) -> None:
         super().__init__()
@@ -84,22 +91,19 @@ class Policy(nn.Module):
         self.channel_names = tuple(channel_names)
         self.n_channels = len(self.channel_names)
 
-    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the next state of (B, n_tiles, H, W) and (B, n_channels, H, W) floats, which are checked."""
+    def update(self, encoded: Any, state: Tensor, step: int) -> Tensor:
+        """Return the next state.
+
+        Args:
+            encoded: what `encode_maze` returned, by default the (B, n_tiles, H, W) float maze.
+            state: (B, n_channels, H, W) floats.
+            step: iterations since the episode began.
+        """
         raise NotImplementedError
 
-    @property
-    def encodes_once(self) -> bool:
-        """Whether `encode_maze` returns the same at every step."""
-        return True
-
-    def encode_maze(self, maze: Tensor, step: int = 0) -> Any:
-        """Return what `step` needs of the (B, T, H, W) float maze, once a rollout; by default the maze itself."""
+    def encode_maze(self, maze: Tensor) -> Any:
+        """Return what `update` needs of the (B, n_tiles, H, W) float maze, computed once a rollout."""
         return maze
-
-    def step(self, encoded: Any, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, from the encoded maze and the (B, C, H, W) float state."""
-        return self.update(encoded, state, step)
 
     def program(self) -> Program | None:
         """Return all iterations as data, which machine code and files read; None where they are something else.
@@ -109,22 +113,14 @@ class Policy(nn.Module):
         """
         return None
 
-    def portable(self) -> Policy:
-        """Return what is exported as a graph in place of the policy; by default the policy itself."""
-        return self
-
-    def compile_iterations(self) -> None:
-        """Let torch.compile make one kernel of an iteration, wherever PyTorch runs it.
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let `torch.compile`, with these arguments, make one kernel of an iteration, wherever PyTorch runs it.
 
         Weights of each iteration's own need code of their own here, so its limit is raised to their number.
         """
-        own = 2 * (self.most_iterations or 0)  # with and without gradients
+        own = 2 * (self.max_steps or 0)  # with and without gradients
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
-        self.step = torch.compile(self.step)  # type: ignore[method-assign]
-
-    def without_gradients(self) -> Policy:
-        """Return what runs in place of the policy where no gradients are needed; by default the policy itself."""
-        return self
+        self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
         """Return one iteration; stores nothing.
@@ -145,10 +141,8 @@ class Policy(nn.Module):
         extra = state.shape[1] - self.n_channels
         if extra:
             return F.pad(self.forward(maze, state[:, : self.n_channels], step), (0, 0, 0, 0, 0, extra))
-        if self.exact and not state.is_cpu:
-            with tf32(allowed=False):
-                return self.update(maze, state, step)
-        return self.update(maze, state, step)
+        with tf32(allowed=False) if self.guarantees.exact and not state.is_cpu else nullcontext():
+            return self.update(self.encode_maze(maze), state, step)
 
     def _check(self, maze: Tensor, state: Tensor) -> None:
         tiles, values = tuple(maze.shape), tuple(state.shape)
@@ -181,77 +175,23 @@ class Policy(nn.Module):
         """
         return make_env(self, num_envs, **options)
 
-    def weight_rows(self) -> Sequence[Any]:
-        """Return a table of the weights for printing, a `weight_table.Row` each; empty where there is none."""
-        return ()
-
     @property
-    def exact(self) -> bool:
-        """Whether the policy solves every maze, by a proof or an argument."""
-        return self.guarantees.exact
-
-    @property
-    def needs_border(self) -> bool:
-        """Whether the policy fails on mazes without a wall around them."""
-        return self.guarantees.needs_border
-
-    @property
-    def most_iterations(self) -> int | None:
-        """The iterations for which the policy has weights; None where weights are shared, so that there is no end."""
-        return None if self.shared_weights else self.n_iterations or 1
-
-    @property
-    def usual_iterations(self) -> int | None:
+    def default_steps(self) -> int | None:
         """The iterations that the policy is meant to run for on levels of inner size 16; None for those of its task."""
-        return self.guarantees.n_iterations or self.n_iterations
+        return self.guarantees.n_iterations
 
-    @property
-    def stationary_from(self) -> int | None:
-        """The step from which on every iteration is the same function; None if that is not known."""
-        return None if self.uses_step else 0
+    def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
+        """Return where the path stays as it is forever, (B,) bool; None, by default, if a state does not show that.
 
-    def max_steps(self, height: int, width: int, n_moves: int | None = None) -> int | None:
-        """Return the iterations within which the policy has finished every maze of a size; None if nothing is known.
-
-        Args:
-            height: rows of tiles, border included.
-            width: columns of tiles, border included.
-            n_moves: moves on the longest solution of the mazes, if known; by default one to every tile but the first.
-        """
-        bound, n_tiles = self.guarantees.bound, height * width
-        return None if bound is None else bound(n_tiles, n_tiles - 1 if n_moves is None else n_moves)
-
-    @torch.no_grad()
-    def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return where the path stays as it is forever, (B,) bool, for a rollout from zero on mazes that do not change.
-
-        By default two more iterations are made, and `at_fixed_point` compares them.
+        It is asked in rollouts from zero on mazes that do not change. Where it returns None, three states in a row are
+        compared instead.
 
         Args:
             maze: (B, T, H, W).
             state: (B, C, H, W), after `step` iterations.
             step: iterations since the episode began.
         """
-        if self.stationary_from is None or step < self.stationary_from:
-            return torch.zeros(len(state), dtype=torch.bool, device=state.device)
-        once = self(maze, state, step)
-        return self.at_fixed_point(state, once, self(maze, once, step + 1))
-
-    def at_fixed_point(self, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
-        """Return where three states in a row, each (B, C, H, W), have a path that will never change, (B,) bool.
-
-        This holds where the last state is the first, and the paths of all are the same. The states of an exact policy
-        stand for integers or booleans, so differences below `ROUNDING` do not count.
-
-        Args:
-            earlier: the state two iterations before `now`.
-            before: the state one iteration before `now`.
-            now: the last state.
-            undisturbed: whether the rollout began at zero, and neither maze nor state was changed from outside.
-        """
-        most = ROUNDING if self.exact and undisturbed else 0.0
-        same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)
-        return same & ((before[:, PATH] - now[:, PATH]).abs() <= most).flatten(1).all(dim=1)
+        return None
 
     @property
     def device(self) -> torch.device:
@@ -263,36 +203,9 @@ class Policy(nn.Module):
         """Number of weights, without biases; a policy with masked weights does not count those."""
         return sum(parameter.numel() for parameter in self.parameters() if parameter.ndim > 1)
 
-    def facts(self) -> dict[str, str]:
-        """Return what tables show of a policy: its task, channels, weights and guarantees, by label."""
-        parameters = list(self.parameters())
-        n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
-        number, bound = self.usual_iterations, self.guarantees.bound
-        usual = "" if number is None else f"{number:,} at size 16, more on longer paths"
-        iterations = f"at most {bound}, for L moves on the path and A tiles" if bound else usual
-        return {
-            "task": self.task,
-            "maze channels": str(self.n_tiles),
-            "state channels": f"{self.n_channels}: {', '.join(self.channel_names)}",
-            "weights": f"{self.n_weights:,}, as the paper counts them",
-            "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
-            "exact": "yes" if self.exact else "no",
-            **({"iterations": iterations} if iterations else {}),
-            "needs a border": "yes" if self.needs_border else "no",
-            **({"levels": self._levels} if self._levels else {}),
-            **({"drawing": DRAWINGS[self.output].note} if self.output in DRAWINGS else {}),
-        }
-
-    @property
-    def _levels(self) -> str:
-        """The levels that the policy is meant for, in words; empty for any."""
-        family, size = self.guarantees.family, self.size or self.guarantees.size
-        shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
-        return f"{family or 'any family'} {shape}".strip() if family or shape else ""
-
     def _repr_html_(self) -> str:
         """Return the facts for notebooks."""
-        return Table.of_facts({"policy": type(self).__name__, **self.facts()}).html()
+        return Table.of_facts({"policy": type(self).__name__, **facts(self)}).html()
 
     @torch.no_grad()
     def predict(
@@ -335,7 +248,7 @@ class Policy(nn.Module):
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
         """Return one iteration of every environment; those at the same step run as one batch, or all if none
         matters."""
-        if not self.uses_step or (counters == counters[:1]).all():
+        if self.stationary_from == 0 or (counters == counters[:1]).all():
             return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
         action = torch.empty_like(state)
         for step in np.unique(counters):
@@ -365,6 +278,34 @@ def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool
     ended = starts.copy()
     ended[starts] = read_back(states[upload(np.flatnonzero(starts), states.device)].flatten(1).any(dim=1))
     return ended
+
+
+def facts(policy: Policy) -> dict[str, str]:
+    """Return what tables show of a policy: its task, channels, weights and guarantees, by label."""
+    stated, parameters = policy.guarantees, list(policy.parameters())
+    n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
+    usual = "" if policy.default_steps is None else f"{policy.default_steps:,} at size 16, more on longer paths"
+    iterations = f"at most {stated.bound}, for L moves on the path and A tiles" if stated.bound else usual
+    levels = _levels(policy)
+    return {
+        "task": policy.task,
+        "maze channels": str(policy.n_tiles),
+        "state channels": f"{policy.n_channels}: {', '.join(policy.channel_names)}",
+        "weights": f"{policy.n_weights:,}, as the paper counts them",
+        "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
+        "exact": "yes" if stated.exact else "no",
+        **({"iterations": iterations} if iterations else {}),
+        "needs a border": "yes" if stated.needs_border else "no",
+        **({"levels": levels} if levels else {}),
+        **({"drawing": DRAWINGS[policy.output].note} if policy.output in DRAWINGS else {}),
+    }
+
+
+def _levels(policy: Policy) -> str:
+    """Return the levels that a policy is meant for, in words; empty for any."""
+    family, size = policy.guarantees.family, policy.size or policy.guarantees.size
+    shape = "" if size is None else "{} x {}".format(*(size if isinstance(size, tuple) else (size, size)))
+    return f"{family or 'any family'} {shape}".strip() if family or shape else ""
 
 
 def common_task(policies: Mapping[str, Policy]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 RELU = "relu"
@@ -50,3 +51,45 @@ class Program(NamedTuple):
     def same_at_every_step(self) -> bool:
         """Whether one iteration stands for all: files then need no step. A ReLU that the last one lacks is put in."""
         return self.sees_inputs and not self.pool_before_activation
+
+
+def rectified(
+    convolved: Tensor,
+    *,
+    below: bool = True,
+    state_limit: float | None = None,
+    max_pool: bool = False,
+    pool_before_activation: bool = False,
+) -> Tensor:
+    """Return the state after the activations `RELU`, from its (B, C, H, W) convolution.
+
+    Args:
+        convolved: the convolution.
+        below: whether there is a ReLU; negative numbers stay where there is none.
+        state_limit, max_pool, pool_before_activation: the same as in `Program`.
+    """
+    if max_pool and pool_before_activation:
+        convolved = _pool_added(convolved)
+    if below:
+        convolved = convolved.relu()
+    if state_limit is not None:
+        convolved = convolved.clamp(max=state_limit)
+    return _pool(convolved) if max_pool and not pool_before_activation else convolved
+
+
+def _pool(state: Tensor) -> Tensor:
+    """Replace the last two channels: the first by its maximum over the map, the second by the maximum over channels."""
+    over_map = state[:, -2:-1].amax(dim=(2, 3), keepdim=True).expand_as(state[:, :1])
+    return torch.cat([state[:, :-2], over_map, state.amax(dim=1, keepdim=True)], dim=1)
+
+
+def _pool_added(convolved: Tensor) -> Tensor:
+    """Add to the last channel but one its maximum over the map, then to the last the maximum over channels.
+
+    Of equal numbers the first alone receives the gradient of their maximum, as in the paper's code.
+    """
+    kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
+    over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))
+    of_map = of_map + over_map[:, None, None, None]
+    over_channels = torch.cat([kept, of_map, last], dim=1).max(dim=1, keepdim=True).values
+    return torch.cat([kept, of_map, last + over_channels], dim=1)

@@ -145,7 +145,8 @@ def find_policy(name: str) -> PolicyInfo:
         policy = load(name)
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
         description = f"a model of class {type(policy).__name__}, {kind}"
-        return PolicyInfo(policy.task, description, constructor="", exact=policy.exact, family=policy.guarantees.family)
+        stated = policy.guarantees
+        return PolicyInfo(policy.task, description, constructor="", exact=stated.exact, family=stated.family)
     card = cards().get(name, {})
     if "unshipped" in card:
         raise ValueError(

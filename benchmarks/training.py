@@ -163,7 +163,7 @@ def loss(states: Sequence[Tensor], target: Tensor) -> Tensor:
 
 def our_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:
     """Fused, and nothing but the path."""
-    return rollout(nca, maze, keep, fast=True, n_returned=1)
+    return rollout(nca, maze, keep, n_returned=1)
 
 
 def paper_states(nca: NCA, maze: Tensor, n_steps: int, keep: Sequence[int]) -> list[Tensor]:

@@ -90,8 +90,9 @@ def _run(animation: Animation, frames: list[Frame], begun: Tensor | None, first:
 
 def _finished(animation: Animation, maze: Tensor, state: Tensor, step: int) -> bool:
     """A hand-coded automaton tells; a learned one, whose numbers need not come to rest, shows it."""
-    if animation.policy.tells_when_finished:
-        return bool(animation.policy.finished(maze, state, step)[0])
+    told = animation.policy.finished(maze, state, step)
+    if told is not None:
+        return bool(told[0])
     return np.array_equal(state[0, 0].numpy() > 0.5, animation.target)
 
 

@@ -58,13 +58,13 @@ def iterations(policy: Policy) -> str:
     """Return the iterations that a policy needs or gets, in words."""
     if policy.guarantees.bound is not None:
         return f"{policy.guarantees.bound}"
-    if policy.most_iterations is not None:
-        return f"{policy.most_iterations} only"
-    return f"{policy.usual_iterations} at 16x16"
+    if policy.max_steps is not None:
+        return f"{policy.max_steps} only"
+    return f"{policy.default_steps} at 16x16"
 
 
 def _border(policy: Policy) -> str:
-    return "needed" if policy.needs_border else ""
+    return "needed" if policy.guarantees.needs_border else ""
 
 
 def _always(policy: Policy) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from maze_nca_gym.agents.weights import register_model
 class GatedNCA(Policy):
     """x_{t+1} = (1 - g) x_t + g relu(v), where g and v come from a 3x3 convolution and one layer more at every tile."""
 
-    uses_step = False  # every iteration is the same function
+    stationary_from = 0  # every iteration is the same function
 
     def __init__(
         self, n_tiles: int, n_channels: int, n_iterations: int = 32, n_hidden: int = 48, generator=None

@@ -82,7 +82,7 @@ def trial(config: TrainingConfig) -> Trial:
 def paths(state: TrainingState, levels: Batch) -> np.ndarray:
     """Return the (N, H, W) float32 paths of a run on N levels after an episode."""
     n_steps, maze = state.config.model.n_iterations or 0, encode(state.model, levels.tiles)
-    path: np.ndarray = rollout(state.model, maze, n_steps, fast=True, n_returned=PATH + 1)[:, PATH].numpy()
+    path: np.ndarray = rollout(state.model, maze, n_steps, n_returned=PATH + 1)[:, PATH].numpy()
     return path
 
 

@@ -98,7 +98,7 @@ def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(1)
     names = arguments.policies or tuple(name for name in cards() if name in list_policies(all=True))
-    policies = {name: policy for name in names if not (policy := load(name)).exact or arguments.policies}
+    policies = {name: policy for name in names if not (policy := load(name)).guarantees.exact or arguments.policies}
     results = []
     for name, policy in track(list(policies.items()), "policies"):
         for (family, size), most in SETS.items():

@@ -250,7 +250,7 @@ class TestGoingOn:
         assert "(n_updates 20 there, 40 here); choose another --out" in capsys.readouterr().err
 
     def test_compile_on_a_cpu_is_told(self, monkeypatch, capsys):
-        monkeypatch.setattr(NCA, "compile_iterations", lambda _: None)
+        monkeypatch.setattr(NCA, "compile", lambda _: None)
         assert main([*TINY, "--compile", "True", "--n-updates", "1"]) == 0
         assert "compile is for GPUs: on a CPU it makes updates slower, some three times\n" in capsys.readouterr().out
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 from oracles import canonical_shortest_path
 
-from maze_nca_gym.agents import load
+from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.rollouts.solving import default_steps
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot, to_text
@@ -78,14 +78,14 @@ class Case:
 
     @torch.no_grad()
     def check(self, content):
-        states, model = self.states(content), self.policy.without_gradients()
+        states = self.states(content)
         for before, after in self.pairs:
             here = [states[:, self.checkpoints.index(k)] for k in (before, after)]
-            expected = model(self.maze, here[0].contiguous(), self.step_of(before))
+            expected = rollout(self.policy, self.maze, 1, here[0].contiguous(), start_step=self.step_of(before))
             torch.testing.assert_close(here[1], expected, atol=1e-4, rtol=0)
         state = torch.zeros_like(states[:, 0])
         for iteration in range(self.n_steps):
-            state = model(self.maze, state, self.step_of(iteration))
+            state = rollout(self.policy, self.maze, 1, state, start_step=self.step_of(iteration))
         assert torch.equal(states[:, -1, 0] > 0.5, state[:, 0] > 0.5)
         return (states[:, -1] - state).abs().max().item()
 

@@ -24,6 +24,7 @@ import torch
 from safetensors.numpy import load_file
 
 from maze_nca_gym.agents import evolve, iterate, list_policies, load, train
+from maze_nca_gym.agents.rollouts.engines import STEPPING, preferring
 from maze_nca_gym.benchmark_sets import find_benchmark_set, list_benchmark_sets
 from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
 from maze_nca_gym.generation import GENERATORS, generate
@@ -82,7 +83,8 @@ def of_states() -> Iterator[tuple[str, str]]:
         policy = load(name)
         tiles = test_levels("random", 10, policy.task, 64).tiles
         maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
-        states = [state.numpy() for state in iterate(policy, maze, 40)][1:]
+        with preferring(STEPPING):
+            states = [state.numpy() for state in iterate(policy, maze, 40)][1:]
         weights = [value.numpy() for _, value in sorted(policy.state_dict().items())]
         yield f"weights {name}", digest(*weights)
         yield f"states {name}", digest(*states)

@@ -142,10 +142,10 @@ def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int
             labelled = label(policy, levels, solved.get(i))
             solved[i] = labelled.targets
             usual = default_steps(policy, labelled.targets)
-            n_steps, enough = usual if steps is None else steps, usual if policy.exact else None
+            n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))
             _try(cells[-1])
-            if policy.needs_border and not has_border(levels.tiles).all():
+            if policy.guarantees.needs_border and not has_border(levels.tiles).all():
                 warnings.warn(border_warning(name), stacklevel=3)
     return cells
 
@@ -175,7 +175,7 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) 
 
 def _measure_stability(cell: Cell, n_steps: int, shown: str, batch: int | None) -> Stability | None:
     """Measure stability; None where weights are not shared, so that there are no further iterations."""
-    most = cell.policy.most_iterations
+    most = cell.policy.max_steps
     if most is not None:
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)
         return None

@@ -64,7 +64,7 @@ def find_periods(
     """
     of_state = np.zeros(len(state), np.int64)
     hashes = []
-    for step, current in enumerate(iterate(policy.without_gradients(), maze, WINDOW, state, start_step=start_step)):
+    for step, current in enumerate(iterate(policy, maze, WINDOW, state, start_step=start_step)):
         hashes.append(level_hashes((path_of(current) > 0.5).astype(np.uint8)))
         back = read_back((current == state).flatten(1).all(dim=1))
         of_state[back & (of_state == 0)] = step

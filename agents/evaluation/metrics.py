@@ -170,7 +170,7 @@ def _score_batch(
 ) -> int:
     """Fill the (K, B, 6) tables and the (B, H, W) last paths; return how many tables differ from the last."""
     done = index = 0
-    states = iterate(policy, encode(policy, tiles), marks, fast=True)
+    states = iterate(policy, encode(policy, tiles), marks, until_finished=True)
     for index, (step, state) in enumerate(zip(marks, states, strict=False)):  # fewer states where it ends early
         path = path_of(state)
         tables[index:], paths[:] = score_paths(policy, tiles, path, wanted), path > 0.5

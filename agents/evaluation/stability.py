@@ -128,9 +128,9 @@ def measure_stability(
     Raises:
         ValueError: the same errors as from `measure`, or the policy's weights are not shared among iterations.
     """
-    if policy.most_iterations is not None:
+    if policy.max_steps is not None:
         raise ValueError(
-            f"this policy has weights for {policy.most_iterations} iterations and none for what comes after: it has no "
+            f"this policy has weights for {policy.max_steps} iterations and none for what comes after: it has no "
             "stability"
         )
     check_steps(policy, n_steps)
@@ -189,7 +189,7 @@ class _Probe:
         steps = [mark - self.n_steps for mark in marks]
         state, table = self.state, np.empty(0)
         states = iterate(
-            self.policy, self.maze, steps, self.state, start_step=self.n_steps, fast=True, undisturbed=True
+            self.policy, self.maze, steps, self.state, start_step=self.n_steps, until_finished=True, undisturbed=True
         )
         for index, mark in enumerate(marks):
             later = next(states, None)  # none where the rollout has ended early

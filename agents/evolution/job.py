@@ -177,9 +177,9 @@ def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Eval
 
 def _enough(policy: Policy, levels: Tiles) -> int:
     """Return the iterations that any levels of this size may need: solutions evolve, so those of today do not count."""
-    if policy.most_iterations is not None:
-        return policy.most_iterations
-    bound = policy.max_steps(*levels.shape[1:])
+    if policy.max_steps is not None:
+        return policy.max_steps
+    bound = policy.guarantees.enough_steps(*levels.shape[1:])
     return default_steps(policy, np.zeros(levels[:1].shape, np.bool_)) if bound is None else bound
 
 

@@ -7,7 +7,6 @@ prose, ask for the functions here.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -20,9 +19,9 @@ from torch.nn import functional as F
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..guarantees import Guarantees, StepBound
-from ..policy import Policy
+from ..policy import EngineHints, Policy
 from ..program import Program
-from .weight_table import Row, WeightTable, convolve
+from .weight_table import WeightTable, convolve
 
 
 def step(x: Tensor) -> Tensor:
@@ -48,8 +47,8 @@ def global_min(x: Tensor) -> Tensor:
 class HandcodedNCA(Policy):
     """One convolution over [static channels, state] with the weights of a table, then activations.
 
-    A subclass defines `activate`. It defines `static` if it reads more than the maze, `largest_count` if it counts, and
-    `finished` if that can be read off a state, with `tells_when_finished`; the rest has defaults.
+    A subclass defines `activate`. It defines `encode_maze` if it reads other channels than the maze's, `largest_count`
+    if it counts, and `finished` if that can be read off a state; the rest has defaults.
 
     The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them.
     Mazes without a source, target or free tile are legal, as is every size on which the channels still count
@@ -68,20 +67,21 @@ class HandcodedNCA(Policy):
 
     Raises:
         TypeError: a subclass without `activate`.
-        ValueError: a table with other inputs than `static` returns, or a bad task or channel.
+        ValueError: a table with other inputs than `encode_maze` returns, or a bad task or channel.
 
     Attributes:
         table: the weights as data.
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
         rule: name of the activations in exported files; None where only Python has them.
-        sum_dtype: dtype of the dense convolution.
+        sum_dtype: dtype of the dense convolution. In files of other programs it is float32, for many have no float64
+            convolution. That is exact wherever sums of float32 are, which TF32 and fast convolutions are not.
     """
 
     rule: str | None = None
     sum_dtype = torch.float64
-    uses_step = False
-    gains_from_threads = False
+    stationary_from = 0
+    engine_hints = EngineHints(gains_from_threads=False)
 
     def __init__(
         self,
@@ -95,10 +95,10 @@ class HandcodedNCA(Policy):
         name = type(self).__name__
         if type(self).activate is HandcodedNCA.activate:
             raise TypeError(f"{name} must define activate(convolved, state, static), which returns the next state")
-        if type(self).static is HandcodedNCA.static and len(table.inputs) != n_tiles:
+        if type(self).encode_maze is Policy.encode_maze and len(table.inputs) != n_tiles:
             raise ValueError(
                 f"the table of {name} has {len(table.inputs)} inputs, but a maze of the task {task} has {n_tiles} "
-                "channels: name these, or define static(maze), which returns the inputs"
+                "channels: name these, or define encode_maze(maze), which returns the inputs"
             )
         super().__init__(task, n_tiles, [channel.name.lower() for channel in table.channels])
         self.guarantees = Guarantees(exact=bound is not None if exact is None else exact, bound=bound)
@@ -107,10 +107,6 @@ class HandcodedNCA(Policy):
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(bias)
         self._table_weight, self._table_bias = weight.clone(), bias.clone()
-
-    def static(self, maze: Tensor) -> Tensor:
-        """Return the channels that never change, (B, S, H, W) floats, from the (B, T, H, W) maze: here itself."""
-        return maze
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
         """Return the next state, (B, C, H, W) floats like the convolution's output and the previous state."""
@@ -131,21 +127,16 @@ class HandcodedNCA(Policy):
         inputs, size = tuple(channel.name.lower() for channel in self.table.inputs), self.weight.shape[-1]
         return Program(self.rule, inputs, self.weight.flatten(2), self.bias, size, tuple(range(size**2)))
 
-    def weight_rows(self) -> list[Row]:
-        """Return the table of weights for printing, one row for each weight."""
-        return list(self.table.rows())
-
-    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W), which is the same at every step.
+    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return the next state, (B, C, H, W), from the (B, S, H, W) channels that never change; alike at every step.
 
         Raises:
             ValueError: the maze is so large that the state's dtype would not count exactly.
         """
         self._check_exact(state)
-        static = self.static(maze)
-        if self._follows_table(static, state):
-            return self.step_by_table(static, state)
-        return self.activate(self.convolve(static, state), state, static)
+        if self._follows_table(encoded, state):
+            return self.step_by_table(encoded, state)
+        return self.activate(self.convolve(encoded, state), state, encoded)
 
     def _check_exact(self, state: Tensor) -> None:
         """Check that the state's dtype counts far enough: it is exact up to 2 / eps, 2**24 in float32, 256 in
@@ -158,15 +149,6 @@ class HandcodedNCA(Policy):
                 f"on mazes of {height} x {width} tiles this automaton counts to {largest}, "
                 f"but {state.dtype} states are exact only up to {limit:.0f}"
             )
-
-    def portable(self) -> HandcodedNCA:
-        """Return a copy that convolves in float32, since many runtimes have no float64 convolution.
-
-        It is exact wherever sums of float32 are, which TF32 and fast convolutions are not.
-        """
-        model = copy.deepcopy(self)
-        model.sum_dtype = torch.float32
-        return model
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
         """Return the one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""

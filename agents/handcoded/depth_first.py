@@ -149,7 +149,6 @@ class DepthFirstNCA(HandcodedNCA):
     output = "visited tiles"
     highlight = "stack_rank"
     rule = "depth-first"
-    tells_when_finished = True
 
     def __init__(self) -> None:
         free = (Tile.EMPTY, Tile.SOURCE, Tile.TARGET)

@@ -128,12 +128,11 @@ class DiameterNCA(HandcodedNCA):
 
     highlight = "wave"
     rule = "diameter"
-    tells_when_finished = True
 
     def __init__(self) -> None:
         super().__init__("diameter", 2, TABLE, StepBound(per_tile=8))
 
-    def static(self, maze: Tensor) -> Tensor:
+    def encode_maze(self, maze: Tensor) -> Tensor:
         """Return free, wall and position, (B, 3, H, W) floats, from the (B, T, H, W) one-hot maze."""
         height, width = maze.shape[2:]
         wall = maze[:, 1:2]

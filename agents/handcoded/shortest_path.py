@@ -38,8 +38,6 @@ class ShortestPathNCA(HandcodedNCA):
         ValueError: unknown `ties` or `form`; the message lists the known ones.
     """
 
-    tells_when_finished = True
-
     def __init__(self, ties: str = "canonical", form: str | None = None) -> None:
         if ties not in FORMS:
             raise ValueError(unknown_name("ties", ties, FORMS))

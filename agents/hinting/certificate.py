@@ -167,7 +167,7 @@ def _check(model: NCA, automaton: Automaton) -> None:
             f"kernel{'' if model.cut_corners else ' with corners'} and channels {', '.join(model.channel_names)}"
         )
     # the induction takes one step: it needs the same weights at every iteration, with a ReLU after each
-    if model.uses_step:
+    if model.stationary_from != 0:
         raise ValueError("a certificate is for networks whose iterations are all the same")
     # a pair's channels may be cut off at different heights of their sums, which changes their difference
     if model.state_limit is not None:

@@ -90,7 +90,7 @@ def measure(
     policy, n_steps, (tiles, canonical, _) = cell.policy, cell.n_steps, cell.labelled
     begin = time.perf_counter()
     paths = {RESTARTED: find_paths(policy, tiles, n_steps, batch=batch) > 0.5}
-    if benchmark.stream > 1 and policy.most_iterations is None:  # with weights for each iteration, none can go on
+    if benchmark.stream > 1 and policy.max_steps is None:  # with weights for each iteration, none can go on
         paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
     seconds = time.perf_counter() - begin
     if benchmark.stream == 1:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .arguments import check_flags
+from .base import check_flags
 from .graph_policy import GraphPolicy, TileGraphs
 
 
@@ -72,24 +71,10 @@ class GAT(GraphPolicy):
         from torch_geometric.nn import GATConv  # here, where `graph_policy` has already said what is missing
 
         check_flags(edge_features=edge_features)
-        super().__init__(
-            n_tiles,
-            n_channels,
-            shared_weights,
-            n_iterations,
-            last_relu=last_relu,
-            traversable_edges_only=True,
-            make_layer=partial(GATConv, add_self_loops=False, edge_dim=2 if edge_features else None),
-            task=task,
-            channel_names=channel_names,
-            generator=generator,
-        )
+        layer = partial(GATConv, add_self_loops=False, edge_dim=2 if edge_features else None)
+        shape = n_tiles, n_channels, shared_weights, n_iterations, last_relu
+        super().__init__(*shape, True, layer, task, channel_names, generator)
         self.edge_features = edge_features
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The constructor's arguments that make a network of this shape: JSON-serialisable."""
-        return {**super().arguments, "edge_features": self.edge_features}
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Read the neighbours, weighted by attention: (n, T + C) floats -> (n, C)."""

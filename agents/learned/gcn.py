@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .arguments import check_flags
+from .base import check_flags
 from .graph_policy import GraphPolicy, TileGraphs
 
 
@@ -74,26 +73,11 @@ class GCN(GraphPolicy):
     ) -> None:
         from torch_geometric.nn import GCNConv  # here, where `graph_policy` has already said what is missing
 
-        check_flags(traversable_edges_only=traversable_edges_only, normalise_edges=normalise_edges)
-        super().__init__(
-            n_tiles,
-            n_channels,
-            shared_weights,
-            n_iterations,
-            last_relu=last_relu,
-            traversable_edges_only=traversable_edges_only,
-            make_layer=partial(GCNConv, add_self_loops=False, normalize=normalise_edges),
-            task=task,
-            channel_names=channel_names,
-            generator=generator,
-        )
+        check_flags(normalise_edges=normalise_edges)
+        layer = partial(GCNConv, add_self_loops=False, normalize=normalise_edges)
+        shape = n_tiles, n_channels, shared_weights, n_iterations, last_relu
+        super().__init__(*shape, traversable_edges_only, layer, task, channel_names, generator)
         self.normalise_edges = normalise_edges
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The constructor's arguments that make a network of this shape: JSON-serialisable."""
-        own = {"traversable_edges_only": self.traversable_edges_only}
-        return {**super().arguments, **own, **({} if self.normalise_edges else {"normalise_edges": False})}
 
     def convolve(self, layer: nn.Module, graphs: TileGraphs, x: Tensor) -> Tensor:
         """Read the neighbours, all with the same weights: (n, T + C) floats -> (n, C)."""

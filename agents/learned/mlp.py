@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,22 +11,13 @@ from torch.nn import functional as F
 
 from maze_nca_gym.generation import Size, check_size
 
-from ..policy import Policy
-from .arguments import (
-    check_count,
-    check_shape,
-    names_of_channels,
-    relu_argument,
-    task_argument,
-    task_name,
-    unbounded_step,
-)
+from .base import LearnedPolicy, check_count
 
 LARGEST_SIDE = 2**10
 """A bound for files that ask for absurd sizes."""
 
 
-class MLP(Policy):
+class MLP(LearnedPolicy):
     """Two dense layers, each followed by a ReLU, over all tiles at once: for mazes of one size.
 
     With the maze m, (B, T, H, W), and the state x, (B, C, H, W), both flattened channel by channel,
@@ -80,18 +70,13 @@ class MLP(Policy):
         channel_names: Sequence[str] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        check_shape(n_tiles, n_channels, True, n_iterations)
         check_count("n_nodes", n_nodes, 1)
         rows, cols = check_size(size)
         if max(rows, cols) > LARGEST_SIDE:
             raise ValueError(f"size must be at most {LARGEST_SIDE}, got {size!r}")
-        super().__init__(task_name(task, n_tiles), n_tiles, names_of_channels(channel_names, n_channels))
+        super().__init__(n_tiles, n_channels, True, n_iterations, last_relu, task, channel_names)
         self.size = (rows, cols)
         self.n_nodes = n_nodes
-        self.n_iterations = n_iterations
-        self.last_relu = last_relu
-        self.unbounded = unbounded_step(n_iterations, last_relu)
-        self.uses_step = self.unbounded is not None
         area = (rows + 2) * (cols + 2)
         self.encoder = nn.Parameter(torch.empty(n_nodes, (n_tiles + n_channels) * area))
         self.encoder_bias = nn.Parameter(torch.empty(n_nodes))
@@ -110,32 +95,8 @@ class MLP(Policy):
         """Draw all weights and biases again; the paper's code draws them as the constructor does."""
         self._draw(generator)
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The constructor's arguments that make a network of this shape: JSON-serialisable."""
-        return {
-            "n_tiles": self.n_tiles,
-            "n_channels": self.n_channels,
-            "size": list(self.size),
-            "n_nodes": self.n_nodes,
-            "n_iterations": self.n_iterations,
-            **relu_argument(self.last_relu),
-            "channel_names": list(self.channel_names),
-            **task_argument(self.task, self.n_tiles),
-        }
-
-    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W) floats.
-
-        Raises:
-            ValueError: mazes of another size than the network is built for.
-        """
-        return self.step(self.encode_maze(maze), state, step)
-
-    def encode_maze(self, maze: Tensor, step: int = 0) -> Tensor:
+    def encode_maze(self, maze: Tensor) -> Tensor:
         """Return what the maze and the bias add to the encoder, (B, K) floats, the same at every step.
-
-        Compute it once per rollout and call `step`, and the states are the same to the bit.
 
         Raises:
             ValueError: mazes of another size than the network is built for.
@@ -149,7 +110,7 @@ class MLP(Policy):
         kernel = self.encoder[:, : self.n_tiles * height * width]
         return F.linear(maze.flatten(1), kernel.to(maze.dtype), self.encoder_bias.to(maze.dtype))
 
-    def step(self, encoded: Tensor, state: Tensor, step: int = 0) -> Tensor:
+    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
         """Return the next state, (B, C, H, W), from the encoded maze and the (B, C, H, W) float state."""
         kernel = self.encoder[:, self.n_tiles * state.shape[2] * state.shape[3] :].to(state.dtype)
         hidden = (encoded + F.linear(state.clamp(min=0).flatten(1), kernel)).relu().to(state.dtype)

@@ -10,25 +10,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.names import unknown_name
 
 from ..exact_weights import NETWORKS, stays_exact
 from ..guarantees import Guarantees
-from ..policy import Policy
-from ..program import RELU, Program
-from .arguments import (
-    check_count,
-    check_flags,
-    check_shape,
-    check_state_limit,
-    names_of_channels,
-    relu_argument,
-    task_argument,
-    task_name,
-    unbounded_step,
-)
-from .convolving import SparseNCA, computing_dtype, convolve_exactly, has_few_weights, is_low
+from ..policy import EngineHints
+from ..program import RELU, Program, rectified
+from .base import LearnedPolicy, check_count, check_flags, check_state_limit
+from .convolving import computing_dtype, convolve_exactly, is_low
 
 LARGEST_KERNEL = 63
 """A bound for files that ask for absurd sizes."""
@@ -38,7 +29,7 @@ SPREAD = (1, 1, 0, 1, 1)
 """Places of the weights of a symmetric kernel's taps, row by row without corners: 0 the tile's, 1 its neighbours'."""
 
 
-class NCA(Policy):
+class NCA(LearnedPolicy):
     """One convolution over the maze and the state, then a ReLU.
 
     With the maze m, (B, T, H, W), and the state x, (B, C, H, W), at tile p, and with the taps d of the kernel,
@@ -88,7 +79,6 @@ class NCA(Policy):
 
     _taps: Tensor
     _spread: Tensor | None
-    memory_format = torch.channels_last
 
     def __init__(
         self,
@@ -111,7 +101,6 @@ class NCA(Policy):
     ) -> None:
         check_flags(cut_corners=cut_corners, max_pool=max_pool, input_injection=input_injection)
         check_flags(pool_before_activation=pool_before_activation, symmetric=symmetric)
-        check_shape(n_tiles, n_channels, shared_weights, n_iterations, least_channels=3 if max_pool else 1)
         check_count("kernel_size", kernel_size, 1, LARGEST_KERNEL)
         if kernel_size % 2 == 0:
             raise ValueError(f"kernel_size must be odd, got {kernel_size}")
@@ -119,27 +108,24 @@ class NCA(Policy):
             raise ValueError(
                 f"symmetric needs cut_corners and a kernel_size of 3, got cut_corners {cut_corners} and {kernel_size}"
             )
-        names = names_of_channels(channel_names, n_channels, POOLED if max_pool else ())
-        super().__init__(task_name(task, n_tiles), n_tiles, names)
+        pooled = POOLED if max_pool else ()
+        super().__init__(n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names, pooled)
         self.kernel_size = kernel_size
         self.cut_corners = cut_corners
-        self.shared_weights = shared_weights
-        self.n_iterations = n_iterations
         self.max_pool = max_pool
         self.input_injection = input_injection
         self.state_limit = None if state_limit is None else check_state_limit(state_limit)
-        self.last_relu = last_relu
         self.pool_before_activation = pool_before_activation
         self.symmetric = symmetric
-        self.unbounded = unbounded_step(n_iterations, last_relu)
-        self.uses_step = self.unbounded is not None or not input_injection or not shared_weights
+        if shared_weights and (self.unbounded is not None or not input_injection):
+            # After the step without ReLU, and after the first, which alone may see the maze.
+            self.stationary_from = max(1, (self.unbounded or 0) + 1)
         taps = _live_taps(kernel_size, cut_corners)
         self.register_buffer("_taps", torch.tensor(taps), persistent=False)
         self.register_buffer("_spread", torch.tensor(SPREAD) if symmetric else None, persistent=False)
         shape = (n_channels, n_tiles + n_channels, 2 if symmetric else len(taps))
-        n_kernels = 1 if n_iterations is None or shared_weights else n_iterations
-        self.weights = nn.ParameterList(torch.empty(shape) for _ in range(n_kernels))
-        self.biases = nn.ParameterList(torch.empty(n_channels) for _ in range(n_kernels))
+        self.weights = nn.ParameterList(torch.empty(shape) for _ in range(self.n_layers))
+        self.biases = nn.ParameterList(torch.empty(n_channels) for _ in range(self.n_layers))
         self._draw(generator or torch.Generator().manual_seed(0))
 
     @torch.no_grad()
@@ -182,25 +168,6 @@ class NCA(Policy):
         nca.guarantees = Guarantees(exact=True, bound=bound)
         return nca
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The constructor's arguments that make a network of this shape: JSON-serialisable."""
-        return {
-            "n_tiles": self.n_tiles,
-            "n_channels": self.n_channels,
-            "kernel_size": self.kernel_size,
-            "cut_corners": self.cut_corners,
-            "shared_weights": self.shared_weights,
-            "n_iterations": self.n_iterations,
-            "max_pool": self.max_pool,
-            "input_injection": self.input_injection,
-            "state_limit": self.state_limit,
-            **relu_argument(self.last_relu),
-            **{name: True for name in ("pool_before_activation", "symmetric") if getattr(self, name)},
-            "channel_names": list(self.channel_names),
-            **task_argument(self.task, self.n_tiles),
-        }
-
     def kernel(self, step: int = 0) -> Tensor:
         """Return the (C, T + C, k, k) float kernel of an iteration, zero at the corners that are cut.
 
@@ -218,7 +185,7 @@ class NCA(Policy):
         Raises:
             ValueError: another shape, a weight on a corner that is cut, or neighbours that differ where they may not.
         """
-        weight, old_bias = self._live_weights(step), self._of_layer(self.biases, step)
+        weight, old_bias = self._live_weights(step), self.biases[self._layer_of(step)]
         shape = (*weight.shape[:2], self.kernel_size, self.kernel_size)
         if kernel.shape != shape or bias.shape != old_bias.shape:
             raise ValueError(
@@ -232,49 +199,19 @@ class NCA(Policy):
             if (live != live[:, :, :1])[:, :, [1, 3, 4]].any():
                 raise ValueError("the kernel has different weights for neighbours; those of this network are equal")
             live = live[:, :, [SPREAD.index(0), SPREAD.index(1)]]
-        self._of_layer(self.weights, step).copy_(live)
+        self.weights[self._layer_of(step)].copy_(live)
         old_bias.copy_(bias)
 
     def _live_weights(self, step: int) -> Tensor:
         """Return the weights of all live taps of an iteration, (C, T + C, taps)."""
-        weight = self._of_layer(self.weights, step)
+        weight = self.weights[self._layer_of(step)]
         return weight if self._spread is None else weight[:, :, self._spread]
 
-    def _of_layer(self, parameters: nn.ParameterList, step: int) -> Tensor:
-        if self.shared_weights:
-            return parameters[0]
-        if not 0 <= step < len(parameters):
-            raise ValueError(
-                f"this network has weights for {len(parameters)} iterations, steps 0 to {len(parameters) - 1}; "
-                f"there are none for step {step}"
-            )
-        return parameters[step]
-
-    def update(self, maze: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the state after one iteration, (B, C, H, W) floats.
-
-        Raises:
-            ValueError: weights are not shared, and there are none for this step. Or the network is exact, but not in
-                the dtype of the state or of autocast.
-        """
-        return self.step(self.encode_maze(maze, step), state, step)
-
     @property
-    def stationary_from(self) -> int | None:
-        """The step after the one without ReLU, and after the first, which alone may see the maze."""
-        if not self.uses_step:
-            return 0
-        return max(1, (self.unbounded or 0) + 1) if self.shared_weights else None
-
-    @property
-    def cuda_graph_safe(self) -> bool:  # type: ignore[override]
-        """Whether its operations are always the same; unknown where a subclass iterates otherwise."""
-        return self._iterates_as_is
-
-    @property
-    def encodes_once(self) -> bool:
-        """Whether `encode_maze` returns the same at every step."""
-        return self.shared_weights and self.input_injection
+    def engine_hints(self) -> EngineHints:  # type: ignore[override]
+        """How to run it faster; of a subclass that iterates otherwise nobody knows whether a GPU can record it."""
+        limit = STATE_LIMIT if self.state_limit is None else self.state_limit
+        return EngineHints(memory_format=torch.channels_last, cuda_graph_safe=self._iterates_as_is, state_limit=limit)
 
     def program(self) -> Program | None:
         """Return all iterations as data; None with weights for each, or where a subclass iterates otherwise."""
@@ -298,32 +235,31 @@ class NCA(Policy):
     @property
     def _iterates_as_is(self) -> bool:
         """Whether a subclass leaves all that makes an iteration as it is here."""
-        names = ("update", "encode_maze", "step", "bounded", "_iterate", "_convolve", "_live_weights", "_of_layer")
+        names = ("update", "encode_maze", "_encoded", "_iterate", "_convolve", "_live_weights", "_layer_of")
         return all(getattr(type(self), name) is getattr(NCA, name) for name in names)
 
-    def without_gradients(self) -> Policy:
-        """Return a `SparseNCA` where that is faster: on the CPU, with few weights that are not zero."""
-        shared = self._iterates_as_is and self.n_iterations is None and self.input_injection
-        fits = shared and self.device.type == "cpu"
-        if not fits or not has_few_weights(self.weights[0]):
-            return self
-        return SparseNCA(self, self.kernel().detach(), self.biases[0].detach(), self.bounded, self.check_precision)
+    def encode_maze(self, maze: Tensor) -> Tensor:
+        """Return what the maze and the bias add to every convolution, (B, C, H, W); the maze where that differs."""
+        return self._encoded(maze, 0) if self.shared_weights and self.input_injection else maze
 
-    def encode_maze(self, maze: Tensor, step: int = 0) -> Tensor:
-        """Return what the maze and the bias add to the convolution, (B, C, H, W), or (C, 1, 1) where no maze is fed in.
-
-        Where it is the same at every step, compute it once per rollout and call `step`; the states are the same to
-        the bit.
-        """
+    def _encoded(self, maze: Tensor, step: int) -> Tensor:
+        """Return what maze and bias add to the convolution of an iteration, (C, 1, 1) where no maze is fed in."""
         self.check_precision(maze)
-        bias = self._of_layer(self.biases, step).to(maze.dtype)
+        bias = self.biases[self._layer_of(step)].to(maze.dtype)
         if step and not self.input_injection:
             return bias[:, None, None]
         kernel = self.kernel(step)[:, : self.n_tiles].to(maze.dtype)
         return self._convolve(maze, kernel, bias)
 
-    def step(self, encoded: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return the next state, (B, C, H, W), from the encoded maze and the (B, C, H, W) float state."""
+    def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
+        """Return the state after one iteration, (B, C, H, W) floats.
+
+        Raises:
+            ValueError: weights are not shared, and there are none for this step. Or the network is exact, but not in
+                the dtype of the state or of autocast.
+        """
+        if not (self.shared_weights and self.input_injection):
+            encoded = self._encoded(encoded, step)
         self.check_precision(state)
         kernel = self.kernel(step)[:, self.n_tiles :].to(state.dtype)
         return self._iterate(kernel, encoded, state, step != self.unbounded)
@@ -331,18 +267,24 @@ class NCA(Policy):
     def _iterate(self, kernel: Tensor, encoded: Tensor, state: Tensor, below: bool) -> Tensor:
         convolved = self._convolve(state.clamp(min=0), kernel)
         convolved = (convolved + encoded).to(state.dtype)  # under autocast a convolution returns another dtype
-        return self.bounded(convolved, below)
+        return rectified(
+            convolved,
+            below=below,
+            state_limit=self.state_limit,
+            max_pool=self.max_pool,
+            pool_before_activation=self.pool_before_activation,
+        )
 
-    def compile_iterations(self) -> None:
-        """Let torch.compile make one kernel of an iteration, wherever PyTorch runs it.
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let `torch.compile`, with these arguments, make one kernel of an iteration, wherever PyTorch runs it.
 
         It gets the weights as arguments, so that one is enough for all iterations, also where each has its own weights.
         """
-        self._iterate = torch.compile(self._iterate)  # type: ignore[method-assign]
+        self._iterate = torch.compile(self._iterate, *args, **kwargs)  # type: ignore[method-assign]
 
     def _convolve(self, values: Tensor, kernel: Tensor, bias: Tensor | None = None) -> Tensor:
         padding = self.kernel_size // 2
-        if self.exact:
+        if self.guarantees.exact:
             return convolve_exactly(values, kernel, bias, padding)
         return F.conv2d(values, kernel, bias, padding=padding)
 
@@ -352,7 +294,7 @@ class NCA(Policy):
         Raises:
             ValueError: the network is exact, but not in their dtype, nor in that of autocast or of the weights.
         """
-        if not self.exact:
+        if not self.guarantees.exact:
             return
         for dtype in (computing_dtype(values), self.weights[0].dtype):
             if is_low(dtype) and not self._stays_exact(dtype, values.shape[-2] * values.shape[-1]):
@@ -364,35 +306,6 @@ class NCA(Policy):
     def _stays_exact(self, dtype: torch.dtype, n_tiles: int) -> bool:
         """Return whether the network holds small integers, as those written by hand do."""
         return len(self.weights) == 1 and stays_exact(self.kernel(), self.biases[0], dtype, n_tiles)
-
-    def bounded(self, convolved: Tensor, below: bool = True) -> Tensor:
-        """Return the result of an iteration from its (B, C, H, W) convolution; negative numbers stay where not
-        `below`."""
-        if self.max_pool and self.pool_before_activation:
-            convolved = _pool_added(convolved)
-        if below:
-            convolved = convolved.relu()
-        if self.state_limit is not None:
-            convolved = convolved.clamp(max=self.state_limit)
-        return _pool(convolved) if self.max_pool and not self.pool_before_activation else convolved
-
-
-def _pool(state: Tensor) -> Tensor:
-    """Replace the last two channels: the first by its maximum over the map, the second by the maximum over channels."""
-    over_map = state[:, -2:-1].amax(dim=(2, 3), keepdim=True).expand_as(state[:, :1])
-    return torch.cat([state[:, :-2], over_map, state.amax(dim=1, keepdim=True)], dim=1)
-
-
-def _pool_added(convolved: Tensor) -> Tensor:
-    """Add to the last channel but one its maximum over the map, then to the last the maximum over channels.
-
-    Of equal numbers the first alone receives the gradient of their maximum, as in the paper's code.
-    """
-    kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
-    over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))
-    of_map = of_map + over_map[:, None, None, None]
-    over_channels = torch.cat([kept, of_map, last], dim=1).max(dim=1, keepdim=True).values
-    return torch.cat([kept, of_map, last + over_channels], dim=1)
 
 
 def _live_taps(kernel_size: int, cut_corners: bool) -> list[int]:

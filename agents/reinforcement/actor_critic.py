@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from maze_nca_gym.levels import Tile
 
-from ..learned.arguments import check_count
+from ..learned.base import check_count
 
 LARGEST_MEAN = 1.5
 """Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""

@@ -17,7 +17,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
 from ..figures import COLOURS, GREY, count_axis, curve, figure, panels
-from ..learned.arguments import check_count
+from ..learned.base import check_count
 
 
 class Point(NamedTuple):

@@ -75,7 +75,7 @@ def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int
     """Return the iterations on the mazes of a test set: on the larger ones twice as many, where weights are shared."""
     n_steps = config.model.n_iterations
     assert n_steps is not None, "the presets of the paper state the iterations"
-    return 2 * n_steps if is_large and policy.most_iterations is None else n_steps
+    return 2 * n_steps if is_large and policy.max_steps is None else n_steps
 
 
 def training_levels(config: TrainingConfig, folder: Path) -> Tiles:

@@ -1,6 +1,6 @@
-"""The engine that runs policies: step by step, differentiable, visited now and then, or until levels are solved.
+"""All that runs policies: step by step, differentiable, visited now and then, or until levels are solved.
 
-    rollout, iterate    states after chosen iterations, or one after the other; bit for bit as environments, or fast
+    rollout, iterate    states after chosen iterations, or one after the other, by the first of `engines` that can
     run_to_end          the last state, found early where nothing changes any more; find_paths: of many levels
     run_until_solved    many levels, each until it is solved
     default_steps       how many iterations a policy gets; check_steps, step_limit, curve_steps
@@ -9,7 +9,8 @@
 The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.
 """
 
-from .iterating import iterate, one_thread, rollout
+from .iterating import iterate, rollout
+from .pytorch import one_thread
 from .scores import (
     ERROR,
     LENGTH,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..policy import Policy
 from ..program import RELU
-from .eager import Request, largest
+from .pytorch import Request
 
 
 class MachineCode:
@@ -21,12 +21,13 @@ class MachineCode:
     some seconds once per installation.
     """
 
-    def supports(self, policy: Policy, maze: Tensor) -> bool:
-        """Return whether it runs a policy on (B, T, H, W) mazes here."""
+    def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
+        """Return whether it runs a policy on (B, T, H, W) mazes here; it makes gradients of weights alone."""
         low = torch.is_autocast_enabled("cpu")
-        program = None if policy.exact and low else policy.program()
+        program = None if policy.guarantees.exact and low else policy.program()
         return (
             program is not None
+            and not (torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (maze, state)))
             and program.activation == RELU
             and all(x.dtype == torch.float32 and x.is_cpu for x in (maze, program.weight, program.bias))
             and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
@@ -48,7 +49,14 @@ class MachineCode:
         n_seen = request.n_steps if program.sees_inputs else int(request.start_step == 0)
         shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
         low = torch.is_autocast_enabled("cpu")
-        plan = Plan(*shape, program.max_pool, program.pool_before_activation, largest(policy), request.growth, low)
+        plan = Plan(
+            *shape,
+            program.max_pool,
+            program.pool_before_activation,
+            policy.engine_hints.state_limit,
+            request.growth,
+            low,
+        )
         if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
             weight, bias = weight.detach(), bias.detach()
         return list(Unroll.apply(plan, maze, state, weight, bias))

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..policy import Policy
-from .eager import PyTorch, Request
+from .pytorch import PyTorch, Request
 
 MOST = 16
 """Recordings of one model that stay in memory; each has its own, for all states of its rollout."""
@@ -160,14 +160,17 @@ class Recorded:
     def __init__(self) -> None:
         self._recordings = Recordings()
 
-    def supports(self, policy: Policy, maze: Tensor) -> bool:
-        """Return whether a rollout of (B, T, H, W) mazes can be recorded, on a GPU.
+    def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
+        """Return whether a rollout of (B, T, H, W) mazes can be recorded, on a GPU; gradients are of weights alone.
 
         An exact network under autocast reads its weights on the CPU; a recording within another one belongs to that.
         """
         autocast = torch.is_autocast_enabled(maze.device.type)
         free = maze.is_cuda and maze.numel() > 0 and not torch.cuda.is_current_stream_capturing()
-        return free and policy.cuda_graph_safe and not (policy.exact and autocast)
+        wanted = torch.is_grad_enabled() and (maze.requires_grad or (state is not None and state.requires_grad))
+        return (
+            free and policy.engine_hints.cuda_graph_safe and not (policy.guarantees.exact and autocast) and not wanted
+        )
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
         """Return the states that are asked for, each (B, n_returned, H, W)."""

@@ -21,7 +21,7 @@ from maze_nca_gym.transfer import read_back
 
 from ..guarantees import DRAWINGS
 from ..policy import Policy
-from .iterating import rollout
+from .iterating import finished, rollout
 from .scores import encode, score_paths, wanted_of
 from .solving import step_limit
 
@@ -65,7 +65,7 @@ class Session:
 
     def step(self) -> str:
         """Make an iteration; return why there is none, or nothing."""
-        most = self.policy.most_iterations
+        most = self.policy.max_steps
         if most is not None and self.snapshot.step >= most:
             return f"{self.name} has weights for {most} iterations"
         self._history.append(self._next())
@@ -136,8 +136,7 @@ class Session:
         """Return whether the path stays as it is forever; right for an episode without edits."""
         now = self.snapshot
         maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
-        with torch.no_grad():
-            return bool(read_back(self.policy.finished(maze, state, now.step)[0]))
+        return bool(read_back(finished(self.policy, maze, state, now.step)[0]))
 
     @staticmethod
     def _source_for(policy: Policy, options: dict[str, Any]) -> LevelSource:

@@ -26,7 +26,8 @@ from maze_nca_gym.transfer import read_back
 from ..environments import border_warning
 from ..policy import Policy
 from ..runs import naming_memory, progress_bar, say
-from .iterating import iterate, one_thread
+from .iterating import iterate
+from .pytorch import one_thread
 from .scores import encode, label, usual_batch
 from .solving import SolveResult, check_steps, run_until_solved, step_limit
 
@@ -133,7 +134,7 @@ def solve(
     enough = step_limit(policy, labelled.targets)
     n_steps = enough if steps is None else steps
     check_steps(policy, n_steps)
-    if policy.needs_border and not has_border(levels.tiles).all():
+    if policy.guarantees.needs_border and not has_border(levels.tiles).all():
         warnings.warn(border_warning(name), stacklevel=2)
     batch = usual_batch(levels.tiles) if batch is None else batch
     say(f"{name}: {describe_size(levels.tiles.shape)}, at most {n_steps:,} iterations on each")

@@ -19,7 +19,8 @@ from maze_nca_gym.transfer import read_back, upload
 
 from ..guarantees import USUAL_SIZE
 from ..policy import Policy
-from .iterating import iterate, one_thread, rollout
+from .iterating import finished, iterate, rollout
+from .pytorch import one_thread
 from .scores import LabelledLevels, batches, encode, label, path_of, score_paths
 
 _ASK_EVERY = 32
@@ -70,7 +71,7 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     """Return the iterations that a policy gets on some levels.
 
     A policy with a bound gets as many as the longest solution may need, so that it always finishes. One with weights
-    for each iteration gets as many as it has weights for. Any other gets its own number (`Policy.usual_iterations`), in
+    for each iteration gets as many as it has weights for. Any other gets its own number (`Policy.default_steps`), in
     proportion to the size or to the longest solution, whichever grew more, but never less. So 64 at size 16 is 64 on
     the paper's mazes and 150 on perfect ones.
 
@@ -79,15 +80,15 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
         targets: (N, H, W) bool, the levels' canonical solutions.
     """
     height, width = targets.shape[1:]
-    if policy.most_iterations is not None:
-        return policy.most_iterations
+    if policy.max_steps is not None:
+        return policy.max_steps
     longest = int(targets.sum(axis=(1, 2)).max())
-    bound = policy.max_steps(height, width, max(0, longest - 1))
+    bound = policy.guarantees.enough_steps(height, width, max(0, longest - 1))
     if bound is not None:
         return bound
     task = find_task(policy.task)
     growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / task.usual_length)
-    return math.ceil((policy.usual_iterations or task.usual_iterations) * growth)
+    return math.ceil((policy.default_steps or task.usual_iterations) * growth)
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:
@@ -96,13 +97,12 @@ def check_steps(policy: Policy, n_steps: int) -> None:
     Raises:
         ValueError: none, or more than the policy has weights for.
     """
-    most = policy.most_iterations
     if n_steps < 1:
         raise ValueError(f"a policy needs at least 1 iteration, got {n_steps}")
-    if most is not None and n_steps > most:
+    if policy.max_steps is not None and n_steps > policy.max_steps:
         raise ValueError(
-            f"this policy has weights for {most} iterations, which it does not share among them: it cannot run "
-            f"for {n_steps}"
+            f"this policy has weights for {policy.max_steps} iterations, which it does not share among them: it cannot "
+            f"run for {n_steps}"
         )
 
 
@@ -122,7 +122,7 @@ def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
     is more. It is never more than the policy has weights for.
     """
     usual = default_steps(policy, targets)
-    if policy.most_iterations is not None or policy.max_steps(1, 1) is not None:
+    if policy.max_steps is not None or policy.guarantees.bound is not None:
         return usual
     return max(usual, ENVIRONMENTS[environment_id(policy.task)][1])
 
@@ -149,7 +149,7 @@ def run_to_end(
         pause: called at these moments; what it raises ends the rollout.
     """
     steps = [*range(every, n_steps, every), n_steps]
-    for reached in iterate(policy, maze, steps, state, start_step=start_step, fast=True):
+    for reached in iterate(policy, maze, steps, state, start_step=start_step, until_finished=True):
         state = reached
         pause()
     assert state is not None
@@ -201,8 +201,7 @@ def run_until_solved(
     tiles, targets, wanted = label(policy, levels)
     n_steps = step_limit(policy, targets) if n_steps is None else n_steps
     check_steps(policy, n_steps)
-    runner = policy.without_gradients()
-    parts = [_run_batch(runner, tiles[part], wanted[part], n_steps, report) for part in batches(tiles, batch)]
+    parts = [_run_batch(policy, tiles[part], wanted[part], n_steps, report) for part in batches(tiles, batch)]
     return SolveResult(*map(np.concatenate, zip(*parts, strict=True)))
 
 
@@ -215,10 +214,10 @@ def _run_batch(
     state = maze.new_zeros(n, policy.n_channels, *tiles.shape[1:])
     episodes = _Episodes(np.arange(n), tiles, wanted, maze, state)
     for step in range(1, n_steps + 1):
-        state = rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1, fast=True)
+        state = rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1)
         episodes = episodes._replace(state=state)
-        solved, finished = _ended(policy, episodes, step, last=step == n_steps)
-        ended = solved | finished
+        solved, over = _ended(policy, episodes, step, last=step == n_steps)
+        ended = solved | over
         if not ended.any():
             report(0)
             continue
@@ -238,4 +237,4 @@ def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[
     solved = scores[:, OPTIMAL] != 0
     if step % _ASK_EVERY and not last:
         return solved, np.zeros_like(solved)
-    return solved, read_back(policy.finished(episodes.maze, episodes.state, step))
+    return solved, read_back(finished(policy, episodes.maze, episodes.state, step))

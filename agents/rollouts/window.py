@@ -10,7 +10,7 @@ from maze_nca_gym.rendering import Action, Request, Window
 
 from ..guarantees import DRAWINGS
 from ..policy import Policy
-from .iterating import one_thread
+from .pytorch import one_thread
 from .session import Session
 
 _LINGER = 10

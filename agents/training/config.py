@@ -146,7 +146,7 @@ class TrainingConfig:
         check(
             self._repeats_itself(shapes),
             f"a pool needs a model whose iterations are all the same; those of {self.model.model} depend on the step "
-            f"(`uses_step`), with n_iterations {self.model.n_iterations}",
+            f"(`stationary_from`), with n_iterations {self.model.n_iterations}",
         )
 
     def _repeats_itself(self, shapes: Policy) -> bool:

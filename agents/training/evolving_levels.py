@@ -182,7 +182,7 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
     n_steps = config.model.n_iterations
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
-        return rollout(model, maze, n_steps, fast=True, n_returned=PATH + 1)[:, PATH]
+        return rollout(model, maze, n_steps, n_returned=PATH + 1)[:, PATH]
 
 
 def _of_empty_paths(target: NDArray[np.bool_]) -> float:

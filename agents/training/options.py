@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import did_you_mean
 from maze_nca_gym.options import REQUIRED, Between, Further, OneOf, Option, check, check_options, options_of_call
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.tasks import find_task, usual_task
 
 from .editing import EDITS
 
@@ -133,13 +133,12 @@ class ModelConfig:
 
     def arguments(self, task: str, size: int) -> dict[str, Any]:
         """Return all keyword arguments of the constructor but for the generator, for levels of an inner size."""
-        from ..learned.arguments import task_argument
         from ..weights import model_class
 
         n_tiles = find_task(task).n_tiles
         given = {
             "n_tiles": n_tiles,
-            **task_argument(task, n_tiles),
+            **({} if usual_task(n_tiles).name == task else {"task": task}),  # a class of one task need not take it
             "n_channels": self.n_channels,
             "n_iterations": self.n_iterations,
         }

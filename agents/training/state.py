@@ -73,7 +73,7 @@ class TrainingState:
         model = config.make_model().to(device)
         average = copy.deepcopy(model) if config.optimiser.ema_decay else None
         if config.compile:
-            model.compile_iterations()
+            model.compile()
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average)
 

@@ -165,7 +165,7 @@ def _backward(
     marks = counted_iterations(config.loss.loss_steps, n_steps)
     with torch.autocast(maze.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):
         growth = math.inf if config.optimiser.gradient_growth is None else config.optimiser.gradient_growth
-        states = rollout(state.model, maze, marks, start, fast=True, n_returned=n_returned, growth=growth)
+        states = rollout(state.model, maze, marks, start, n_returned=n_returned, growth=growth)
         wanted = (
             batch.target
             if not config.loss.nearest_solution

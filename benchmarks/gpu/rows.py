@@ -173,7 +173,7 @@ def _rollout(bench: Bench, line: Line, setting: Setting, learns: bool, way: str,
     keep = tuple(counted_iterations(setting.n_steps)) if learns else (setting.n_steps,)
     request = Request(tuple(sorted({step for step in keep if step})), n_returned=1)
     if way == "torch.compile":
-        nca.compile_iterations()
+        nca.compile()
 
     def run() -> None:
         nca.zero_grad()
@@ -207,10 +207,12 @@ def _guided(bench: Bench, line: Line) -> Line:
     solution = shortest_path(tiles)
     moments = range(EVERY, 4 * int(solution.sum()) + EVERY, EVERY)
     with torch.no_grad():
-        deque(iterate(policy, maze, [1], fast=True), maxlen=0)
+        deque(iterate(policy, maze, [1]), maxlen=0)
         wait(bench.device)
         start = perf_counter()
-        step, state = deque(zip(moments, iterate(policy, maze, moments, fast=True), strict=False), maxlen=1).pop()
+        step, state = deque(
+            zip(moments, iterate(policy, maze, moments, until_finished=True), strict=False), maxlen=1
+        ).pop()
         wait(bench.device)
         seconds = perf_counter() - start
     drawn = state[:, PATH].cpu().numpy() > PATH_FROM

@@ -40,7 +40,7 @@ def of_policy(policy: Policy) -> tuple[bytes, int]:
     """Return an animated GIF of a policy on one level, and the number of iterations that it shows."""
     task = find_task(policy.task)
     tiles = _level(policy)
-    limit = policy.usual_iterations or step_limit(policy, task.solve_all(tiles))
+    limit = policy.default_steps or step_limit(policy, task.solve_all(tiles))
     n_steps = int(run_until_solved(policy, tiles, limit).steps[0])
     return gif_bytes(_held(_frames(policy, tiles, n_steps)), FPS), n_steps
 

@@ -17,6 +17,7 @@ from maze_nca_gym.agents.automata import healing as hinted_healing
 from maze_nca_gym.agents.automata import shortest_path as hinted_shortest_path
 from maze_nca_gym.agents.exact_weights import diameter_weights, shortest_path_weights
 from maze_nca_gym.agents.handcoded import canonical, depth_first, diameter, dijkstra
+from maze_nca_gym.agents.policy import facts as policy_facts
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.registry import NAME_PARTS
 
@@ -81,7 +82,7 @@ def _page(name: str, info: PolicyInfo, policy: Policy, n_steps: int) -> str:
         f"The first {n_steps:,} iterations on a maze of {side} x {side} tiles. What it should draw is outlined.",
         f'```python\nfrom maze_nca_gym.agents import load\n\npolicy = load("{name}")\nenv = policy.make_env()\n```',
         "## Card",
-        facts({**policy.facts(), "state channels": str(policy.n_channels), "role": info.role, **_origin(card)}),
+        facts({**policy_facts(policy), "state channels": str(policy.n_channels), "role": info.role, **_origin(card)}),
         _parts(named) if named else "",
         _figures(card),
         "## Channels",
@@ -150,9 +151,11 @@ def _text(name: str) -> str:
 
 def _weights(policy: Policy) -> str:
     """Return the table of weights of a hand-coded policy, as `policies show` prints it."""
-    rows = [(str(r.out), str(r.source), r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
+    if not hasattr(policy, "table"):
+        return ""
+    rows = [(str(r.out), str(r.source), r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
     title = f"The {len(rows)} rows of its table of weights"
-    return details(title, table(("channel", "reads", "at", "weight", "bias"), rows)) if rows else ""
+    return details(title, table(("channel", "reads", "at", "weight", "bias"), rows))
 
 
 def _configuration(card: Mapping[str, Any]) -> str:

@@ -119,17 +119,19 @@ class ShowPolicy(ImportOption):
         Raises:
             ValueError: an unknown name, or no model file.
         """
+        from maze_nca_gym.agents.policy import facts
+
         self.import_module()
         policy = load(self.name)
         info = find_policy(self.name)
-        facts = {
+        shown = {
             "policy": self.name,
             "description": info.description,
-            **policy.facts(),
+            **facts(policy),
             **{name: f"{figure:.4f}" for name, figure in info.scores.items()},
         }
-        Table.of_facts(facts).print()
-        rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.weight_rows()]
-        if rows:
+        Table.of_facts(shown).print()
+        if hasattr(policy, "table"):
+            rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
             Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias")).print()
         return 0

@@ -140,7 +140,7 @@ class Solve(ImportOption):
     def _verdict(self, solved: Solved) -> int:
         """Return 1 if an exact policy finished without a solution, else 0."""
         metrics, n_levels = solved.metrics, len(solved.levels)
-        if not solved.policy.exact:
+        if not solved.policy.guarantees.exact:
             return 0
         if metrics["stopped_at_limit"]:
             complain(

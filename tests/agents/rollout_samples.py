@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maze_nca_gym.agents import iterate
+from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.rollouts import engines
@@ -33,7 +33,7 @@ def mazes(n: int, height: int, width: int, n_tiles: int = 4, seed: int = 0) -> T
 
 
 def in_machine_code(model: Policy, maze: Tensor) -> bool:
-    """Whether `rollout(..., fast=True)` runs a model on such mazes in machine code."""
+    """Whether `rollout` runs a model on such mazes in machine code."""
     return engines.engine_for(model, maze) is engines.MACHINE_CODE
 
 
@@ -53,8 +53,8 @@ def in_double(
     """What `rollout` guarantees, and autograd's gradients; returns the model to single precision."""
     model.double()
     first = None if state is None else state.double()
-    steps = enumerate(iterate(model, maze.double(), keep[-1], first, start_step=start))
-    states = [current for step, current in steps if step in keep]
+    with engines.preferring(engines.STEPPING):
+        states = rollout(model, maze.double(), keep, first, start_step=start)
     expected = [current.detach() for current in states], gradients(model, states)
     model.float()
     return expected

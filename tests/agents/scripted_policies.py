@@ -18,7 +18,7 @@ def exact_path(maze: Tensor) -> Tensor:
 class Scripted(Policy):
     """A policy of three channels: path, what it remembers, and the number of iterations."""
 
-    uses_step = False
+    stationary_from = 0
 
     def __init__(self) -> None:
         super().__init__("shortest-path", 4, ("path", "memory", "count"))

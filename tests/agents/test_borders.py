@@ -34,7 +34,7 @@ def n_complete(family: str, size: int, n: int, border: bool) -> int:
 @pytest.mark.parametrize("border", [True, False])
 @pytest.mark.parametrize("family", ["random", "perfect"])
 def test_the_guided_network(family: str, border: bool) -> None:
-    assert not load(GUIDED).needs_border
+    assert not load(GUIDED).guarantees.needs_border
     assert n_complete(family, 8, 16, border) == 16
 
 

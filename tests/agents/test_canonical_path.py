@@ -97,7 +97,7 @@ def test_every_form_of_the_diameter_ends_with_the_canonical_path() -> None:
     np.testing.assert_array_equal(last[:, DIAMETER.signals["PATH"]], canonical)
     for name in ("diameter", "nca-diameter-exact-weights", "nca-diameter-hinted"):
         policy = load(name)
-        n_steps = policy.max_steps(5, 5, int(canonical.sum(axis=(1, 2)).max()) - 1)
+        n_steps = policy.guarantees.enough_steps(5, 5, int(canonical.sum(axis=(1, 2)).max()) - 1)
         with torch.no_grad():
             *_, state = iterate(policy, torch.from_numpy(one_hot(tiles, 2)), n_steps)
         np.testing.assert_array_equal(state[:, 0] > 0.5, canonical)

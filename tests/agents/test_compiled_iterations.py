@@ -13,8 +13,8 @@ from torch import Tensor
 
 from maze_nca_gym.agents import learned
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts.eager import Request
 from maze_nca_gym.agents.rollouts.engines import PYTORCH
+from maze_nca_gym.agents.rollouts.pytorch import Request
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # PyTorch's own look at it
 N_STEPS = 12
@@ -51,7 +51,7 @@ def check(model: Policy) -> None:
     maze, request = mazes(2, 4, 5), Request((3, N_STEPS))
     expected = PYTORCH(model, maze, None, request)
     wanted = gradients(model, expected)
-    model.compile_iterations()
+    model.compile()
     for _ in range(2):
         states = PYTORCH(model, maze, None, request)
         assert_near(states, expected, 1e-5)

@@ -25,7 +25,7 @@ def run(tiles: Tiles) -> tuple[np.ndarray, np.ndarray]:
     policy, maze = DiameterNCA(), mazes(*tiles)
     steps = np.full(len(tiles), -1)
     with torch.no_grad():
-        for step, state in enumerate(iterate(policy, maze, policy.max_steps(*tiles.shape[1:]))):
+        for step, state in enumerate(iterate(policy, maze, policy.guarantees.enough_steps(*tiles.shape[1:]))):
             solved = policy.finished(maze, state).numpy()
             steps[(steps < 0) & solved] = step
             if solved.all():
@@ -88,7 +88,7 @@ def test_the_path_takes_exactly_three_diameters_and_two_steps_once_all_eccentric
     policy, maze = DiameterNCA(), mazes(*tiles)
     starts, ends = np.full(len(tiles), -1), np.full(len(tiles), -1)
     with torch.no_grad():
-        for step, state in enumerate(iterate(policy, maze, policy.max_steps(8, 9))):
+        for step, state in enumerate(iterate(policy, maze, policy.guarantees.enough_steps(8, 9))):
             starts[(starts < 0) & (state[:, Channel.END] > 0).any(dim=(1, 2)).numpy()] = step
             ends[(ends < 0) & policy.finished(maze, state).numpy()] = step
     diameters = np.array([eccentricities(level).max() for level in tiles])
@@ -102,7 +102,7 @@ def test_the_result_stays():
     rng = np.random.default_rng(1)
     maze = mazes(*(FAMILIES[family](rng, 6, 6) for family in FAMILIES))
     with torch.no_grad():
-        state = rollout(policy, maze, policy.max_steps(6, 6))
+        state = rollout(policy, maze, policy.guarantees.enough_steps(6, 6))
         assert policy.finished(maze, state).all()
         for later in iterate(policy, maze, 60, state):
             assert policy.finished(maze, later).all()

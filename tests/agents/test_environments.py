@@ -17,6 +17,7 @@ from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
 from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.policy import facts
 from maze_nca_gym.agents.training.config import PRESETS, changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.envs.level_source import LevelSource
@@ -124,7 +125,7 @@ class TestEpisodeSteps:
 
     def test_not_longer_than_there_are_weights(self):
         policy = load("gat-shortest-path-baseline")
-        assert policy.most_iterations == 16
+        assert policy.max_steps == 16
         env = policy.make_env()
         _, terminated, truncated = run(policy, env, 16)
         assert terminated or truncated
@@ -224,7 +225,7 @@ class TestLevelsThatThePolicyIsMeantFor:
         assert observation["maze"].shape == (4, 11, 11)
         assert observation["maze"].tobytes() == load(path).make_env().reset(seed=3)[0]["maze"].tobytes()
         assert find_policy(path).family == "loops"
-        assert load(path).facts()["levels"] == "loops 9 x 9"
+        assert facts(load(path))["levels"] == "loops 9 x 9"
 
     def test_a_family_that_is_not_known_here(self):
         with pytest.raises(ValueError, match=r"unknown family of levels 'lops'.* Did you mean 'loops'"):
@@ -260,7 +261,7 @@ def finals(policy, n, **options):
 def test_readmes_ten_lines_end_solved_for_every_policy_as_often_as_the_list_says(name):
     policy, info = load(name), find_policy(name)
     if policy.output in DRAWINGS:  # environments score a single path, which these do not draw
-        assert policy.facts()["drawing"].startswith("draws ")
+        assert facts(policy)["drawing"].startswith("draws ")
         assert policy.make_env(size=4).reset(seed=0)
         return
     size = {} if policy.size is not None else {"size": 5 if info.exact else 9}

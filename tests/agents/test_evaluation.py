@@ -96,7 +96,7 @@ class TestIterations:
     def test_a_handcoded_automaton_gets_enough(self):
         targets = np.ones((1, 10, 12), bool)
         for name in ("shortest-path-bfs", "depth-first", "diameter"):
-            assert default_steps(load(name), targets) == load(name).max_steps(10, 12)
+            assert default_steps(load(name), targets) == load(name).guarantees.enough_steps(10, 12)
 
     def test_weights_that_are_not_shared_are_for_so_many_iterations(self):
         policy = NCA(4, 4, shared_weights=False, n_iterations=5)

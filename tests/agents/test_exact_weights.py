@@ -95,7 +95,7 @@ def test_it_is_an_ordinary_network(nca):
     assert (nca.n_channels, nca.kernel_size, nca.n_weights) == (10, 3, 14 * 10 * 5)
     assert nca.cut_corners
     assert nca.shared_weights
-    assert not nca.uses_step
+    assert nca.stationary_from == 0
     assert int(nca.kernel().count_nonzero()) == 81
     maze = mazes(sample(np.random.default_rng(5), "loops", 5, 11, 12))
     with torch.no_grad():

@@ -108,7 +108,7 @@ def test_it_is_an_ordinary_network(nca):
     assert (nca.n_tiles, nca.n_channels, nca.kernel_size, nca.n_weights) == (2, 33, 3, 35 * 33 * 5)
     assert nca.max_pool
     assert nca.cut_corners
-    assert not nca.uses_step
+    assert nca.stationary_from == 0
     assert nca.channel_names[-2:] == ("moving", "channel_max")
     maze = mazes(FAMILIES["loops"](np.random.default_rng(3), 6, 7)[None])
     state = torch.zeros(1, 33, 6, 7)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from rollout_samples import assert_near, gradients, in_double, in_machine_code, mazes, network, noise
 from torch import Tensor
 
-from maze_nca_gym.agents import iterate, rollout
+from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts import machine_code
+from maze_nca_gym.agents.rollouts import engines, machine_code
 from maze_nca_gym.agents.rollouts.fused import function, layout
 from maze_nca_gym.dynamics import STATE_LIMIT
 
@@ -63,7 +63,7 @@ def check(
 ) -> None:
     assert in_machine_code(nca, maze)
     expected_states, expected_gradients = in_double(nca, maze, keep, state, start)
-    states = rollout(nca, maze, keep, state, start_step=start, fast=True)
+    states = rollout(nca, maze, keep, state, start_step=start)
     assert_near(states, expected_states, tolerance)
     assert_near(gradients(nca, states), expected_gradients, tolerance)
 
@@ -111,7 +111,7 @@ def test_sparse_states_and_their_gradients_are_autograds(share, arguments, n_cha
 
 def results(nca: NCA, maze: Tensor, state: Tensor | None, share: float) -> list[Tensor]:
     with sparse_up_to(share):
-        states = rollout(nca, maze, [2, 4, 7], state, fast=True)
+        states = rollout(nca, maze, [2, 4, 7], state)
         return [*states, *gradients(nca, states)]
 
 
@@ -146,9 +146,9 @@ def test_sparse_states_notice_what_is_not_a_number(max_pool):
     state = torch.zeros(2, 32, 5, 5)
     state[0, 4, 2, 2] = torch.nan
     with torch.no_grad(), sparse_up_to(ALWAYS):
-        assert torch.equal(rollout(nca, maze, [2], state, fast=True)[0].isnan(), rollout(nca, maze, 2, state).isnan())
+        assert torch.equal(rollout(nca, maze, [2], state)[0].isnan(), rollout(nca, maze, 2, state).isnan())
         nca.weights[0][3, 4 + 7] = torch.nan
-        states = rollout(nca, maze, [1, 3], fast=True)
+        states = rollout(nca, maze, [1, 3])
         assert states[0][:, 7].any(), "or nothing would meet the weight"
         assert states[1].isnan().any()
 
@@ -166,7 +166,7 @@ def in_double_by_hooks(
     """The same of `rollout` where it runs in PyTorch, with gradients that may not grow."""
     nca.double()
     states = rollout(
-        nca, maze.double(), KEEP, None if state is None else state.double(), start_step=start, fast=True, growth=growth
+        nca, maze.double(), KEEP, None if state is None else state.double(), start_step=start, growth=growth
     )
     expected = [state.detach() for state in states], gradients(nca, states)
     nca.float()
@@ -175,7 +175,7 @@ def in_double_by_hooks(
 
 def check_growth(nca: NCA, maze: Tensor, state: Tensor | None, start: int, growth: float) -> None:
     expected_states, expected = in_double_by_hooks(nca, maze, state, start, growth)
-    states = rollout(nca, maze, KEEP, state, start_step=start, fast=True, growth=growth)
+    states = rollout(nca, maze, KEEP, state, start_step=start, growth=growth)
     assert_near(states, expected_states, 2e-5)
     assert_near(gradients(nca, states), expected, 1e-4)
 
@@ -226,9 +226,9 @@ def test_gradients_that_may_not_grow_are_those_of_pytorch(growth, arguments, n_c
 @pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
 def test_gradients_that_may_not_grow_at_all_are_those_of_single_iterations(make):
     nca, maze = make(), mazes(3, 4, 5)
-    actual = gradients(nca, rollout(nca, maze, KEEP, fast=True, growth=0))
-    before = [rollout(nca, maze, [step - 1], fast=True)[0].detach() for step in KEEP]
-    singly = [rollout(nca, maze, [1], state, fast=True)[0] for state in before]
+    actual = gradients(nca, rollout(nca, maze, KEEP, growth=0))
+    before = [rollout(nca, maze, [step - 1])[0].detach() for step in KEEP]
+    singly = [rollout(nca, maze, [1], state)[0] for state in before]
     assert_near(actual, gradients(nca, singly), 1e-5)
 
 
@@ -237,9 +237,7 @@ def test_gradients_explode_only_where_they_may(make):
     nca, maze = make(), mazes(3, 4, 5)
     with torch.no_grad():
         nca.weights[0].abs_()  # hence each iteration multiplies states, and gradients on their way back
-    freely, bounded, at_will = (
-        gradients(nca, rollout(nca, maze, [6], fast=True, growth=g)) for g in (math.inf, 1, 1e9)
-    )
+    freely, bounded, at_will = (gradients(nca, rollout(nca, maze, [6], growth=g)) for g in (math.inf, 1, 1e9))
     assert_near(at_will, freely, 1e-6)
     of_bias, of_bias_freely = bounded[1].abs().max(), freely[1].abs().max()
     assert 0 < 4 * of_bias < of_bias_freely
@@ -248,7 +246,7 @@ def test_gradients_explode_only_where_they_may(make):
 @pytest.mark.parametrize("growth", [-0.1, math.nan])
 def test_what_gradients_cannot_grow_by(growth):
     with pytest.raises(ValueError, match="growth must be at least 0, got"):
-        rollout(network(3), mazes(1, 3, 3), [2], fast=True, growth=growth)
+        rollout(network(3), mazes(1, 3, 3), [2], growth=growth)
 
 
 def with_ties(n_channels: int, **arguments: Any) -> NCA:
@@ -268,7 +266,7 @@ def test_equal_numbers_share_the_gradient_of_their_maximum(n_channels, arguments
     nca, maze = with_ties(n_channels, **arguments), mazes(4, 6, 5)
     keep = (2, 4, 5)
     expected_states, expected_gradients = in_double(nca, maze, keep, None, 0)
-    states = rollout(nca, maze, keep, fast=True)
+    states = rollout(nca, maze, keep)
     assert all(torch.equal(a.double(), b) for a, b in zip(states, expected_states, strict=True))
     assert_near(gradients(nca, states), expected_gradients, 1e-5)
 
@@ -278,7 +276,7 @@ def test_maxima_of_negative_numbers_alone_are_negative():
     with torch.no_grad():
         nca.biases[0].copy_(torch.tensor([-3, -2, -4, -5, -6]))
     check(nca, maze, None, 0, (3, 4))
-    end = rollout(nca, maze, [3], fast=True)[0]
+    end = rollout(nca, maze, [3])[0]
     assert ((end[:, -1] > -2.1) & (end[:, -1] < -1.9)).all()
     assert ((end[:, -2] > -5.1) & (end[:, -2] < -4.9)).all()
 
@@ -289,7 +287,7 @@ def test_handwritten_networks_keep_every_bit(name):
     maze = mazes(5, 9, 11, nca.n_tiles)
     assert in_machine_code(nca, maze)
     with torch.no_grad():
-        (state,) = rollout(nca, maze, [60], fast=True)
+        (state,) = rollout(nca, maze, [60])
         assert torch.equal(state, rollout(nca, maze, 60))
     assert state.count_nonzero() > 100
 
@@ -301,7 +299,7 @@ def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels, max_pool)
     results = []
     for n_threads in (1, 2, 3):
         with threads(n_threads):
-            states = rollout(nca, maze, [3, 6], fast=True)
+            states = rollout(nca, maze, [3, 6])
             results.append([*states, *torch.autograd.grad(sum(s.square().sum() for s in states), nca.weights)])
     for other in results[1:]:
         assert all(map(torch.equal, results[0], other))
@@ -310,10 +308,10 @@ def test_nothing_depends_on_the_number_of_threads(n_mazes, n_channels, max_pool)
 @pytest.mark.parametrize("max_pool", [False, True])
 def test_states_do_not_depend_on_the_batch_nor_on_gradients(max_pool):
     nca, maze = network(13, max_pool=max_pool), mazes(70, 4, 6)
-    together = rollout(nca, maze, [2, 5], fast=True)
-    alone = zip(*(rollout(nca, maze[i : i + 1], [2, 5], fast=True) for i in range(70)), strict=True)
+    together = rollout(nca, maze, [2, 5])
+    alone = zip(*(rollout(nca, maze[i : i + 1], [2, 5]) for i in range(70)), strict=True)
     with torch.no_grad():
-        plain = rollout(nca, maze, [2, 5], fast=True)
+        plain = rollout(nca, maze, [2, 5])
     for batch, singles, without in zip(together, alone, plain, strict=True):
         assert batch.requires_grad
         assert not without.requires_grad
@@ -325,8 +323,8 @@ def test_states_do_not_depend_on_the_batch_nor_on_gradients(max_pool):
 def test_rollouts_in_parts_agree_with_one(max_pool):
     nca, maze = network(9, n_iterations=6, max_pool=max_pool), mazes(3, 4, 6)
     with torch.no_grad():
-        *_, middle, end = rollout(nca, maze, [1, 6, 9], fast=True)
-        (rest,) = rollout(nca, maze, [3], middle, start_step=6, fast=True)
+        *_, middle, end = rollout(nca, maze, [1, 6, 9])
+        (rest,) = rollout(nca, maze, [3], middle, start_step=6)
     assert (middle < 0).any(), "the last layer has no ReLU"
     assert torch.equal(rest, end)
 
@@ -336,7 +334,7 @@ def test_rollouts_in_parts_agree_with_one(max_pool):
 def test_states_are_clipped_and_gradients_stop_there(n_iterations, max_pool):
     nca, maze = network(6, gain=300, n_iterations=n_iterations, max_pool=max_pool), mazes(4, 5, 5)
     check(nca, maze, None, 0, (4, 5), tolerance=1e-3)
-    states = rollout(nca, maze, [4, 5], fast=True)
+    states = rollout(nca, maze, [4, 5])
     assert 0.1 < (states[0].abs() == STATE_LIMIT).double().mean() < 0.9
 
 
@@ -347,8 +345,8 @@ def test_no_state_exceeds_the_limit(n_iterations):
     )
     maze = mazes(4, 5, 5)
     with torch.no_grad():
-        assert rollout(free, maze, [60], fast=True)[0].max() > 1e6
-        states = rollout(bounded, maze, [5, 60], fast=True)
+        assert rollout(free, maze, [60])[0].max() > 1e6
+        states = rollout(bounded, maze, [5, 60])
     for state in states:
         assert 0.1 < (state == 2).double().mean() < 0.9
         assert state.max() == 2
@@ -361,13 +359,13 @@ def test_what_is_not_a_number_stays_so(max_pool):
     state = torch.zeros(2, 9, 5, 5)
     state[0, 4, 2, 2] = torch.nan
     with torch.no_grad():
-        assert torch.equal(rollout(nca, maze, [2], state, fast=True)[0].isnan(), rollout(nca, maze, 2, state).isnan())
+        assert torch.equal(rollout(nca, maze, [2], state)[0].isnan(), rollout(nca, maze, 2, state).isnan())
 
 
 def test_the_first_channels_alone():
     nca, maze = network(11), mazes(3, 4, 5)
-    states = rollout(nca, maze, [3, 6], fast=True)
-    paths = rollout(nca, maze, [3, 6], fast=True, n_returned=2)
+    states = rollout(nca, maze, [3, 6])
+    paths = rollout(nca, maze, [3, 6], n_returned=2)
     assert all(torch.equal(path, state[:, :2]) for path, state in zip(paths, states, strict=True))
     expected = torch.autograd.grad(sum(state[:, :2].square().sum() for state in states), [*nca.parameters()])
     actual = torch.autograd.grad(sum(path.square().sum() for path in paths), [*nca.parameters()])
@@ -376,32 +374,32 @@ def test_the_first_channels_alone():
 
 def test_rollouts_that_overlap_in_time_have_histories_of_their_own():
     nca, maze = network(7), mazes(3, 4, 5)
-    expected = [gradients(nca, rollout(nca, maze, [n], fast=True)) for n in (6, 6, 5)]
+    expected = [gradients(nca, rollout(nca, maze, [n])) for n in (6, 6, 5)]
     for _ in range(3):  # each takes the memory of one that is done
-        first, second, third = (rollout(nca, maze, [n], fast=True) for n in (6, 6, 5))
+        first, second, third = (rollout(nca, maze, [n]) for n in (6, 6, 5))
         for states, right in ((second, expected[1]), (third, expected[2]), (first, expected[0])):
             assert all(map(torch.equal, gradients(nca, states), right))
 
 
 def test_a_state_given_leaves_no_trace_in_the_next_rollout():
     nca, maze = network(7), mazes(3, 4, 5)
-    expected = gradients(nca, rollout(nca, maze, [6], fast=True))
-    gradients(nca, rollout(nca, maze, [6], noise(3, 7, 4, 5), fast=True))
-    assert all(map(torch.equal, gradients(nca, rollout(nca, maze, [6], fast=True)), expected))
+    expected = gradients(nca, rollout(nca, maze, [6]))
+    gradients(nca, rollout(nca, maze, [6], noise(3, 7, 4, 5)))
+    assert all(map(torch.equal, gradients(nca, rollout(nca, maze, [6])), expected))
 
 
 def test_without_gradients_there_is_no_history(monkeypatch):
     monkeypatch.setattr(function, "_histories", None)
     nca, maze = network(7), mazes(3, 4, 5)
     with torch.no_grad():
-        rollout(nca, maze, [6], fast=True)
+        rollout(nca, maze, [6])
     with pytest.raises(AttributeError):
-        rollout(nca, maze, [6], fast=True)
+        rollout(nca, maze, [6])
 
 
 def test_a_history_is_gone_after_use():
     nca, maze = network(7), mazes(3, 4, 5)
-    loss = rollout(nca, maze, [6], fast=True)[0].sum()
+    loss = rollout(nca, maze, [6])[0].sum()
     loss.backward(retain_graph=True)
     once = nca.weights[0].grad.clone()
     loss.backward()
@@ -410,13 +408,17 @@ def test_a_history_is_gone_after_use():
         loss.backward()
 
 
-def test_the_first_state_gets_no_gradient_and_stays_as_it_is():
-    nca, maze = network(7), mazes(3, 4, 5)
-    state = noise(3, 7, 4, 5).requires_grad_()
-    before = state.detach().clone()
-    rollout(nca, maze, [3], state, fast=True)[0].sum().backward()
-    assert state.grad is None
-    assert torch.equal(state, before)
+@pytest.mark.parametrize("given", [0, 1])
+def test_what_needs_a_gradient_gets_it_from_pytorch_and_stays_as_it_is(given):
+    nca, inputs = network(7), [mazes(3, 4, 5), noise(3, 7, 4, 5).abs()]
+    before = [tensor.clone() for tensor in inputs]
+    inputs[given].requires_grad_()
+    rollout(nca, inputs[0], [3], inputs[1])[0].sum().backward()
+    assert inputs[given].grad is not None
+    assert inputs[given].grad.any()
+    assert all(map(torch.equal, inputs, before))
+    with torch.no_grad():
+        assert engines.engine_for(nca, *inputs) is engines.MACHINE_CODE
 
 
 class Other(NCA):
@@ -452,11 +454,12 @@ def test_everything_else_runs_in_pytorch(name, given):
     maze = mazes(3, 4, 5).to(dtype)
     state = noise(3, 6, 4, 5).to(dtype) if given else None
     assert not in_machine_code(model, maze)
-    states = rollout(model, maze, [2, 5], state, start_step=3, fast=True, n_returned=4)
-    expected = list(iterate(model, maze, 5, state, start_step=3))
-    for actual, right in zip(states, (expected[2], expected[5]), strict=True):
-        torch.testing.assert_close(actual, right[:, :4], rtol=1e-5, atol=1e-6)
-    right_gradients = gradients(model, [expected[2][:, :4], expected[5][:, :4]], unused=True)
+    states = rollout(model, maze, [2, 5], state, start_step=3, n_returned=4)
+    with engines.preferring(engines.STEPPING):
+        expected = rollout(model, maze, [2, 5], state, start_step=3, n_returned=4)
+    for actual, right in zip(states, expected, strict=True):
+        torch.testing.assert_close(actual, right, rtol=1e-5, atol=1e-6)
+    right_gradients = gradients(model, expected, unused=True)
     for actual, right in zip(gradients(model, states, unused=True), right_gradients, strict=True):
         torch.testing.assert_close(actual, right, rtol=1e-4, atol=1e-5)
 
@@ -468,7 +471,7 @@ def test_graph_networks_run_in_pytorch(name):
 
     model, maze = getattr(learned, name)(4, 5), mazes(2, 4, 4)
     assert not in_machine_code(model, maze)
-    (state,) = rollout(model, maze, [3], fast=True)
+    (state,) = rollout(model, maze, [3])
     torch.testing.assert_close(state, rollout(model, maze, 3))
     assert any(gradient.any() for gradient in gradients(model, [state]))
 
@@ -483,36 +486,35 @@ def test_other_dtypes_run_in_pytorch():
 @pytest.mark.gpu
 def test_a_gpu_runs_no_machine_code_of_the_cpu():
     nca, maze = network(6), mazes(3, 4, 5)
-    expected = rollout(nca, maze, [5], fast=True)[0].detach()
+    expected = rollout(nca, maze, [5])[0].detach()
     nca.cuda()
     assert not in_machine_code(nca, maze.cuda())
-    torch.testing.assert_close(rollout(nca, maze.cuda(), [5], fast=True)[0].cpu(), expected, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(rollout(nca, maze.cuda(), [5])[0].cpu(), expected, rtol=1e-3, atol=1e-4)
 
 
 def test_empty_batches_run_in_pytorch():
-    assert rollout(NCA(4, 6), torch.zeros(0, 4, 5, 5), [1, 3], fast=True)[1].shape == (0, 6, 5, 5)
+    assert rollout(NCA(4, 6), torch.zeros(0, 4, 5, 5), [1, 3])[1].shape == (0, 6, 5, 5)
 
 
 def test_where_the_compiler_fails_it_runs_in_pytorch(monkeypatch):
     nca, maze = network(6), mazes(3, 4, 5)
-    expected = rollout(nca, maze, [5], fast=True)[0]
+    expected = rollout(nca, maze, [5])[0]
     monkeypatch.setitem(sys.modules, "maze_nca_gym.agents.rollouts.fused.compiling", None)
     machine_code._compiles.cache_clear()
     try:
         assert not in_machine_code(nca, maze)
-        torch.testing.assert_close(rollout(nca, maze, [5], fast=True)[0], expected)
+        torch.testing.assert_close(rollout(nca, maze, [5])[0], expected)
     finally:
         machine_code._compiles.cache_clear()
 
 
-@pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize(
     ("steps", "n_returned"),
     [([], None), ([0, 3], None), ([3, 3], None), ([2, 1, 3], None), (-1, None), (3, 0), ([3], 7)],
 )
-def test_mistakes_are_named(steps, n_returned, fast):
+def test_mistakes_are_named(steps, n_returned):
     with pytest.raises(ValueError, match=r"must (ascend from at least 1|be at least 0|be from 1 to 6)"):
-        rollout(NCA(4, 6), mazes(2, 3, 3), steps, fast=fast, n_returned=n_returned)
+        rollout(NCA(4, 6), mazes(2, 3, 3), steps, n_returned=n_returned)
 
 
 @pytest.mark.parametrize(
@@ -527,7 +529,7 @@ def test_mistakes_are_named(steps, n_returned, fast):
 )
 def test_mistakes_of_shape_and_dtype_are_those_of_policies(maze, state):
     with pytest.raises(ValueError, match=r"maze|state channels"):
-        rollout(NCA(4, 6), maze, [3], state, fast=True)
+        rollout(NCA(4, 6), maze, [3], state)
 
 
 def run_python(code: str) -> str:

@@ -94,16 +94,16 @@ def test_states_and_gradients_are_those_of_rounded_factors(arguments, start, giv
         expected_states, expected_gradients = in_double_of_rounded(nca, maze, state, start)
         with torch.autocast("cpu", torch.bfloat16):
             assert in_machine_code(nca, maze)
-            states = rollout(nca, maze, KEEP, state, start_step=start, fast=True)
+            states = rollout(nca, maze, KEEP, state, start_step=start)
         assert_near(states, expected_states, NEAR)
         assert_near(gradients(nca, states), expected_gradients, NEAR)
 
 
 def test_rounding_is_seen(pairs_everywhere):
     nca, maze = network(24), mazes(3, 6, 5)
-    exact = rollout(nca, maze, [5], fast=True)[0]
+    exact = rollout(nca, maze, [5])[0]
     with torch.autocast("cpu", torch.bfloat16):
-        low = rollout(nca, maze, [5], fast=True)[0]
+        low = rollout(nca, maze, [5])[0]
     difference = (exact - low).abs().max() / exact.abs().max()
     assert 1e-4 < difference < 3e-2
 
@@ -113,10 +113,10 @@ def test_sparse_states_are_not_rounded(monkeypatch):
     nca, maze = network(32), mazes(2, 6, 6)
     with torch.no_grad():
         nca.biases[0].fill_(-0.4)
-    exact = rollout(nca, maze, [4], fast=True)[0]
+    exact = rollout(nca, maze, [4])[0]
     assert 0 < exact.count_nonzero() < 0.1 * exact.numel()
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(rollout(nca, maze, [4], fast=True)[0], exact)
+        assert torch.equal(rollout(nca, maze, [4])[0], exact)
 
 
 def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatch):
@@ -125,7 +125,7 @@ def test_machines_without_such_instructions_leave_autocast_to_pytorch(monkeypatc
         monkeypatch.setattr(engine, "_multiplies_pairs", lambda has_them=has_them: has_them)
         with torch.autocast("cpu", torch.bfloat16):
             assert in_machine_code(nca, maze) == has_them
-            assert rollout(nca, maze, [3], fast=True)[0].isfinite().all()
+            assert rollout(nca, maze, [3])[0].isfinite().all()
         with torch.autocast("cpu", torch.float16):
             assert not in_machine_code(nca, maze)
 
@@ -134,7 +134,7 @@ def test_an_exact_network_still_says_why_it_refuses_autocast(monkeypatch):
     monkeypatch.setattr(engine, "_multiplies_pairs", lambda: True)
     nca = NCA.from_handcoded("diameter")
     with torch.autocast("cpu", torch.bfloat16), pytest.raises(ValueError, match="rounds too much"):
-        rollout(nca, mazes(1, 20, 20, n_tiles=2), [3], fast=True)
+        rollout(nca, mazes(1, 20, 20, n_tiles=2), [3])
 
 
 def machine_code(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:

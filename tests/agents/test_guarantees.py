@@ -18,6 +18,7 @@ from maze_nca_gym.agents.guarantees import Guarantees, StepBound, all_shortest_p
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
+from maze_nca_gym.agents.rollouts.iterating import finished
 from maze_nca_gym.agents.training.config import TrainingConfig
 from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.families import test_levels
@@ -40,9 +41,9 @@ class TestStepBound:
 
     def test_without_a_length_any_is_reckoned_with(self):
         policy = load("nca-shortest-path-exact-weights")
-        assert policy.max_steps(5, 6) == 2 * 29 + 2
-        assert policy.max_steps(5, 6, n_moves=10) == 22
-        assert load("nca-shortest-path").max_steps(5, 6) is None
+        assert policy.guarantees.enough_steps(5, 6) == 2 * 29 + 2
+        assert policy.guarantees.enough_steps(5, 6, n_moves=10) == 22
+        assert load("nca-shortest-path").guarantees.enough_steps(5, 6) is None
 
 
 class TestGuarantees:
@@ -74,7 +75,7 @@ class TestGuarantees:
     def test_cards_agree_with_the_files(self, name):
         card, model = SHIPPED[name], load_pretrained(name)
         assert Guarantees.from_json(card["guarantees"]) == model.guarantees
-        assert model.exact == find_policy(name).exact
+        assert model.guarantees.exact == find_policy(name).exact
         assert json.loads(json.dumps(card)) == card
 
     @for_each("name", [name for name, card in cards().items() if "configuration" in card])
@@ -111,7 +112,7 @@ class TestFinished:
     maze = torch.from_numpy(one_hot(test_levels("random", 8, "shortest-path", 3).tiles))
 
     def finished_after(self, policy, n_steps):
-        return policy.finished(self.maze, rollout(policy, self.maze, n_steps), n_steps).tolist()
+        return finished(policy, self.maze, rollout(policy, self.maze, n_steps), n_steps).tolist()
 
     def test_at_rest(self):
         assert self.finished_after(Oracle(), 1) == [True] * 3
@@ -133,7 +134,7 @@ class TestFinished:
 
     def test_rounding_does_not_keep_what_is_proven_from_finishing(self):
         policy = load("nca-shortest-path-hinted")
-        enough = policy.max_steps(10, 10, 40)
+        enough = policy.guarantees.enough_steps(10, 10, 40)
         assert self.finished_after(policy, 2) == [False] * 3
         assert self.finished_after(policy, enough) == [True] * 3
         policy.guarantees = Guarantees()

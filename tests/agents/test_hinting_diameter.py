@@ -135,7 +135,7 @@ def test_the_network_solves_pieces_and_mazes_without_a_free_tile():
     tiles = noise(np.random.default_rng(10), 64, 4, 5)
     n_steps = len(list(DIAMETER.trace(tiles)))
     with torch.no_grad():
-        (path,) = rollout(load(NAME), torch.from_numpy(one_hot(tiles, 2)), [n_steps], fast=True, n_returned=1)
+        (path,) = rollout(load(NAME), torch.from_numpy(one_hot(tiles, 2)), [n_steps], n_returned=1)
     np.testing.assert_array_equal(path[:, 0] > 0.5, diameter(tiles))
 
 

@@ -67,7 +67,7 @@ def test_weights_are_counted_as_in_the_paper(model, n_weights):
 @pytest.mark.parametrize("name", SHARED)
 def test_a_model_goes_on_after_its_last_iteration_as_if_that_had_a_relu(name):
     last, none = (MODELS[name](4, 6, n_iterations=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
-    assert (last.uses_step, none.uses_step) == (True, False)
+    assert (last.stationary_from, none.stationary_from) == (None, 0)
     maze, _ = random_batch(3, 6)
     with torch.no_grad():
         for step, (one, other) in enumerate(zip(iterate(last, maze, 6), iterate(none, maze, 6), strict=True)):
@@ -82,7 +82,7 @@ def test_a_last_relu_makes_all_iterations_alike(name):
     maze, _ = random_batch(3, 6)
     for one, other in zip(iterate(last, maze, 6), iterate(none, maze, 6), strict=True):
         assert torch.equal(one, other)
-    assert not last.uses_step
+    assert last.stationary_from == 0
     assert last.arguments == {**none.arguments, "n_iterations": 3, "last_relu": True}
 
 
@@ -114,7 +114,7 @@ def test_what_the_mazes_give_may_be_computed_beforehand(model):
     maze, state = random_batch(3, 6)
     share = policy.encode_maze(maze)
     for step in range(3):
-        assert torch.equal(policy.step(share, state, step), policy(maze, state, step))
+        assert torch.equal(policy.update(share, state, step), policy(maze, state, step))
 
 
 @pytest.mark.parametrize("model", [GCN, partial(GAT, edge_features=True)])

@@ -119,7 +119,7 @@ def test_iterations_are_those_of_the_equation(arguments):
         state = nca(maze, state, step)
         torch.testing.assert_close(state, torch.from_numpy(expected).float())
     is_alike = arguments["n_iterations"] is None or (nca.last_relu and nca.shared_weights and nca.input_injection)
-    assert nca.uses_step != is_alike
+    assert (nca.stationary_from == 0) == is_alike
 
 
 def test_a_last_relu_makes_all_iterations_alike():
@@ -204,16 +204,6 @@ def test_every_weight_gets_a_gradient(arguments):
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all()
         assert parameter.grad.any(), name
-
-
-@for_each("arguments", [{}, {"shared_weights": False}, {"input_injection": False, "max_pool": True}])
-def test_the_mazes_share_may_be_computed_beforehand(arguments):
-    nca = NCA(4, 6, n_iterations=3, **arguments)
-    maze, state = random_batch(4, 6)
-    for step in range(3):
-        share = nca.encode_maze(maze, step)
-        assert torch.equal(nca.step(share, state, step), nca(maze, state, step))
-        assert nca.input_injection or step == 0 or share.shape == (6, 1, 1)
 
 
 @for_each("arguments", [{}, {"shared_weights": False}, {"input_injection": False, "max_pool": True}])

@@ -137,10 +137,10 @@ def test_it_guarantees_what_it_says() -> None:
             HandcodedNCA.__init__(self, "shortest-path", len(Tile), TABLE, StepBound(per_tile=1), exact=exact)
 
     assert DeadEnds().guarantees.bound is None
-    assert not DeadEnds().exact
-    assert Bounded().exact
-    assert not Bounded(exact=False).exact
-    assert Bounded(exact=False).max_steps(3, 4) == 12
+    assert not DeadEnds().guarantees.exact
+    assert Bounded().guarantees.exact
+    assert not Bounded(exact=False).guarantees.exact
+    assert Bounded(exact=False).guarantees.enough_steps(3, 4) == 12
 
 
 def test_its_sums_are_checked_by_default() -> None:

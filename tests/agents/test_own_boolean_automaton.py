@@ -57,7 +57,7 @@ REACH = Automaton(
 def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
     model, certificate = train_hinted(REACH, out=tmp_path)
     assert certificate.holds
-    assert not model.exact, "it states no bound within which it solves a maze"
+    assert not model.guarantees.exact, "it states no bound within which it solves a maze"
     assert model.channel_names == ("path", "wet_low", "wet_high")
     mazes = generate(np.random.default_rng(0), 6, 9, "rooms")
     policy = load(str(tmp_path / "model.safetensors"))

@@ -15,6 +15,7 @@ from torch import Tensor
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, iterate, list_policies, load, rollout
 from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
+from maze_nca_gym.agents.rollouts.engines import STEPPING, preferring
 from maze_nca_gym.agents.weights import MODELS, load_model, save_model
 from maze_nca_gym.dynamics import STATE_LIMIT
 from maze_nca_gym.generation import GENERATORS, generate
@@ -70,7 +71,7 @@ def _no_gradients():
 @every_policy
 def test_rollouts(name: str) -> None:
     policy = made(name)
-    maze, n_steps = mazes(policy, 4), min(12, policy.most_iterations or 12)
+    maze, n_steps = mazes(policy, 4), min(12, policy.max_steps or 12)
     states = list(iterate(policy, maze, n_steps))
     assert policy.channel_names[0] == "path"
     assert policy.highlight in policy.channel_names
@@ -83,7 +84,7 @@ def test_rollouts(name: str) -> None:
     middle = n_steps // 2
     rest = rollout(policy, maze, n_steps - middle, states[middle], start_step=middle)
     assert torch.equal(rest, states[-1]), "goes on from any state"
-    unrolled = rollout(policy, maze, [n_steps - middle], states[middle], start_step=middle, fast=True)[0]
+    unrolled = rollout(policy, maze, [n_steps - middle], states[middle], start_step=middle)[0]
     torch.testing.assert_close(unrolled, states[-1], rtol=1e-4, atol=1e-4)
     strided = states[middle].to(memory_format=torch.channels_last)
     torch.testing.assert_close(policy(maze, strided, middle), policy(maze, states[middle], middle))
@@ -106,11 +107,14 @@ def test_stepping_an_environment_is_the_rollout(name: str, n: int | None) -> Non
     maze, state = (torch.from_numpy(observation[key].copy()).view(n or 1, -1, *observation[key].shape[-2:])
                    for key in ("maze", "state"))  # fmt: skip
     counters, running = None, np.ones(n or 1, bool)
-    for expected in list(iterate(policy, maze, min(30, policy.most_iterations or 30), state))[1:]:
+    with preferring(STEPPING):
+        states = list(iterate(policy, maze, min(30, policy.max_steps or 30), state))[1:]
+    for expected in states:
         action, counters = policy.predict(observation, counters)
         observation, _, terminated, truncated, _ = env.step(action)
-        found = observation["state"].reshape(expected.shape)
-        np.testing.assert_array_equal(found[running], expected.numpy()[running])
+        found = observation["state"].reshape(len(expected), -1, *expected.shape[2:])
+        np.testing.assert_array_equal(found[running][:, : policy.n_channels], expected.numpy()[running])
+        assert not found[running][:, policy.n_channels :].any(), "channels that it has no use for become 0"
         running &= ~np.atleast_1d(terminated | truncated)
         if not running.any():
             break
@@ -124,7 +128,7 @@ def test_a_file_keeps_it(name: str, tmp_path) -> None:
     assert type(again) is type(policy)
     for kept in ("arguments", "channel_names", "guarantees", "task", "n_iterations"):
         assert getattr(again, kept) == getattr(policy, kept)
-    maze, n_steps = mazes(policy, 3), min(9, policy.most_iterations or 9)
+    maze, n_steps = mazes(policy, 3), min(9, policy.max_steps or 9)
     assert torch.equal(rollout(again, maze, n_steps), rollout(policy, maze, n_steps))
 
 
@@ -136,7 +140,7 @@ def test_what_is_exact_solves_every_maze_within_its_bound_and_stays(name: str) -
             options = {"endpoints": task.has_endpoints, "border": border}
             tiles = generate(np.random.default_rng(3), 3, (3, 6), generator, **options)
             target = task.solve_all(tiles)
-            n_steps = policy.max_steps(*tiles.shape[1:], int(target.sum(axis=(1, 2)).max()) - 1)
+            n_steps = policy.guarantees.enough_steps(*tiles.shape[1:], int(target.sum(axis=(1, 2)).max()) - 1)
             maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
             state = rollout(policy, maze, n_steps)
             for after in (state, rollout(policy, maze, 7, state)):

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.guarantees import Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.learned.convolving import SparseNCA
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.precision import tf32
 from maze_nca_gym.levels import clear_endpoints, one_hot
@@ -35,7 +34,7 @@ HINTED = ("nca-shortest-path-hinted", "nca-shortest-path-healing-hinted", "nca-d
 def proven(request):
     """An exact policy with weights that are no integers."""
     policy = load(request.param)
-    assert policy.exact
+    assert policy.guarantees.exact
     return policy
 
 
@@ -43,12 +42,10 @@ def proven(request):
 def test_proven_networks_refuse_low_precision(proven, dtype):
     maze = mazes(proven.n_tiles).to(dtype)
     state = torch.zeros(len(maze), proven.n_channels, *maze.shape[2:], dtype=dtype)
-    kernel, bias = proven.kernel().detach(), proven.biases[0].detach()
-    for run in (proven, SparseNCA(proven, kernel, bias, proven.bounded, proven.check_precision)):
-        with pytest.raises(ValueError, match=rf"exact in float32, and {dtype} .* give it float32 weights, mazes and"):
-            run(maze, state)
+    with pytest.raises(ValueError, match=rf"exact in float32, and {dtype} .* give it float32 weights, mazes and"):
+        proven(maze, state)
     with pytest.raises(ValueError, match=f"{dtype}"):
-        rollout(proven, maze, [2], fast=True)
+        rollout(proven, maze, [2])
     with pytest.raises(ValueError, match=f"{dtype}"):
         proven.to(dtype)(maze.float(), state.float())
 
@@ -57,9 +54,8 @@ def test_proven_networks_refuse_low_precision(proven, dtype):
 def test_proven_networks_refuse_autocast(proven, dtype):
     maze = mazes(proven.n_tiles)
     with torch.autocast("cpu", dtype):
-        for fast in (False, True):
-            with pytest.raises(ValueError, match=f"{dtype}.*outside of autocast"):
-                rollout(proven, maze, 2, fast=fast)
+        with pytest.raises(ValueError, match=f"{dtype}.*outside of autocast"):
+            rollout(proven, maze, 2)
         assert rollout(proven, maze.double(), 2).dtype == torch.float64, "autocast leaves float64 alone"
 
 
@@ -71,8 +67,8 @@ def test_proven_networks_run_in_float32_and_float64(proven):
 
 def test_networks_of_integers_may_be_less_precise():
     path, diameter = (NCA.from_handcoded(name) for name in ("shortest-path", "diameter"))
-    assert path.exact
-    assert diameter.exact
+    assert path.guarantees.exact
+    assert diameter.guarantees.exact
     maze = mazes(4)
     expected = rollout(path, maze, 20)
     assert torch.equal(rollout(path, maze.bfloat16(), 20).float(), expected)
@@ -139,15 +135,14 @@ class Probe(Policy):
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("fast", [False, True])
-def test_exact_policies_run_without_tf32_on_a_gpu(exact, fast, gpu):
+def test_exact_policies_run_without_tf32_on_a_gpu(exact, gpu):
     policy, maze = Probe(exact), mazes(4)
     with tf32(True):
-        rollout(policy, maze.to(GPU), 2, fast=fast)
+        rollout(policy, maze.to(GPU), 2)
         policy(maze.to(GPU), torch.zeros(len(maze), 3, *maze.shape[2:], device=GPU))
         assert policy.seen == {(not exact, not exact)}
         policy.seen.clear()
-        rollout(policy, maze, 2, fast=fast)
+        rollout(policy, maze, 2)
         assert policy.seen == {(True, True)}, "a CPU has none"
 
 

@@ -59,7 +59,7 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     assert "tiny: 7 iterations, chosen on validation levels of random" in capsys.readouterr().out
     model = load(str(folder / "tiny.safetensors"))
     assert model.guarantees.to_json() == publish.read_card("tiny")["guarantees"]
-    assert model.usual_iterations == 7
+    assert model.default_steps == 7
 
     (result,) = evaluate("tiny.safetensors")
     run("scores", "tiny", "runs/evaluate/results.json", "--measured", "8 levels")

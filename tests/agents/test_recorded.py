@@ -17,8 +17,8 @@ from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.program import Program
 from maze_nca_gym.agents.rollouts import engines, recording, rollout
-from maze_nca_gym.agents.rollouts.eager import Request
 from maze_nca_gym.agents.rollouts.engines import PYTORCH, RECORDED
+from maze_nca_gym.agents.rollouts.pytorch import Request
 from maze_nca_gym.agents.rollouts.recording import Recording, Recordings
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
@@ -215,7 +215,7 @@ class OnGPU:
 
 
 def test_who_runs_what_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(engines.MACHINE_CODE, "supports", lambda policy, maze: False)
+    monkeypatch.setattr(engines.MACHINE_CODE, "supports", lambda policy, maze, state: False)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     maze: Any = OnGPU(mazes(2, 4, 4))
     assert engines.engine_for(network(4), maze) is engines.PYTORCH, "recordings are asked for"
@@ -229,10 +229,10 @@ def test_who_runs_what_on_a_gpu(monkeypatch):
     assert engines.engine_for(exact, maze) is engines.PYTORCH
     with monkeypatch.context() as patch:
         patch.setattr(torch, "is_autocast_enabled", lambda kind: True)
-        assert not RECORDED.supports(exact, maze)
-        assert RECORDED.supports(network(4), maze)
+        assert not RECORDED.supports(exact, maze, None)
+        assert RECORDED.supports(network(4), maze, None)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
-    assert not RECORDED.supports(exact, maze)
+    assert not RECORDED.supports(exact, maze, None)
 
 
 class Halves(Policy):
@@ -240,7 +240,7 @@ class Halves(Policy):
 
     def __init__(self) -> None:
         super().__init__("shortest-path", 4, ("path", "other"))
-        self.uses_step = False
+        self.stationary_from = 0
         self.weight = torch.nn.Parameter(0.2 * noise(2, 6, 9))
         self.bias = torch.nn.Parameter(0.1 * noise(2))
 
@@ -256,14 +256,16 @@ class Halves(Policy):
 def test_a_policy_of_ones_own_goes_through_the_same_list():
     policy, maze = Halves(), mazes(3, 5, 6)
     assert engines.engine_for(policy, maze) is engines.MACHINE_CODE
-    states, expected = (rollout(policy, maze, [2, 5], fast=fast) for fast in (True, False))
+    states = rollout(policy, maze, [2, 5])
+    with engines.preferring(engines.STEPPING):
+        expected = rollout(policy, maze, [2, 5])
     assert_near(states, expected, 1e-5)
     assert_near(gradients(policy, states), gradients(policy, expected), 1e-4)
 
 
 def test_an_engine_of_ones_own_joins_the_list():
     class Nothing:
-        def supports(self, policy: Policy, maze: Tensor) -> bool:
+        def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
             return policy.n_channels == 2
 
         def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
@@ -271,7 +273,7 @@ def test_an_engine_of_ones_own_joins_the_list():
 
     maze = mazes(1, 3, 3)
     with engines.preferring(Nothing()):
-        assert [float(state.amax()) for state in rollout(Halves(), maze, [2, 5], fast=True)] == [2, 5]
+        assert [float(state.amax()) for state in rollout(Halves(), maze, [2, 5])] == [2, 5]
         assert engines.engine_for(network(4), maze) is engines.MACHINE_CODE
     assert engines.engine_for(Halves(), maze) is engines.MACHINE_CODE
 
@@ -281,7 +283,7 @@ def test_an_engine_of_ones_own_joins_the_list():
 def test_a_gpu_records(arguments, made):
     nca, maze = network(6, **arguments).cuda(), mazes(3, 6, 6).cuda()
     for _ in range(3):
-        states, expected = rollout(nca, maze, [2, 5], fast=True), PYTORCH(nca, maze, None, REQUEST)
+        states, expected = rollout(nca, maze, [2, 5]), PYTORCH(nca, maze, None, REQUEST)
         assert_near(states, expected, 1e-5)
         assert_near(gradients(nca, states, unused=True), gradients(nca, expected, unused=True), 1e-4)
     assert made.n == 1

@@ -147,7 +147,7 @@ def test_a_bad_edit_changes_nothing_and_says_why(edit: Edit) -> None:
 
 def test_weights_for_some_iterations_are_an_end() -> None:
     session = begun()
-    session.policy.shared_weights, session.policy.n_iterations = False, 3
+    session.policy.max_steps = 3
     stepped(session, 3)
     assert session.step() == "shortest-path-bfs has weights for 3 iterations"
     assert session.snapshot.step == 3

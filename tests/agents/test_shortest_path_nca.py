@@ -79,7 +79,7 @@ def test_paths_of_both_parities_by_hand(ties, form):
         .#.
         ..T
     """)
-    state = rollout(policy, mazes(even, odd), policy.max_steps(3, 3))
+    state = rollout(policy, mazes(even, odd), policy.guarantees.enough_steps(3, 3))
     np.testing.assert_array_equal(state[0, 0].detach(), both if ties == "all" else down)
     np.testing.assert_array_equal(state[1, 0].detach(), down)
     assert policy.finished(mazes(even, odd), state).tolist() == [True, True]
@@ -89,7 +89,8 @@ def test_paths_of_both_parities_by_hand(ties, form):
 def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, form):
     policy = ShortestPathNCA(ties, form)
     maze = mazes(parse("S.#T.."), parse("S....T"))
-    solved = [policy.finished(maze, state).tolist() for state in iterate(policy, maze, policy.max_steps(1, 6))]
+    states = iterate(policy, maze, policy.guarantees.enough_steps(1, 6))
+    solved = [policy.finished(maze, state).tolist() for state in states]
     assert solved[0] == [False, False]
     assert solved[-1] == [True, True]
     assert [reached for reached, _ in solved] == sorted(reached for reached, _ in solved), "solved, then not"
@@ -151,7 +152,7 @@ def test_unknown_options():
 
 
 def test_the_printed_table():
-    rows = ShortestPathNCA("all").weight_rows()
+    rows = list(ShortestPathNCA("all").table.rows())
     assert ("flood_s", "wall", "C", -6.0, 0.0) in rows
     assert ("path_u", "age", "U", 2.0, 0.0) in rows
     assert ("path", "flood_t", "C", 1.0, -1.0) in rows

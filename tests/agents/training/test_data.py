@@ -258,7 +258,7 @@ def test_level_sets_need_square_and_solvable_levels(tmp_path):
 @pytest.mark.parametrize("border", [True, False])
 def test_networks_need_a_border_if_all_levels_of_their_set_have_one(tmp_path, border):
     own_levels(tmp_path, size=6 if border else 8, border=border)
-    assert given(tmp_path).make_model().needs_border is border
+    assert given(tmp_path).make_model().guarantees.needs_border is border
 
 
 def test_with_a_pool_only_newcomers_are_drawn():

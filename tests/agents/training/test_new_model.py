@@ -77,7 +77,7 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
 def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(registered, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="those of TwoLayerNCA depend on the step"):
         tiny(**POOL, model="TwoLayerNCA")
-    monkeypatch.setattr(registered, "uses_step", False)
+    monkeypatch.setattr(registered, "stationary_from", 0)
     for n_iterations in (None, 6):
         state = TrainingState.start(tiny(**POOL | {"n_iterations": n_iterations}, model="TwoLayerNCA"), CPU)
         run_updates(state, tmp_path, ALONE, NullReport(), Intervals())

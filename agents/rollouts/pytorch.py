@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +15,9 @@ from maze_nca_gym.dynamics import STATE_LIMIT
 
 from ..policy import Policy
 from ..precision import tf32
+
+Iteration = Callable[[Tensor, int], Tensor]
+"""A function from a (B, C, H, W) state and its step to the next state."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Request:
 class PyTorch:
     """Rollouts of every policy, on every device, in every dtype."""
 
-    def supports(self, policy: Policy, maze: Tensor) -> bool:
+    def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
         """Return that it runs the policy."""
         return True
 
@@ -49,19 +53,39 @@ class PyTorch:
         """Return the states that are asked for, each (B, n_returned, H, W)."""
         if state is None:
             state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
-        states = enumerate(_states(policy, maze, request.n_steps, state, request.start_step, request.growth))
-        return [current[:, : request.n_returned] for n_iterations, current in states if n_iterations in request.keep]
+        # With gradients the way back follows later, on as many threads as PyTorch likes.
+        few_threads = not policy.engine_hints.gains_from_threads and not torch.is_grad_enabled()
+        with one_thread() if few_threads else nullcontext():
+            maze, state, iteration = self._prepared(policy, maze, state)
+            limited = _Shrinking(request.growth, policy.engine_hints.state_limit)
+            reached = enumerate(_states(iteration, state, request, limited))
+            return [current[:, : request.n_returned] for n_steps, current in reached if n_steps in request.keep]
+
+    def _prepared(self, policy: Policy, maze: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Iteration]:
+        """Return maze and state as they are iterated fastest, and an iteration that has encoded the maze."""
+        layout = policy.engine_hints.memory_format
+        maze, state = (tensor.contiguous(memory_format=layout) for tensor in (maze, state))
+        encode, update = policy.encode_maze, policy.update
+        if policy.guarantees.exact and not maze.is_cpu:
+            encode, update = tf32(allowed=False)(encode), tf32(allowed=False)(update)
+        return maze, state, partial(update, encode(maze))
 
 
-def _states(
-    model: Policy, maze: Tensor, n_steps: int, state: Tensor, start_step: int, growth: float
-) -> Iterator[Tensor]:
-    """Yield every state of a rollout in PyTorch, the first as given."""
-    maze, state = (tensor.contiguous(memory_format=model.memory_format) for tensor in (maze, state))
-    advance, shrinking = _iteration(model, maze), _Shrinking(growth, largest(model))
+class Stepping(PyTorch):
+    """Rollouts that equal stepping the environments with the policy's actions, bit for bit, and are slower for it.
+
+    Other engines encode the maze once, choose the order of numbers in memory, or add in another order.
+    """
+
+    def _prepared(self, policy: Policy, maze: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Iteration]:
+        return maze, state, partial(policy, maze)
+
+
+def _states(iteration: Iteration, state: Tensor, request: Request, shrinking: _Shrinking) -> Iterator[Tensor]:
+    """Yield every state of a rollout, the first as given."""
     yield state
-    for step in range(start_step, start_step + n_steps):
-        state = advance(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
+    for step in range(request.start_step, request.start_step + request.n_steps):
+        state = iteration(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
         shrinking.after(state)
         yield state
 
@@ -105,16 +129,15 @@ class _Shrinking:
         return (gradient * inside).square().sum(dim=(1, 2, 3), keepdim=True).sqrt()
 
 
-def _iteration(model: Policy, maze: Tensor) -> Callable[[Tensor, int], Tensor]:
-    """Return the function from a state and its step to the next; what the maze adds is computed once if it stays."""
-    if not model.encodes_once:
-        return partial(model.forward, maze)
-    encode, step = model.encode_maze, model.step
-    if model.exact and not maze.is_cpu:
-        encode, step = tf32(allowed=False)(encode), tf32(allowed=False)(step)
-    return partial(step, encode(maze))
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute on one thread, and then on as many as before.
 
-
-def largest(model: Policy) -> float:
-    """Return the largest number in a state of a policy."""
-    return STATE_LIMIT if model.state_limit is None else model.state_limit
+    More gain little on small maps, and wait for each other where the CPU is shared, which makes them many times slower.
+    """
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
