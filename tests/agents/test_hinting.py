@@ -288,7 +288,7 @@ class TestPolicy:
         tiles = named_levels(family, SIZES[automaton], automaton.task, 8).tiles
         n_steps = len(list(automaton.trace(tiles)))
         with torch.no_grad():
-            paths = rollout(policy, maze_of(automaton, tiles), [n_steps, n_steps + 51], fast=True, n_returned=1)
+            paths = rollout(policy, maze_of(automaton, tiles), [n_steps, n_steps + 51], n_returned=1)
         for path in paths:
             np.testing.assert_array_equal(path[:, 0] > 0.5, SOLVERS[automaton.task](tiles))
 
