@@ -13,12 +13,13 @@ from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.files import atomic_write
@@ -118,28 +119,56 @@ def panels(drawn: Figure, n: int, columns: int, **options: Any) -> list[Axes]:
 
 def curve(
     axes: Axes,
-    x: ArrayLike,
-    y: ArrayLike,
+    x: Sequence[float] | NDArray[Any],
+    y: Sequence[float] | NDArray[Any],
     low: ArrayLike | None = None,
     high: ArrayLike | None = None,
     *,
     color: str,
+    end: float = 0.0,
     **options: Any,
 ) -> None:
-    """Draw a line of (N,) points, with the band of its intervals where their (N,) ends are given."""
+    """Draw a line of (N,) points.
+
+    Args:
+        axes: where to.
+        x, y: the points.
+        low, high: ends of their intervals, drawn as a band; None for no band.
+        color: the line's.
+        end: size of a dot on the last point; 0 for none.
+        options: of `Axes.plot`.
+    """
     if low is not None and high is not None:
         axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
     axes.plot(x, y, color=color, **{"linewidth": 1.8, "markeredgecolor": "white", **options})
+    if end:
+        axes.plot(x[-1:], y[-1:], "o", color=color, markersize=end, markeredgecolor="white", zorder=3)
 
 
-def count_axis(axis: Axis) -> None:
-    """Write the numbers of an axis with commas between the thousands."""
+def bar_places(axes: Axes, labels: Sequence[str], n: int) -> tuple[NDArray[np.float64], float]:
+    """Label groups of n bars each; return the (n, len(labels)) middles of the bars, and the width of each."""
+    width = 0.8 / n
+    axes.set_xticks(range(len(labels)), labels)
+    axes.grid(axis="x", visible=False)
+    return np.arange(len(labels)) + width * (np.arange(n)[:, None] - (n - 1) / 2), 0.9 * width
+
+
+def count_axis(axis: Axis, n_ticks: int | None = None) -> None:
+    """Write the numbers of an axis with commas between the thousands.
+
+    Args:
+        axis: of whole numbers.
+        n_ticks: the number of ticks, at the most, each on a whole number; None to leave them where they are.
+    """
+    if n_ticks is not None:
+        axis.set_major_locator(MaxNLocator(n_ticks, integer=True, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
 
 
-def percent_axis(axis: Axis, decimals: int | None = 0) -> None:
-    """Write the fractions of an axis as percentages."""
-    axis.set_major_formatter(PercentFormatter(1, decimals=decimals, symbol=" %"))
+def fraction_axis(axes: Axes) -> None:
+    """Write the vertical axis in percent, from 0 to 100; where what is drawn is negative, from there, at least -100."""
+    axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
 
 
 def size_axis(axes: Axes, sizes: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from maze_nca_gym.agents.figures import COLOURS, figure, legend, panels
+from maze_nca_gym.agents.figures import COLOURS, bar_places, figure, fraction_axis, legend, panels
 from maze_nca_gym.files import write_all
 from maze_nca_gym.tables import Table
 
@@ -119,13 +119,11 @@ def _draw_lengths(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) 
 
 def _draw_tests(axes: Axes, groups: dict[str, Runs], colours: dict[str, str]) -> None:
     tests = list(next(iter(groups.values()))[0]["tests"])
-    width = 0.8 / len(groups)
-    for i, (levels, group) in enumerate(groups.items()):
-        places = np.arange(len(tests)) + (i - (len(groups) - 1) / 2) * width
-        values = np.array([[100 * run["tests"][test]["complete"] for test in tests] for run in group])
-        axes.bar(places, values.mean(axis=0), 0.9 * width, color=colours[levels], alpha=0.55, label=levels)
+    middles, width = bar_places(axes, tests, len(groups))
+    for (levels, group), places in zip(groups.items(), middles, strict=True):
+        values = np.array([[run["tests"][test]["complete"] for test in tests] for run in group])
+        axes.bar(places, values.mean(axis=0), width, color=colours[levels], alpha=0.55, label=levels)
         for each in values:
             axes.scatter(places, each, s=12, color=colours[levels], zorder=3)
-    axes.set_xticks(range(len(tests)), tests)
-    axes.grid(axis="x", visible=False)
-    axes.set(ylabel="%", title="Complete on test sets", ylim=(0, 100))
+    axes.set_title("Complete on test sets")
+    fraction_axis(axes)

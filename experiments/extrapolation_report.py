@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from maze_nca_gym.agents.figures import COLOURS, INK, curve, figure, legend, panels, percent_axis, size_axis
+from maze_nca_gym.agents.figures import COLOURS, INK, curve, figure, fraction_axis, legend, panels, size_axis
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.files import write_all
 from maze_nca_gym.tables import Table
@@ -127,8 +127,8 @@ def _draw_sizes(results: Sequence[Measured], path: Path) -> None:
                 curve(axes, [r.size for r in own], *ends, color=colour, **style)
             for p in (p for p in PUBLISHED if (p.family, p.metric) == (family, metric)):
                 axes.plot(p.size, p.value, MARKERS[p.source], color=INK, markersize=11, label=p.source, zorder=4)
-            axes.set(ylabel=metric if family == families[0] else "", ylim=(-0.03, 1.03))
-            percent_axis(axes.yaxis)
+            axes.set_ylabel(metric if family == families[0] else "")
+            fraction_axis(axes)
             if metric == METRICS[0]:
                 axes.set_title(family)
             else:
@@ -147,8 +147,8 @@ def _draw_iterations(results: Sequence[Measured], path: Path) -> None:
                 steps = [*(step for step, _, _ in r.curve), r.n_steps]
                 values = [accuracy for _, accuracy, _ in r.curve]
                 curve(axes, steps, [*values, values[-1]], color=colours[r.policy], label=r.policy)
-            axes.set(title=f"{family}-{size}", xlabel="iterations", xscale="log", ylim=(-0.2, 1.03))
-            percent_axis(axes.yaxis)
+            axes.set(title=f"{family}-{size}", xlabel="iterations", xscale="log")
+            fraction_axis(axes)
         drawn.axes[0].set_ylabel("accuracy")
         legend(drawn)
 

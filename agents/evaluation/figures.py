@@ -12,7 +12,19 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from ..figures import COLOURS, GREY, INK, count_axis, curve, figure, legend, panels, percent_axis, size_axis
+from ..figures import (
+    COLOURS,
+    GREY,
+    INK,
+    bar_places,
+    count_axis,
+    curve,
+    figure,
+    fraction_axis,
+    legend,
+    panels,
+    size_axis,
+)
 from ..statistics import Estimate
 from .cells import Result
 from .metrics import Metrics, Point
@@ -49,7 +61,7 @@ def draw_iterations(results: Sequence[Result], path: str | Path) -> Path:
                 for result in (r for r in results if r.family == family):
                     _draw_curve(axes, result, metric, looks)
             row[0].set_ylabel(metric)
-            _fraction_axis(row[0])
+            fraction_axis(row[0])
         for axes, family in zip(grid[0], families, strict=True):
             axes.set_title(family)
         for axes in grid[1]:
@@ -64,8 +76,7 @@ def _draw_curve(axes: Axes, result: Result, metric: str, looks: _Looks) -> None:
     points = result.evaluation.curve
     colour, dash, _ = looks.of(result)
     steps, values, low, high = _columns(points, metric)
-    curve(axes, steps, values, low, high, color=colour, linestyle=dash)
-    curve(axes, steps[-1:], values[-1:], color=colour, marker="o", markersize=5, zorder=3)
+    curve(axes, steps, values, low, high, color=colour, end=5, linestyle=dash)
     if result.stability is not None:
         steps, values, _, _ = _columns([points[-1], *result.stability.curve], metric)
         curve(axes, steps, values, color=colour, linestyle=RUNNING_ON, linewidth=1.4, alpha=0.8)
@@ -92,7 +103,7 @@ def draw_sizes(results: Sequence[Result], path: str | Path) -> Path:
                 _draw_line(axes, [r for r in results if (r.policy, r.family) == (policy, family)], metric, looks)
             size_axis(axes, sizes)
             axes.set_title(metric)
-            _fraction_axis(axes)
+            fraction_axis(axes)
         legend(drawn, looks.handles())
     return Path(path)
 
@@ -125,22 +136,18 @@ def draw_stability(results: Sequence[Result], path: str | Path) -> Path:
 
 
 def _draw_bars(axes: Axes, results: Sequence[Result], looks: _Looks) -> None:
-    width, labels = 0.8 / len(results), []
-    for i, result in enumerate(results):
-        assert result.stability is not None
-        bars = _bars(result.stability)
-        labels = [label for label, _, _ in bars]
-        places = np.arange(len(bars)) + (i - (len(results) - 1) / 2) * width
-        for place, (_, estimate, fresh) in zip(places, bars, strict=True):
-            axes.bar(place, estimate.value, 0.9 * width, color=looks.of(result)[0])
+    bars = [_bars(result.stability) for result in results if result.stability is not None]
+    places, width = bar_places(axes, [label for label, _, _ in bars[0]], len(results))
+    for result, own, where in zip(results, bars, places, strict=True):
+        for place, (_, estimate, fresh) in zip(where, own, strict=True):
+            axes.bar(place, estimate.value, width, color=looks.of(result)[0])
             ends = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
             axes.errorbar(place, estimate.value, ends, color=INK, linewidth=1, capsize=2)
             if fresh is not None:
-                axes.hlines(fresh.value, place - 0.5 * width, place + 0.5 * width, color=GREY, linewidth=2.5)
-    axes.set_xticks(range(len(labels)), labels, fontsize=10)
-    axes.grid(axis="x", visible=False)
+                axes.hlines(fresh.value, place - 0.55 * width, place + 0.55 * width, color=GREY, linewidth=2.5)
+    axes.tick_params(axis="x", labelsize=10)
+    fraction_axis(axes)
     axes.set_ylim(0, 1.05)
-    percent_axis(axes.yaxis)
 
 
 def _bars(stability: Stability) -> list[tuple[str, Estimate, Estimate | None]]:
@@ -190,9 +197,3 @@ def _grey(label: str, dash: Any) -> dict[str, Artist]:
 def _distinct(values: Iterable[Value]) -> list[Value]:
     """Return the different values in the order of their first appearance."""
     return list(dict.fromkeys(values))
-
-
-def _fraction_axis(axes: Axes) -> None:
-    """Set the axis from 0 to 100 %, and below where accuracy is negative, but no further than -100 %."""
-    axes.set_ylim(max(-1.0, min(-0.03, axes.dataLim.y0)), 1.03)
-    percent_axis(axes.yaxis)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tiles
@@ -16,7 +15,7 @@ from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_gi
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.tasks import Task
 
-from ..figures import COLOURS, count_axis, curve, figure, panels, percent_axis
+from ..figures import COLOURS, count_axis, curve, figure, fraction_axis, panels
 from ..runs import Line
 
 PANELS = {
@@ -51,15 +50,12 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
         shown = panels(drawn, len(PANELS), len(PANELS))
         for axes, colour, (name, (label, written)) in zip(shown, COLOURS, PANELS.items(), strict=False):
             values = [line[name] for line in lines]
-            curve(axes, rounds, values, color=colour, linewidth=2)
-            curve(axes, rounds[-1:], values[-1:], color=colour, marker="o", markersize=7)
+            curve(axes, rounds, values, color=colour, end=7, linewidth=2)
             ends = (written.format(value).replace("%", " %") for value in (values[0], values[-1]))
             axes.set_title(f"{label}: {' to '.join(ends)}", fontsize=12)
             axes.set(xlabel="rounds", xlim=(0, max(rounds[-1], 1)))
-            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-            count_axis(axes.xaxis)
-        percent_axis(shown[-1].yaxis)
-        shown[-1].set_ylim(0, 1)
+            count_axis(axes.xaxis, 6)
+        fraction_axis(shown[-1])
         for axes in shown[:-1]:
             axes.set_ylim(bottom=0)
     return path

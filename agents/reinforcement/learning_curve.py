@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
@@ -132,6 +131,5 @@ def _draw_panel(axes: Axes, runs: Mapping[str, Sequence[Point]], kind: str, refe
         curve(axes, steps, means, color=colour, linewidth=2, label=f"{name}, {means[-1]:.3f}")
     longest = max(points[-1].n_steps for points in runs.values())
     axes.set(title=f"on {kind}", xlabel="steps of environments", xlim=(0, max(longest, 1)), ylim=(-0.25, 1.03))
-    axes.xaxis.set_major_locator(MaxNLocator(4))
-    count_axis(axes.xaxis)
+    count_axis(axes.xaxis, 4)
     axes.legend(loc="lower right")

@@ -20,7 +20,7 @@ from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import Scores, score
 from maze_nca_gym.tasks import find_task
 
-from ..figures import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, percent_axis
+from ..figures import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, fraction_axis
 from ..policy import Policy
 from ..rollouts import default_steps, encode, iterate, path_of
 from ..runs import Line
@@ -63,8 +63,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
             axes.set_ylabel("solution length\n(training)")
         _draw_rate(rate, lines)
         rate.set(xlabel="updates", xlim=(0, lines[-1]["update"]))
-        rate.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
-        count_axis(rate.xaxis)
+        count_axis(rate.xaxis, 9)
         _add_time(loss, lines)
         drawn.align_ylabels()
     return path
@@ -95,8 +94,8 @@ def _draw_validation(axes: Axes, lines: Sequence[Line]) -> None:
         updates, values = _column(lines, name)
         last = f" {values[-1]:.1%}".replace("%", " %") if len(values) else ""
         _plot(axes, updates, values, colour, f"{name}{last}")
-    axes.set(ylabel="validation", ylim=(-0.03, 1.03))
-    percent_axis(axes.yaxis, None)
+    axes.set_ylabel("validation")
+    fraction_axis(axes)
     axes.legend(loc="best")
 
 

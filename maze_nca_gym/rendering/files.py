@@ -38,7 +38,6 @@ _CONTROL = struct.Struct("<3sBHBB")
 _TRANSPARENT = 0b1
 _DESCRIPTOR = struct.Struct("<c4HB")
 """A frame's block: its place, its size, flags."""
-_HAS_TABLE = 0b1000_0000
 
 
 def save_png(path: str | Path, frame: Frame) -> Path:
@@ -153,23 +152,8 @@ def _blocks(changes: Sequence[_Change], lookup: NDArray[np.uint8], ticks: int) -
 
 
 def _compressed(pixels: NDArray[np.uint8]) -> bytes:
-    """Return (h, w) palette indices as a frame's data: Pillow writes a GIF of its own, of which this is a part."""
-    file = BytesIO()
-    Image.fromarray(pixels).save(file, format="GIF", optimize=False, interlace=False)
-    content = file.getvalue()
-    at = _HEADER.size + _table_bytes(content[10])
-    while content[at : at + 1] == b"!":  # an extension: two bytes, then blocks that begin with their length
-        at += 2
-        while content[at]:
-            at += 1 + content[at]
-        at += 1
-    flags = _DESCRIPTOR.unpack_from(content, at)[-1]
-    return content[at + _DESCRIPTOR.size + _table_bytes(flags) : -1]  # without the file's last byte
-
-
-def _table_bytes(flags: int) -> int:
-    """Return the length of the colour table that flags announce."""
-    return 3 * 2 ** (1 + (flags & 0b111)) if flags & _HAS_TABLE else 0
+    """Return (h, w) palette indices as the data of a frame: bits of an index, LZW in blocks, an empty block."""
+    return b"\x08" + Image.fromarray(pixels).tobytes("gif", "L", 8, 0) + b"\0"
 
 
 def _pack(frame: Frame) -> NDArray[np.uint32]:
