@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ SUFFIXES = (".csv", ".npy")
 """Names that end so are files of predictions."""
 TOKEN_BYTES = 16
 """Bytes of a token in a .csv file at the most: a digit, a comma, and room for spaces."""
+_TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
 
 
 def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.uint8]:
@@ -63,37 +63,20 @@ def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
     return tokens
 
 
-_TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
-
-
 def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
-    with path.open("rb") as file:
-        shape, dtype = _read_header(file)
-        if dtype.kind not in "iu" or len(shape) not in (2, 3):
-            raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {dtype} of shape {shape}")
-        if (shape[0], prod(shape[1:])) != (n, n_tokens):
-            raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got shape {shape}")
-        file.seek(0)
-        tokens = np.lib.format.read_array(file, allow_pickle=False).reshape(n, n_tokens)
+    try:
+        array = np.lib.format.open_memmap(path, mode="r")  # of which only the header is read yet
+    except OSError:
+        raise
+    except Exception as error:  # NumPy reads the header as Python's text, and fails in all the ways of Python's reader
+        raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
+    if array.dtype.kind not in "iu" or array.ndim not in (2, 3):
+        raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {array.shape}")
+    if (len(array), prod(array.shape[1:])) != (n, n_tokens):
+        raise ValueError(f"it must have {n:,} mazes of {n_tokens:,} tokens, got shape {array.shape}")
+    tokens = array.reshape(n, n_tokens)
     wrong = (tokens < WALL) | (tokens > PATH)
     if wrong.any():
         row, place = np.argwhere(wrong)[0]
         raise ValueError(f"maze {row}: a token is a number from {WALL} to {PATH}, got {tokens[row, place]}")
     return tokens.astype(np.uint8)
-
-
-def _read_header(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the dtype of an array, of which nothing is read.
-
-    Raises:
-        ValueError: it is no array.
-    """
-    try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
-    except OSError:
-        raise
-    except Exception as error:  # NumPy reads the header as Python's text, and fails in all the ways of Python's reader
-        raise ValueError("it is no array (.npy), or its header is damaged") from error
-    return shape, dtype

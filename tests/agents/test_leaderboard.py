@@ -20,13 +20,14 @@ from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, S
 from maze_nca_gym.agents.leaderboard.board import RESTARTED, REUSED, Board, Published, published
 from maze_nca_gym.agents.leaderboard.entrants import reused_paths
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
+from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import is_optimal, shortest_path
 
 SMALL = BenchmarkSet(
@@ -55,7 +56,7 @@ def marks(drawing):
 class TestScores:
     ROOM = "S...\n....\n....\n...T"
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("answer", "wanted"),
         [
             ("*... *... *... ****", {CANONICAL, VALID, OPTIMAL}),
@@ -84,6 +85,10 @@ class TestScores:
         assert [bool(found[score][0]) for score in SCORES] == [False, False, True, False]
         through_wall = judge(level, marks("**... .*... **... ....."), label)
         assert not any(right[0] for right in through_wall.values())
+
+    def test_walls_of_a_prediction_do_not_matter_where_no_path_is(self):
+        level = parse("S.T")[None]
+        assert judge_tokens(level, np.array([[5, 5, 5]], np.uint8), shortest_path(level))[OPTIMAL][0]
 
     def test_optimal_is_what_the_solver_says(self):
         rng = np.random.default_rng(1)
@@ -117,7 +122,7 @@ class TestPredictions:
     def write(self, path, tokens):
         np.save(path, tokens) if path.suffix == ".npy" else np.savetxt(path, tokens, fmt="%d", delimiter=",")
 
-    @pytest.mark.parametrize("suffix", ["csv", "npy"])
+    @for_each("suffix", ["csv", "npy"])
     def test_labels_score_everything_but_canonical(self, tmp_path, small, suffix):
         file = tmp_path / f"labels.{suffix}"
         self.write(file, self.tokens())
@@ -133,7 +138,7 @@ class TestPredictions:
         np.save(tmp_path / "mazes.npy", self.tokens().reshape(12, 9, 9).astype(np.int64))
         np.testing.assert_array_equal(read_predictions(tmp_path / "mazes.npy", SMALL), self.tokens())
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("change", "message"),
         [
             (lambda lines: lines[1:], "it must have 12 lines, one for each maze, and has 11"),
@@ -149,14 +154,14 @@ class TestPredictions:
         with pytest.raises(ValueError, match=f"bad.csv has no predictions for small-9: {message}"):
             read_predictions(file, SMALL)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("array", "message"),
         [
             (np.ones((12, 80), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(12, 80\)"),
             (np.ones((11, 9, 9), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(11, 9, 9\)"),
             (np.ones((12, 81)), r"it must hold integers \(N, 81\), got float64 of shape \(12, 81\)"),
             (np.zeros((12, 81), np.int8), "maze 0: a token is a number from 1 to 5, got 0"),
-            (np.array([{}], dtype=object), r"it must hold integers \(N, 81\), got object of shape \(1,\)"),
+            (np.array([{}], dtype=object), "it is no array of numbers"),
         ],
     )
     def test_wrong_arrays_are_explained(self, tmp_path, array, message):
@@ -164,19 +169,18 @@ class TestPredictions:
         with pytest.raises(ValueError, match=f"bad.npy has no predictions for small-9: {message}"):
             read_predictions(tmp_path / "bad.npy", SMALL)
 
-    @pytest.mark.parametrize("header", [b"{'descr': '<i8', 'shape'", b"\xff" * 20, b"[" * 90, b"  \n x", b"", b"{(}"])
+    @for_each("header", [b"{'descr': '<i8', 'shape'", b"\xff" * 20, b"[" * 90, b"  \n x", b"", b"{(}"])
     def test_damaged_headers_are_explained(self, tmp_path, header):
         file = tmp_path / "bad.npy"
         file.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
         with pytest.raises(ValueError, match=r"bad\.npy has no predictions for small-9: it is no array"):
             read_predictions(file, SMALL)
 
-    def test_a_large_file_is_refused_by_its_header_or_size(self, tmp_path, monkeypatch):
+    def test_a_large_file_is_refused_by_its_header_or_size(self, tmp_path):
         array = np.lib.format.open_memmap(tmp_path / "large.npy", "w+", np.uint8, (5_000_000, 1000))
         del array
         (tmp_path / "large.csv").touch()
         os.truncate(tmp_path / "large.csv", 5 * 10**9)
-        monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("all of it is read"))
         with pytest.raises(ValueError, match=r"must have 12 mazes of 81 tokens, got shape \(5000000, 1000\)"):
             read_predictions(tmp_path / "large.npy", SMALL)
         with pytest.raises(ValueError, match="has 5,000,000,000 bytes, and 12 mazes of 81 tokens at most 15,552"):
@@ -195,10 +199,10 @@ class TestPredictions:
 
 class TestPolicies:
     def test_an_exact_policy_is_right_with_and_without_a_border(self):
-        rows = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=4).rows
+        rows = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=2).rows
         assert [(row.set, row.name, row.n) for row in rows] == [
-            ("maze-unique-30", "shortest-path-bfs", 4),
-            ("maze-hard-30", "shortest-path-bfs", 4),
+            ("maze-unique-30", "shortest-path-bfs", 2),
+            ("maze-hard-30", "shortest-path-bfs", 2),
         ]
         for row in rows:
             assert all(row.scores[score].value == 1 for score in (CANONICAL, VALID, OPTIMAL))
@@ -219,14 +223,19 @@ class TestPolicies:
         with pytest.warns(UserWarning, match="nca-shortest-path-small needs a wall around every level"):
             row = bench("maze-hard-30", policies="nca-shortest-path-small", n=1, steps=3).rows[0]
         assert row.n_steps == 3
-        assert row.trained_on == entrants.cards()["nca-shortest-path-small"]["data"]
+        assert row.trained_on == cards()["nca-shortest-path-small"]["data"]
 
     def test_a_model_of_a_run_says_what_the_run_learned_from(self, small, tmp_path):
         file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
         assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == "not stated"
-        for text, said in (('{"data": "six mazes"}', "six mazes"), ("{}", "not stated"), ("[", "not stated")):
+        for text, said in (("{}", "not stated"), ("[", "not stated"), ('{"data": "six mazes"}', "six mazes")):
             (tmp_path / "config.json").write_text(text)
             assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == said
+        rows = bench("small-9", policies=[f"mine={file}", "shortest-path-bfs=nca-shortest-path-small"], n=1).rows
+        assert [(row.name, row.trained_on) for row in rows] == [
+            ("mine", "six mazes"),
+            ("shortest-path-bfs", cards()["nca-shortest-path-small"]["data"]),
+        ]
 
     def test_classes_policies_and_mappings_are_taken(self, small):
         name = "maze_nca_gym.agents.handcoded:ShortestPathNCA"
@@ -261,12 +270,9 @@ class TestPolicies:
 
 
 class TestStreams:
-    def streams(self):
-        return BENCHMARK_SETS["edits-12"].levels(2).tiles.reshape(2, 129, 14, 14)[:, :5]
-
     def test_reused_is_one_long_rollout(self):
-        policy, streams = load("nca-shortest-path-healing"), self.streams()
-        state, n_steps = None, 40
+        streams = BENCHMARK_SETS["edits-12"].levels(2).tiles.reshape(2, 129, 14, 14)[:, :5]
+        policy, state, n_steps = load("nca-shortest-path-healing"), None, 40
         paths = reused_paths(policy, streams, n_steps)
         for i in range(5):
             maze = torch.from_numpy(one_hot(streams[:, i]))
@@ -306,10 +312,13 @@ class TestBoard:
             if (name, json.dumps(value)) not in fine
         ]
         damaged += [{**row, "scores": {"valid": ends}} for ends in (None, 1, {**row["scores"]["valid"], "low": "0"})]
-        for rows in (None, {"a": 1}, [None], [[]], *([each] for each in damaged)):
-            file.write_text(json.dumps({"rows": rows}), encoding="utf-8")
+        contents = [
+            json.dumps({"rows": rows}) for rows in (None, {"a": 1}, [None], [[]], *([each] for each in damaged))
+        ]
+        for content in ("[1, 2]", "{", *contents):
+            file.write_text(content, encoding="utf-8")
             before = file.read_bytes()
-            assert main(["bench", "small-9", "--policies", "shortest-path-bfs", "--out", str(tmp_path)]) == 2, rows
+            assert main(["bench", "small-9", "--policies", "shortest-path-bfs", "--out", str(tmp_path)]) == 2, content
             assert "leaderboard.json is no leaderboard: " in capsys.readouterr().err
             assert file.read_bytes() == before
 
@@ -322,15 +331,6 @@ class TestBoard:
         with pytest.raises(OSError, match="No space left"):
             replace(board, rows=(replace(board.rows[0], n=99),)).save(tmp_path)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-    def test_names_of_ones_own(self, tmp_path, small):
-        file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
-        (tmp_path / "config.json").write_text('{"data": "six mazes"}', encoding="utf-8")
-        rows = bench("small-9", policies=[f"mine={file}", "shortest-path-bfs=nca-shortest-path-small"], n=1).rows
-        assert [(row.name, row.trained_on) for row in rows] == [
-            ("mine", "six mazes"),
-            ("shortest-path-bfs", entrants.cards()["nca-shortest-path-small"]["data"]),
-        ]
 
     def test_rows_are_saved_as_they_come(self, tmp_path, small, monkeypatch):
         measure = entrants.measure
@@ -354,13 +354,6 @@ class TestBoard:
         assert "| TRM | 7,000,000 | 85.3 |  |  |  | the 1,000 labelled training mazes" in page
         tables = [line for line in page.splitlines() if line.startswith("|")]
         assert {line.count("|") for line in tables} == {9}
-
-    def test_other_files_of_that_name_are_refused_before_the_work(self, tmp_path, small, monkeypatch):
-        monkeypatch.setattr(entrants, "measure", None)
-        for content in ("[1, 2]", '{"rows": [{"set": "small-9"}]}', "{"):
-            (tmp_path / "leaderboard.json").write_text(content)
-            with pytest.raises(ValueError, match=r"leaderboard\.json is no leaderboard"):
-                bench("small-9", policies="shortest-path-bfs", n=1, out=tmp_path)
 
     def test_the_page_in_docs_is_that_of_its_data(self):
         docs = Path(__file__).parents[2] / "docs"
@@ -392,21 +385,3 @@ class TestCommand:
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
         assert [row.set for row in Board.load(out).rows] == ["maze-hard-30", "dt-net-9"]
-
-    @pytest.mark.parametrize(
-        ("words", "message"),
-        [
-            (["maze-hard", "--policies", "shortest-path-bfs"], "unknown benchmark set 'maze-hard'"),
-            (["dt-net-9", "--policies", "nothing.npy"], "there is no file of predictions nothing.npy"),
-        ],
-    )
-    def test_wrong_usage_is_explained(self, words, message, capsys, tmp_path):
-        assert main(["bench", *words, "--out", str(tmp_path / "board")]) == 2
-        assert message in capsys.readouterr().err
-        assert not list(tmp_path.iterdir())
-
-
-def test_walls_of_a_prediction_do_not_matter_where_no_path_is():
-    level = parse("S.T")[None]
-    assert level[0, 0, 1] == Tile.EMPTY
-    assert judge_tokens(level, np.array([[5, 5, 5]], np.uint8), shortest_path(level))[OPTIMAL][0]
