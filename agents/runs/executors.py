@@ -1,7 +1,7 @@
 """Executors of calls that take long: processes of this machine, or jobs of a cluster.
 
-Both are those of `concurrent.futures` and of submitit. What is added here: calls that a process dies of fail alone,
-processes end with the one that started them, and nothing is made in a folder before the first call.
+Both are those of `concurrent.futures` and of submitit. What is added here: a process that dies fails no call but its
+own, processes end with the one that started them, and nothing is made in a folder before the first call.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
-from concurrent.futures.process import BrokenProcessPool
 from functools import cached_property
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
@@ -61,75 +60,46 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Processes of this machine, each a pool of its own: one that dies takes no other's call along.
-
-    They stay from call to call, since importing takes seconds.
-    """
+    """Processes of this machine, one for each call: one that dies takes no other's call along."""
 
     def __init__(self, n_at_once: int) -> None:
         """Start no process yet.
 
         Args:
-            n_at_once: the number of processes at most, at least 1.
+            n_at_once: the number of calls that its user starts at once at most, at least 1.
         """
         self.n_at_once = n_at_once
-        self._threads = ThreadPoolExecutor(n_at_once, thread_name_prefix="executor")
-        self._idle = SimpleQueue[ProcessPoolExecutor | None]()
-        for _ in range(n_at_once):
-            self._idle.put(None)
-        self._pids: dict[ProcessPoolExecutor, int] = {}
         self._calls: list[Future[Any]] = []
-        self._closing = False
+        self._processes: list[BaseProcess] = []
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
-        """Start a call with each argument, or queue it; one that its process dies of raises RuntimeError."""
-        calls = [self._threads.submit(self._call, function, argument) for argument in arguments]
-        self._calls = [call for call in self._calls if not call.done()] + calls
+        """Start a call with each argument; one that its process dies of raises BrokenProcessPool."""
+        self._calls = [call for call in self._calls if not call.done()]
+        self._processes = [process for process in self._processes if process.is_alive()]
+        calls = [self._call(function, argument) for argument in arguments]
+        self._calls += calls
         return calls
+
+    def _call(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+        context = multiprocessing.get_context("spawn")  # not a copy of this process, whose threads would not come along
+        before, pool = set(multiprocessing.active_children()), ProcessPoolExecutor(1, context, _begin_process)
+        call = pool.submit(function, argument)
+        self._processes += set(multiprocessing.active_children()) - before
+        call.add_done_callback(lambda _: pool.shutdown(wait=False))
+        return call
 
     def runs(self, call: Future[Any]) -> bool:
         """Return whether a call runs now."""
         return call.running()
 
-    def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        process: ProcessPoolExecutor | None = self._idle.get() or self._start_process()
-        try:
-            if self._closing:
-                raise RuntimeError("it was stopped before it began")
-            assert process is not None
-            return process.submit(function, argument).result()
-        except BrokenProcessPool as error:
-            self._pids = {other: pid for other, pid in self._pids.items() if other is not process}
-            process = None
-            raise RuntimeError("its process died: it was killed, or ran out of memory") from error
-        finally:
-            self._idle.put(process)
-
-    def _start_process(self) -> ProcessPoolExecutor:
-        context = multiprocessing.get_context("spawn")  # not a copy of this process, whose threads would not come along
-        process = ProcessPoolExecutor(1, context, initializer=_begin_process)
-        self._pids[process] = process.submit(os.getpid).result()
-        return process
-
     def close(self) -> None:
         """Stop all processes; what they run has `PATIENCE` seconds to save."""
-        self._closing = True
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        for number, seconds in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, None)):
-            for pid in self._pids.values():
-                _send(pid, number)
+        for stop, seconds in ((BaseProcess.terminate, PATIENCE), (BaseProcess.kill, None)):
+            for process in self._processes:
+                stop(process)
             if not wait_for(self._calls, seconds).not_done:
                 break
-        for process in list(self._pids):
-            process.shutdown(wait=False)
-        self._pids.clear()
-
-
-def _send(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
+        self._processes.clear()
 
 
 def _begin_process() -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -444,10 +445,10 @@ class TestLocalExecutor:
         executor = LocalExecutor(2)
         try:
             dies, lives = executor.start(die_or_live, [9, 0])
-            with pytest.raises(RuntimeError, match="its process died: it was killed, or ran out of memory"):
+            with pytest.raises(BrokenProcessPool):
                 dies.result(60)
             assert lives.result(60) == "alive"
-            assert executor.start(die_or_live, [0])[0].result(60) == "alive", "there is a new process"
+            assert executor.start(die_or_live, [0])[0].result(60) == "alive", "it goes on"
         finally:
             executor.close()
 
