@@ -36,7 +36,14 @@ class Layout(NamedTuple):
 
 
 Layouts: TypeAlias = dict[str, Layout]
-_DTYPES = {"F32": torch.float32, "I64": torch.int64, "I16": torch.int16, "U8": torch.uint8, "BOOL": torch.bool}
+_DTYPES = {
+    "F32": torch.float32,
+    "F64": torch.float64,
+    "I64": torch.int64,
+    "I16": torch.int16,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 """Data types by the names that they have in a header."""
 
 
@@ -51,7 +58,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
         tensors: tensors on any device.
 
     Raises:
-        ValueError: a tensor holds floats that are not finite, or of another precision than float32.
+        ValueError: a tensor holds floats that are not finite, or of another precision than float32 and float64.
         OSError: the disk is full, or the folder is missing or not writable; an older file is then as it was.
     """
     tensors = {key: on_host(tensor).contiguous() for key, tensor in tensors.items()}
@@ -63,7 +70,7 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
 
 
 def load_tensors(
-    path: Path, kind: str, called: str, check: Callable[[Any, Layouts], None]
+    path: Path, kind: str, called: str, check: Callable[[Any, Layouts], None] = lambda description, layouts: None
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Read a file that `save_tensors` wrote.
 
@@ -72,7 +79,7 @@ def load_tensors(
         kind: the kind with which it was written.
         called: the name of such a file in messages: "model file".
         check: receives the description, any JSON whatsoever, and the layouts of the tensors, before those are read;
-            raises ValueError or TypeError where they are wrong.
+            raises ValueError or TypeError where they are wrong. By default the checksum alone decides.
 
     Returns:
         The description and the tensors, on the CPU.
@@ -138,8 +145,8 @@ def check_layouts(layouts: Layouts, expected: Layouts) -> None:
 
 
 def _check_values(key: str, tensor: Tensor) -> None:
-    if tensor.is_floating_point() and (tensor.dtype != torch.float32 or not tensor.isfinite().all()):
-        raise ValueError(f"tensor {key!r} must hold finite float32 numbers, got {tensor.dtype}")
+    if tensor.is_floating_point() and (tensor.dtype not in _DTYPES.values() or not tensor.isfinite().all()):
+        raise ValueError(f"tensor {key!r} must hold finite float32 or float64 numbers, got {tensor.dtype}")
 
 
 def _digest(description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

@@ -92,9 +92,12 @@ def save_model(model: Policy, path: str | Path) -> Path:
         raise ValueError(f"models of class {name} cannot be saved; known: {', '.join(MODELS)}; see `register_model`")
     if not isinstance(getattr(model, "arguments", None), dict):
         raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
+    arguments = cast(Rebuildable, model).arguments
+    layouts = layouts_of(without_memory(type(model), arguments).state_dict())
+    check_layouts(layouts_of(model.state_dict()), layouts)  # or it could not be loaded
     description = {
         "class": name,
-        "arguments": cast(Rebuildable, model).arguments,
+        "arguments": arguments,
         GUARANTEES: model.guarantees.to_json(),
     }
     save_tensors(path, KIND, description, model.state_dict())

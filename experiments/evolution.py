@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,18 +19,10 @@ import tyro
 from rich.console import Console
 
 from benchmarks import machine
+from maze_nca_gym.agents import Policy, train
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.runs import Line
-from maze_nca_gym.agents.training import (
-    Intervals,
-    NullReport,
-    TrainingConfig,
-    TrainingState,
-    changed,
-    find_workers,
-    preset,
-    run_updates,
-)
+from maze_nca_gym.agents.runs import METRICS, read_metrics
+from maze_nca_gym.agents.training import TrainingConfig, changed, preset
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.families import test_levels
 from maze_nca_gym.files import atomic_write
@@ -107,20 +99,6 @@ class Arguments:
     """Folder for EVOLUTION.md and the figures, by default that of the runs."""
 
 
-@dataclass
-class Lengths(NullReport):
-    """The mean solution length of a population while it evolves, by update."""
-
-    curve: list[tuple[int, float]] = field(default_factory=list)
-    evolution_seconds: float = 0.0
-
-    def log(self, line: Line) -> None:
-        """Note it."""
-        if "mean_solution_length" in line:
-            self.curve.append((int(line["update"]), line["mean_solution_length"]))
-            self.evolution_seconds = line["evolution_seconds"]
-
-
 def configuration(model: str, levels: str, seed: int, n_updates: int | None) -> TrainingConfig:
     """Of a run.
 
@@ -140,11 +118,11 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
     """Train and test; write `result.json` unless it is there."""
     if (folder / "result.json").exists():
         return
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # of the tests
     config = configuration(model, levels, seed, n_updates)
-    folder.mkdir(parents=True, exist_ok=True)
-    state, lengths = TrainingState.start(config, torch.device("cpu")), Lengths()
-    run_updates(state, folder, find_workers("cpu"), lengths, Intervals(validate=500))
+    policy = train(config, out=folder, device="cpu", threads=1, validate_every=500)
+    lines = read_metrics(folder / METRICS)
+    lengths = [(line["update"], line["mean_solution_length"]) for line in lines if "mean_solution_length" in line]
     stream = LevelStream(config)
     began_at = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.levels.sizes[0])
     result = {
@@ -153,11 +131,11 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
         "seed": seed,
         "n_updates": config.n_updates,
         "batch_size": config.batch_size,
-        "seconds": state.seconds,
-        "evolution_seconds": lengths.evolution_seconds,
-        "lengths": [(0, float(began_at.target.sum(axis=(1, 2)).mean())), *lengths.curve],
+        "seconds": lines[-1]["seconds"],
+        "evolution_seconds": lines[-1].get("evolution_seconds", 0.0),
+        "lengths": [(0, float(began_at.target.sum(axis=(1, 2)).mean())), *lengths],
         "tests": {
-            f"{family}-{size}": _test(state, family, size) for family, sizes in TEST_SETS.items() for size in sizes
+            f"{family}-{size}": _test(policy, family, size) for family, sizes in TEST_SETS.items() for size in sizes
         },
         "machine": machine.describe(),
     }
@@ -165,8 +143,8 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
         file.write(json.dumps(result, indent=1).encode())
 
 
-def _test(state: TrainingState, family: str, size: int) -> dict[str, float]:
-    tested = measure(state.best_model, test_levels(family, size, "shortest-path", N_TESTED)).final
+def _test(policy: Policy, family: str, size: int) -> dict[str, float]:
+    tested = measure(policy, test_levels(family, size, "shortest-path", N_TESTED)).final
     return {name: metric["value"] for name, metric in asdict(tested).items()}
 
 

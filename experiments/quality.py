@@ -22,17 +22,9 @@ from rich.console import Console
 from benchmarks import machine
 from benchmarks.report import duration
 from benchmarks.training import Setting, loss, paper_states, problem
+from maze_nca_gym.agents import train
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.runs import Line
-from maze_nca_gym.agents.training import (
-    Intervals,
-    NullReport,
-    TrainingState,
-    changed,
-    find_workers,
-    preset,
-    run_updates,
-)
+from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.families import test_levels
 from maze_nca_gym.tables import Table
 
@@ -73,26 +65,15 @@ class Quality:
     complete: float
 
 
-class Watch(NullReport):
-    """Notes when a validation first reaches the paper's figure."""
-
-    def __init__(self) -> None:
-        self.reached: float | None = None
-
-    def log(self, line: Line) -> None:
-        """Note the time."""
-        if self.reached is None and line.get("complete", 0.0) >= PAPERS_COMPLETE:
-            self.reached = line["seconds"]
-
-
 def quality(seed: int, n_updates: int) -> Quality:
     """Train from this seed, then test."""
-    state = TrainingState.start(changed(preset("fast"), seed=seed, n_updates=n_updates), torch.device("cpu"))
-    watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
-        run_updates(state, Path(folder), find_workers("cpu"), watch, Intervals(validate=100))
-    tested = measure(state.best_model, test_levels("random", 16, "shortest-path")).final
-    return Quality(seed, watch.reached, state.seconds, tested.complete.value)
+        how = {"out": folder, "device": "cpu", "threads": torch.get_num_threads(), "validate_every": 100}
+        policy = train("fast", **how, seed=seed, n_updates=n_updates)
+        lines = read_metrics(Path(folder) / METRICS)
+    reached = [line["seconds"] for line in lines if line.get("complete", 0.0) >= PAPERS_COMPLETE]
+    tested = measure(policy, test_levels("random", 16, "shortest-path")).final
+    return Quality(seed, next(iter(reached), None), lines[-1]["seconds"], tested.complete.value)
 
 
 def papers_seconds() -> float:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import gymnasium as gym
@@ -16,15 +14,14 @@ import networkx as nx
 import numpy as np
 import pytest
 import torch
-from command_lines import RUN, files
+from command_lines import files
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evolution import loop as evolution
 from maze_nca_gym.agents.evolution.figures import draw_curves
+from maze_nca_gym.agents.evolution.loop import Evolution, first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
-from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts import engines
 from maze_nca_gym.agents.weights import save_model
@@ -39,7 +36,7 @@ from maze_nca_gym.population import LevelPopulation, PopulationConfig
 SMALL = ["--size", "6", "--n", "30", "--n-offspring", "8"]
 TINY = ["evolve", "model.safetensors", *SMALL, "--rounds", "6", "--picture-every", "2", "--steps", "5"]
 FOLDER = Path("runs/evolve")
-FILES = ["config.json", "curves.png", "hardest.gif", "metrics.jsonl", "population.npz", "snapshots.npz"]
+FILES = ["checkpoint.safetensors", "config.json", "curves.png", "hardest.gif", "metrics.jsonl", "population.npz"]
 
 
 @pytest.fixture
@@ -51,7 +48,7 @@ def pictures():
 def _folder_and_model(command_line, monkeypatch, request):
     """Every run is in a folder with a model that fails often, and most draw no pictures, which take longest."""
     if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(Records, "draw", lambda *_: {})
+        monkeypatch.setattr(Evolution, "draw", lambda *_: None)
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
 
 
@@ -192,7 +189,7 @@ class TestTestLevels:
         grown = LevelPopulation(PopulationConfig(capacity=4))
         fresh = grown.fresh(load_levels("FourRooms").tiles)
         grown.insert(fresh, [0.0], [1.0])
-        children = grown.offspring(evolution.rng_for(3, "offspring", 0), 6)
+        children = grown.offspring(np.random.default_rng(3), 6)
         reserved = np.sort(level_hashes(children.tiles)[:5])
         seen = []
 
@@ -200,7 +197,7 @@ class TestTestLevels:
             seen.extend(level_hashes(tiles).tolist())
             return np.ones(len(tiles)), np.zeros(len(tiles))
 
-        evolution.breed(grown, measure, 3, 1, 6, reserved=reserved, report=lambda n: None)
+        grown.breed(np.random.default_rng(3), 6, "random", measure, reserved, ticks=1)
         assert seen == level_hashes(children.tiles)[5:].tolist()
         assert len(grown) == 2
         assert grown.clock == 1
@@ -213,50 +210,14 @@ class TestTestLevels:
             return pool[rng.integers(3, size=n)]
 
         reserved = level_hashes(pool[:1])
-        found = evolution.first_levels(draw, 0, 2, reserved)
+        found = first_levels(draw, 0, 2, reserved)
         assert set(level_hashes(found).tolist()) == set(level_hashes(pool[1:]).tolist())
         with pytest.raises(ValueError, match="hardly 3 different levels of this kind"):
-            evolution.first_levels(draw, 0, 3, reserved)
-
-
-def crash_at(monkeypatch, n_calls, error):
-    """Let the measuring fail, the first levels' included."""
-    plain, calls = Regret.__call__, []
-
-    def measure(self, tiles, targets):
-        calls.append(len(tiles))
-        if len(calls) == n_calls:
-            raise error
-        return plain(self, tiles, targets)
-
-    monkeypatch.setattr(Regret, "__call__", measure)
+            first_levels(draw, 0, 3, reserved)
 
 
 class TestGoingOn:
-    @pytest.mark.parametrize("n_calls", [1, 3, 9])
-    def test_it_ends_as_if_there_had_been_no_interruption(self, n_calls, pictures, capsys):
-        with pytest.MonkeyPatch.context() as patch:
-            crash_at(patch, n_calls, KeyboardInterrupt())
-            assert main(TINY) == 130
-        assert capsys.readouterr().err == (
-            "maze-nca-gym: interrupted; the same command goes on from runs/evolve/population.npz\n"
-        )
-        assert main(TINY) == 0
-        assert main([*TINY, "--out", "whole"]) == 0
-        assert content() == content(Path("whole"))
-        for picture in ("curves.png", "hardest.gif"):
-            assert (FOLDER / picture).read_bytes() == Path("whole", picture).read_bytes()
-
-    def test_a_crash_loses_what_was_not_saved_alone(self):
-        with pytest.MonkeyPatch.context() as patch:
-            crash_at(patch, 8, ZeroDivisionError())
-            patch.setattr(Records, "save", saving_until(3, Records.save))
-            with pytest.raises(ZeroDivisionError):
-                main([*TINY, "--save-every", "0"])
-        assert population().clock == 0
-        assert main(TINY) == 0
-        assert main([*TINY, "--out", "whole"]) == 0
-        assert content() == content(Path("whole"))
+    """What a run keeps is in tests/agents/test_run_folder_contract.py."""
 
     def test_more_rounds_go_on(self, capsys):
         assert main([*TINY, "--rounds", "3"]) == 0
@@ -265,47 +226,16 @@ class TestGoingOn:
         assert main([*TINY, "--out", "whole"]) == 0
         assert content() == content(Path("whole"))
 
-    def test_a_finished_run_stays_as_it_is(self, capsys):
-        assert main(TINY) == 0
-        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
-        assert main(TINY) == 0
-        assert "runs/evolve is finished; more --rounds go on, --overwrite starts a new one" in capsys.readouterr().out
-        assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
-
-    def test_another_configuration_is_refused_unless_it_may_overwrite(self, capsys):
-        assert main(TINY) == 0
-        before = content()
-        assert main([*TINY, "--seed", "1", "--tile-rate", "0.2"]) == 2
-        err = capsys.readouterr().err
-        assert "runs/evolve has a run of another configuration (seed 0 there, 1 here, population {" in err
-        assert err.endswith("; choose another --out, or lose that run with --overwrite\n")
-        assert content() == before
-        assert main([*TINY, "--seed", "1", "--overwrite"]) == 0
-        assert content() != before
-
     def test_a_model_that_changed_is_another_one(self, capsys):
         assert main(TINY) == 0
         save_model(NCA(4, 6, generator=torch.Generator().manual_seed(2)), "model.safetensors")
         assert main(TINY) == 2
         assert "another configuration (policies [" in capsys.readouterr().err
 
-    @pytest.mark.parametrize("name", ["population.npz", "snapshots.npz", "metrics.jsonl", "config.json"])
-    def test_a_damaged_file(self, name, capsys):
-        assert main(TINY) == 0
-        (FOLDER / name).write_bytes(b"{")
-        assert main(TINY) == 2
-        assert "; choose another --out, or lose that run with --overwrite" in capsys.readouterr().err
-
 
 def cut_statistics(text):
     path = FOLDER / "metrics.jsonl"
     path.write_text(text if isinstance(text, str) else text(path.read_text()))
-
-
-def without_snapshot(name, change):
-    arrays = dict(np.load(FOLDER / "snapshots.npz"))
-    arrays.pop(name) if change is None else arrays.update({name: change(arrays[name])})
-    np.savez(FOLDER / "snapshots.npz", **arrays)
 
 
 class TestDamage:
@@ -317,8 +247,6 @@ class TestDamage:
             (lambda: cut_statistics(""), "it must have a line for every round from 0 to 3, but has 0"),
             (lambda: cut_statistics(lambda text: text[: text.index("\n") + 1]), "from 0 to 3, but has 1"),
             (lambda: cut_statistics(lambda text: text[text.index("\n") + 1 :]), "from 0 to 3, but has 3"),
-            (lambda: without_snapshot("round_0", None), "it has no 'round_0'"),
-            (lambda: without_snapshot("tiles_0", None), "it has no 'tiles_0'"),
         ],
     )
     def test_records_that_cannot_be_the_populations(self, damage, message, capsys):
@@ -328,21 +256,9 @@ class TestDamage:
         assert main(TINY) == 2
         err = capsys.readouterr().err
         assert message in err
-        assert re.search("runs/evolve/(metrics|snapshots)", err)
+        assert "runs/evolve/metrics" in err
         assert "; choose another --out, or lose that run with --overwrite" in err
         assert {name: (FOLDER / name).read_bytes() for name in files(FOLDER)} == before
-
-    @pytest.mark.parametrize(
-        ("content", "reason"),
-        [("[" * 100_000, "it is nested too deeply"), ("{", "Expecting"), ("[]", "list indices must")],
-    )
-    def test_a_description_that_is_none(self, content, reason, capsys):
-        assert main([*TINY, "--rounds", "3"]) == 0
-        (FOLDER / "config.json").write_text(content)
-        assert main(TINY) == 2
-        err = capsys.readouterr().err
-        assert reason in err
-        assert str(FOLDER / "config.json") in err
 
     def test_a_finished_run_whose_last_line_is_lost_is_not_finished(self):
         assert main([*TINY, "--rounds", "3"]) == 0
@@ -356,42 +272,6 @@ class TestDamage:
         cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
         assert main(TINY) == 0
         assert [line["round"] for line in lines()] == list(range(7))
-
-    def test_what_a_kill_leaves_half_written_is_removed(self):
-        assert main([*TINY, "--rounds", "3"]) == 0
-        before = files(FOLDER)
-        for name in ("config.json", "curves.png", "hardest.gif", "population.npz", "snapshots.npz", "metrics.jsonl"):
-            (FOLDER / f".{name}.a_b1c2d3").touch()
-        (FOLDER / ".curves.png.mine").touch()
-        assert main([*TINY, "--rounds", "3"]) == 0
-        assert files(FOLDER) == [".curves.png.mine", *before]
-
-
-def saving_until(n, plain):
-    """`Records.save` whose process is killed, as it were, after some calls."""
-    calls = []
-
-    def save(records):
-        calls.append(1)
-        if len(calls) <= n:
-            plain(records)
-
-    return save
-
-
-def test_ctrl_c_while_it_measures():
-    arguments = [*TINY[:2], "--size", "8", "--n", "40", "--n-offspring", "8", "--rounds", "100000", "--save-every", "0"]
-    with subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        log, end = FOLDER / "metrics.jsonl", time.monotonic() + 100
-        while not log.exists() or log.read_text().count("\n") < 4:
-            assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        code, err = process.wait(100), process.stderr.read()
-    assert (code, err) == (130, "maze-nca-gym: interrupted; the same command goes on from runs/evolve/population.npz\n")
-    assert lines()[-1]["round"] == population().clock >= 3
-    assert files(FOLDER) == ["config.json", "metrics.jsonl", "population.npz", "snapshots.npz"]
 
 
 WRONG = {

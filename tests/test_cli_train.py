@@ -6,15 +6,12 @@ import json
 import os
 import re
 import shlex
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
-from command_lines import RUN, files
+from command_lines import files
 from tables import for_each
 
 from maze_nca_gym.agents import load
@@ -24,14 +21,13 @@ from maze_nca_gym.agents.training import (
     PRESETS,
     Diverged,
     TrainingConfig,
-    TrainingState,
     changed,
     loop,
     preset,
     reports,
-    resuming,
+    session,
 )
-from maze_nca_gym.agents.training.resuming import changes
+from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse
 
@@ -57,16 +53,22 @@ def updates(folder=FOLDER):
     return [line["update"] for line in metrics(folder)]
 
 
+def saved_update():
+    """The update of the checkpoint."""
+    run = RunFolder.open(FOLDER, json.loads((FOLDER / "config.json").read_text())["configuration"], writes=False)
+    return run.load("model.safetensors")[0]["update"]
+
+
 def interrupt_at(monkeypatch, at, error):
     """Let a run fail right before an update, as a crash would."""
-    plain = loop._Run.step
+    plain = loop.update
 
-    def step(run, batch):
-        if run.state.update == at:
+    def update(state, *rest):
+        if state.update == at:
             raise error
-        plain(run, batch)
+        return plain(state, *rest)
 
-    monkeypatch.setattr(loop._Run, "step", step)
+    monkeypatch.setattr(loop, "update", update)
 
 
 class TestARun:
@@ -138,147 +140,35 @@ class TestARun:
 
 
 class TestGoingOn:
-    def reference(self):
-        assert main([*TINY, *OFTEN, "--out", "whole"]) == 0
-        return Path("whole/model.safetensors").read_bytes()
+    """What a run keeps is in tests/agents/test_run_folder_contract.py."""
 
-    def check(self):
-        assert (FOLDER / "model.safetensors").read_bytes() == self.reference()
-        drop = ("seconds", "levels_per_second")
-        kept = [
-            [{k: v for k, v in one.items() if k not in drop} for one in metrics(f)] for f in (FOLDER, Path("whole"))
-        ]
-        assert kept[0] == kept[1]
-
-    def crash(self, at=13, save_every="0"):
+    def crash(self, at):
         with pytest.MonkeyPatch.context() as patch:
             interrupt_at(patch, at, ZeroDivisionError())
             with pytest.raises(ZeroDivisionError):
-                main([*TINY, *OFTEN, "--save-every", save_every])
+                main([*TINY, *OFTEN, "--save-every", "0"])
 
-    def test_after_a_crash_it_ends_as_if_there_had_been_none(self, capsys):
-        self.crash(at=15)
-        assert updates() == [5, 10, 15]
-        assert main([*TINY, *OFTEN]) == 0
-        assert re.search(r"going on after update 15 and \d+ s of training", capsys.readouterr().out)
-        self.check()
-
-    def test_lines_after_the_checkpoint_are_written_anew(self):
-        self.crash(at=13, save_every="1000")
-        assert updates() == [5, 10]
-        with (FOLDER / "metrics.jsonl").open("a") as file:
-            file.write('{"update": 15, "lo')
-        assert main([*TINY, *OFTEN]) == 0
-        self.check()
-
-    def test_metrics_that_are_gone(self):
+    def test_metrics_that_are_gone(self, capsys):
         self.crash(at=10)
         (FOLDER / "metrics.jsonl").unlink()
         assert main([*TINY, *OFTEN]) == 0
+        assert re.search(r"going on after update 10 and \d+ s of training", capsys.readouterr().out)
         assert updates() == [15, 20]
-        assert (FOLDER / "model.safetensors").read_bytes() == self.reference()
+        assert main([*TINY, *OFTEN, "--out", "whole"]) == 0
+        assert (FOLDER / "model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
-    def test_what_a_kill_leaves_half_written_is_removed(self):
+    def test_a_finished_run_is_summarised_again(self, capsys):
         assert main([*TINY, *OFTEN]) == 0
-        before = files(FOLDER)
-        names = [*before, "curves.png", "rollouts.png", "metrics.jsonl", "population.npz"]
-        for name in names:
-            (FOLDER / f".{name}.a_b1c2d3").touch()
-        (FOLDER / ".curves.png.mine").touch()
-        assert main([*TINY, *OFTEN]) == 0
-        assert files(FOLDER) == [".curves.png.mine", *before]
-
-    def test_a_finished_run_stays_as_it_is(self, capsys):
-        assert main([*TINY, *OFTEN]) == 0
-        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         said = capsys.readouterr().out
         assert main([*TINY, *OFTEN]) == 0
-        assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         out = capsys.readouterr().out
         assert out.startswith("runs/train/fast is finished; --overwrite starts a new one\n")
         assert out.endswith(said[said.index("┌") :])
-
-    def test_another_configuration_is_refused_unless_it_may_overwrite(self, capsys):
-        assert main([*TINY, "--tensorboard"]) == 0
-        before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
-        other = [*TINY, "--seed", "1", "--families", "rooms", "random"]
-        assert main(other) == 2
-        assert capsys.readouterr().err == (
-            "maze-nca-gym: error: runs/train/fast has a run of another configuration (seed 0 there, 1 here, "
-            "families ['random'] there, ['rooms', 'random'] here); choose another --out, or lose that run with "
-            "--overwrite\n"
-        )
-        assert before == {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
-        assert main([*other, "--overwrite"]) == 0
-        assert before["model.safetensors"] != (FOLDER / "model.safetensors").read_bytes()
-        assert [name for name in files(FOLDER) if name.startswith("tb/")] == []
-
-    def test_a_model_alone_is_not_overwritten(self, capsys):
-        self.crash()
-        CHECKPOINT.unlink()
-        assert main(TINY) == 2
-        assert "has a model but no checkpoint to go on from; choose another --out" in capsys.readouterr().err
-        (FOLDER / "config.json").unlink()
-        assert main(TINY) == 2
-        assert "has metrics.jsonl, model.safetensors, but no config.json; choose another" in capsys.readouterr().err
-
-    def test_a_damaged_checkpoint(self, capsys):
-        self.crash()
-        CHECKPOINT.write_bytes(CHECKPOINT.read_bytes()[:-5])
-        assert main(TINY) == 2
-        assert re.search(r"is not a readable checkpoint: .*; choose another --out", capsys.readouterr().err)
-
-    def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(self, monkeypatch):
-        """At the end of all updates, and again with the checkpoint still there."""
-        with monkeypatch.context() as patch:
-            patch.setattr(RunFolder, "finish", lambda *_: (_ for _ in ()).throw(ZeroDivisionError))
-            with pytest.raises(ZeroDivisionError):
-                main([*TINY, *OFTEN])
-        left = CHECKPOINT.read_bytes()
-        assert main([*TINY, *OFTEN]) == 0
-        assert not CHECKPOINT.exists()
-        self.check()
-        CHECKPOINT.write_bytes(left)
-        assert main([*TINY, *OFTEN]) == 0
-        assert not CHECKPOINT.exists()
-        self.check()
-
-    def test_more_updates_are_another_run(self, capsys):
-        """Rates and sizes of an update depend on the number of all."""
-        assert main(TINY) == 0
-        assert main([*TINY, "--n-updates", "40"]) == 2
-        assert "(n_updates 20 there, 40 here); choose another --out" in capsys.readouterr().err
 
     def test_compile_on_a_cpu_is_told(self, monkeypatch, capsys):
         monkeypatch.setattr(NCA, "compile", lambda _: None)
         assert main([*TINY, "--compile", "True", "--n-updates", "1"]) == 0
         assert "compile is for GPUs: on a CPU it makes updates slower, some three times\n" in capsys.readouterr().out
-
-
-def wait_for(condition, process):
-    end = time.monotonic() + 60
-    while not condition():
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-@for_each("number", [signal.SIGINT, signal.SIGKILL])
-def test_signals(number, capsys):
-    arguments = [*TINY, "--n-updates", "100000", "--log-every", "5", "--save-every", "0"]
-    with subprocess.Popen([*RUN, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        log = FOLDER / "metrics.jsonl"
-        wait_for(lambda: log.exists() and log.read_text().count("\n") > 2, process)
-        process.send_signal(number)
-        code, err = process.wait(60), process.stderr.read()
-    if number == signal.SIGINT:
-        assert (code, err) == (130, f"maze-nca-gym: interrupted; the same command goes on from {CHECKPOINT}\n")
-    made = TrainingState.load(CHECKPOINT, torch.device("cpu")).update
-    with pytest.MonkeyPatch.context() as patch:
-        interrupt_at(patch, made + 10, KeyboardInterrupt())
-        assert main(arguments) == 130
-    assert f"going on after update {made:,} and" in capsys.readouterr().out
-    assert updates() == list(range(5, made + 11, 5))
 
 
 class TestTrouble:
@@ -289,7 +179,7 @@ class TestTrouble:
             r"maze-nca-gym: error: training diverged: .*; runs/train/fast/checkpoint.safetensors is", message
         )
         assert "try a lower --learning-rate" in message
-        assert TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 0
+        assert saved_update() == 0
 
     def test_weights_that_are_no_numbers(self, monkeypatch, capsys):
         interrupt_at(monkeypatch, 7, Diverged("the weights were nan"))
@@ -316,7 +206,7 @@ class TestTrouble:
         monkeypatch.setattr("maze_nca_gym.files.os.replace", fail_later)
         assert main([*TINY, *OFTEN, "--save-every", "0"]) == 1
         assert "No space left on device" in capsys.readouterr().err
-        assert TrainingState.load(CHECKPOINT, torch.device("cpu")).update == 10
+        assert saved_update() == 10
         assert not [name for name in files(FOLDER) if "/." in name or name.startswith(".")]
 
     def test_a_folder_that_cannot_be_written(self, monkeypatch, capsys):
@@ -324,7 +214,7 @@ class TestTrouble:
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr("maze_nca_gym.files.tempfile.mkstemp", refuse)
-        monkeypatch.setattr(resuming, "make_updates", lambda *_: pytest.fail("the work began"))
+        monkeypatch.setattr(session, "_make_updates", lambda *_: pytest.fail("the work began"))
         assert main(TINY) == 1
         assert "Permission denied" in capsys.readouterr().err
 

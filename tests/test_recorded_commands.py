@@ -15,7 +15,7 @@ from maze_nca_gym.agents.hinting.config import changes as hint_changes
 from maze_nca_gym.agents.runs import command_line
 from maze_nca_gym.agents.training import PRESETS, changed, preset, register_preset, reports
 from maze_nca_gym.agents.training import config as config_module
-from maze_nca_gym.agents.training.resuming import changes
+from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.agents.weights import MODELS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.commands import parse

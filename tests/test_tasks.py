@@ -16,7 +16,7 @@ import maze_nca_gym
 from maze_nca_gym import dynamics, solvers
 from maze_nca_gym.agents import load, make_env
 from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.evolution.loop import breed, fill, first_levels
+from maze_nca_gym.agents.evolution.loop import first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
@@ -153,8 +153,10 @@ class TestAThirdTask:
         regret = Regret([EvaluatedPolicy(model, 4)], "accuracy", None, lambda: None)
         reserved = np.empty(0, np.uint64)
         first = first_levels(lambda rng, n: generate(rng, n, 5), 0, 12, reserved)
-        fill(population, first, regret, 12, lambda _: None)
-        breed(population, regret, 0, 4, 8, reserved=reserved, report=lambda _: None)
+        fresh = population.fresh(first)
+        population.insert(fresh, *regret(fresh.tiles, fresh.targets))
+        for seed in range(4):
+            population.breed(np.random.default_rng(seed), 8, "random", regret, reserved, ticks=1)
         assert population.clock == 4
         np.testing.assert_array_equal(population.targets, self.task.solve(population.tiles))
         assert (population.members["length"] == population.targets.sum(axis=(1, 2))).all()

@@ -21,7 +21,7 @@ from maze_nca_gym.tasks import find_task
 from ..environments import border_warning
 from ..policy import Policy
 from ..rollouts import LabelledLevels, check_steps, default_steps, encode, label, rollout
-from ..runs import progress_bar
+from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
 
@@ -167,8 +167,8 @@ def _try(cell: Cell) -> None:
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) -> Result:
     """Return the measurements of one policy on one set; show a progress bar meanwhile."""
     shown, config = f"{position} {cell.name}, {cell.set_name}", cell.levels.config
-    with progress_bar(shown, len(cell.levels) * cell.n_steps) as advance:
-        found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=advance)
+    with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:
+        found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=bar.advance)
     disturbed = _measure_stability(cell, found.curve[-1].step, shown, batch) if stability else None
     return Result(cell.name, config["family"], config["size"], found, disturbed, cell.enough, config)
 
@@ -181,5 +181,5 @@ def _measure_stability(cell: Cell, n_steps: int, shown: str, batch: int | None) 
         return None
     part = cell.labelled.part(slice(most_levels(cell.levels.config["size"]) // DISTURBED))
     total = len(part.tiles) * n_steps * effort(find_task(cell.policy.task))
-    with progress_bar(f"{shown}, stability", total) as advance:
-        return measure_stability(cell.policy, part, n_steps, batch=batch, report=advance)
+    with ProgressBar(f"{shown}, stability", total) as bar:
+        return measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)

@@ -10,11 +10,9 @@ from typing import Any, overload
 from maze_nca_gym.tables import Table
 
 from ..figures import FORMATS, check_format
-from ..runs import versions, write_json
+from ..runs import save_results
 from .cells import Result
 from .figures import FIGURES, draw
-
-RESULTS = "results.json"
 
 
 @dataclass(frozen=True)
@@ -79,20 +77,14 @@ class Results(Sequence[Result]):
         Raises:
             OSError: it could not be written.
         """
-        folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in FIGURES:
-            for suffix in FORMATS:
-                (folder / f"{name}.{suffix}").unlink(missing_ok=True)
-        content = {
-            "configuration": self.configuration,
-            "versions": versions(),
-            "results": [row.to_json() for row in self.rows],
-            "missing": [{"policy": policy, "levels": name} for policy, name in self.missing],
-            "timing": {"seconds": self.seconds},
-        }
-        write_json(folder / RESULTS, content)
-        return folder / RESULTS
+        return save_results(
+            Path(folder),
+            self.configuration,
+            [f"{name}.{suffix}" for name in FIGURES for suffix in FORMATS],
+            results=[row.to_json() for row in self.rows],
+            missing=[{"policy": policy, "levels": name} for policy, name in self.missing],
+            timing={"seconds": self.seconds},
+        )
 
 
 def _cells(result: Result) -> tuple[str, ...]:

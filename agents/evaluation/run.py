@@ -11,7 +11,7 @@ from maze_nca_gym.families import most_levels, test_levels
 from maze_nca_gym.levels import LevelSet, Tiles
 
 from ..registry import named_policies
-from ..runs import check_at_least, check_folder, naming_memory, say
+from ..runs import RESULTS, check_at_least, check_folder, naming_memory, say
 from . import DEFAULT_N
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def evaluate(
     from ..figures import check_format
     from ..policy import common_task
     from .cells import measure_cell, on_device, own_levels, prepare
-    from .results import RESULTS, Results
+    from .results import Results
 
     check_format(format)
     for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):

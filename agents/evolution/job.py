@@ -1,14 +1,12 @@
-"""A run of `evolve`: all that it needs, checked; what it goes on from; its rounds."""
+"""A run of `evolve`: all that it needs, checked, and how it begins and ends."""
 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
 from functools import cache
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,66 +27,18 @@ from maze_nca_gym.transfer import read_back
 from ..policy import Policy, common_task
 from ..registry import named_policies
 from ..rollouts import check_steps, default_steps, encode, rollout
-from ..runs import (
-    RunFolder,
-    asked_to_stop,
-    command_line,
-    import_option,
-    progress_bar,
-)
-from . import loop
-from .measure import EvaluatedPolicy, Regret
-from .records import FILES, ROUND, Records
+from ..runs import CHECKPOINT, RunFolder, asked_to_stop, command_line, import_option
+from .loop import FILES, ROUND, Evolution, Job, first_levels
+from .measure import EvaluatedPolicy
 
 _LEAST_SIZE = 4
 """Inner size from which on there are test sets."""
-
-
 _OF_GENERATORS = list(dict.fromkeys(name for generator in GENERATORS for name in options_of(generator)))
-
-
 _OF_MUTATIONS = [name for mutation in MUTATIONS.values() for name in signature(mutation).parameters]
-
-
 _OF_POPULATIONS = {f.name: f.default for f in fields(PopulationConfig) if f.name not in ("task", "mutation_options")}
-
-
 _OF_POPULATIONS["capacity"] = None
-
-
 OF_ROUNDS = {"n_offspring": BreedingSchedule.n_offspring, "parents": BreedingSchedule.parents}
 """Option -> its default, here and above. Every round is due, so a schedule's other options mean nothing here."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """All that a run needs, checked.
-
-    Attributes:
-        given: the arguments of `evolve`, except the policies and other options than those of rounds.
-        evaluated: the policies by name.
-        levels: (n, H, W) uint8, the first ones.
-        reserved: hashes of the levels of the test sets.
-        population: the configuration of the population.
-        configuration: all that determines the resulting levels, JSON-serialisable.
-        command: the command that evolves the same levels.
-    """
-
-    given: Mapping[str, Any]
-    evaluated: dict[str, EvaluatedPolicy]
-    levels: Tiles
-    reserved: NDArray[np.uint64]
-    population: PopulationConfig
-    configuration: dict[str, Any]
-    command: str
-
-    def __getattr__(self, name: str) -> Any:
-        return self.given[name]
-
-    @property
-    def folder(self) -> Path:
-        """The population's folder."""
-        return Path(self.given["out"])
 
 
 def prepare(
@@ -113,7 +63,7 @@ def prepare(
         endpoints = find_task(task).has_endpoints
         return generate(rng, n, size, given["generator"], endpoints=endpoints, **of_generator)
 
-    levels = loop.first_levels(draw, given["seed"], given["n"], reserved)
+    levels = first_levels(draw, given["seed"], given["n"], reserved)
     evaluated = {name: _player(name, policy, levels, given["steps"]) for name, policy in found.items()}
     written = str(size[0]) if size[0] == size[1] else f"{size[0]}x{size[1]}"
     configuration = {
@@ -191,91 +141,39 @@ def _digest(policy: Policy) -> str:
     return digest.hexdigest()
 
 
-def open_records(job: Job) -> Records:
-    """Return the records in the folder, of this configuration, or new ones.
+def run(job: Job) -> LevelPopulation:
+    """Evolve the levels of a job, or go on where a run of it ended; draw the pictures at the end.
 
     Raises:
-        ValueError: the folder has others, or unreadable ones.
-        OSError: it cannot be written.
+        ValueError: the folder has another population, or damaged files.
+        KeyboardInterrupt: after Ctrl-C, when the population has been saved.
+        OSError: a file could not be written.
     """
-    run = RunFolder(job.folder, job.configuration, FILES, counter=ROUND)
-    run.prepare(job.overwrite)
-    run.find()
-    try:
-        records = Records(run, LevelPopulation(job.population))
-    except (ValueError, FileNotFoundError) as error:
-        raise ValueError(f"{error}; {run.ways_out}") from error
-    if records.population.clock <= job.rounds:
-        records.begin(job.command)
-    return records
+    folder = RunFolder.open(job.folder, job.configuration, FILES, counter=ROUND, overwrite=job.overwrite)
+    evolution = Evolution(folder, job.population)
+    population = evolution.population
+    if population.clock <= job.rounds:
+        evolution.begin({"command": job.command})
+    if evolution.is_finished(job.n, job.rounds):
+        print(f"{job.out} is finished; more --rounds go on, --overwrite starts a new one")
+    else:
+        _announce(job, population)
+        with asked_to_stop() as stop:
+            try:
+                evolution.evolve(job, stop.is_set)
+            except KeyboardInterrupt:
+                checkpoint = job.folder / CHECKPOINT
+                raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
+            finally:
+                evolution.end()
+    evolution.draw(f"evolved against {', '.join(job.evaluated)}")
+    return population
 
 
-def run(job: Job, records: Records) -> bool:
-    """Evolve until the last round, or Ctrl-C, and save; return whether it was the former."""
+def _announce(job: Job, population: LevelPopulation) -> None:
     print(
         f"{job.out}: {job.n:,} levels, {job.rounds:,} rounds of {job.n_offspring:,} offspring against "
         f"{', '.join(job.evaluated)} on {job.device}; Ctrl-C saves and ends"
     )
-    population = records.population
     if len(population):
         print(f"going on with {len(population):,} levels after round {population.clock:,}")
-    with asked_to_stop() as stop:
-        try:
-            _Rounds(job, records, stop.is_set).run()
-        except KeyboardInterrupt:
-            pass  # whatever was measured since the last round is lost, nothing else
-        finally:
-            records.save()
-    return population.clock >= job.rounds and len(population) >= job.n
-
-
-class _Rounds:
-    """The evolving, and what is due after every round."""
-
-    def __init__(self, job: Job, records: Records, stopped: Callable[[], bool]) -> None:
-        self.job, self.records, self.stopped = job, records, stopped
-        self.regret = Regret(list(job.evaluated.values()), job.population.measure, job.batch, self.pause)
-        self.saved_at = time.monotonic()
-
-    def run(self) -> None:
-        """Measure the first levels and make the rounds that are left."""
-        job, population = self.job, self.records.population
-        if len(population) < job.n:
-            with progress_bar(f"measuring {job.n:,} levels", job.n) as advance:
-                advance(len(population))
-                loop.fill(population, job.levels, self.regret, job.n_offspring, self._reporter(advance))
-        self.record()
-        with progress_bar("rounds", job.rounds) as advance:
-            advance(population.clock)
-            loop.breed(
-                population,
-                self.regret,
-                job.seed,
-                job.rounds,
-                job.n_offspring,
-                job.parents,
-                reserved=job.reserved,
-                report=self._reporter(advance),
-            )
-
-    def pause(self) -> None:
-        """End the measuring if that was asked for."""
-        if self.stopped():
-            raise KeyboardInterrupt
-
-    def record(self) -> None:
-        """Note how the population does, once a round."""
-        evaluated_policy = next(iter(self.job.evaluated.values()))
-        self.records.note(self.job.picture_every, lambda tiles: self.regret.paths(evaluated_policy, tiles))
-
-    def _reporter(self, advance: Callable[[int], Any]) -> Callable[[int], None]:
-        def report(n: int) -> None:
-            advance(n)
-            if len(self.records.population) >= self.job.n:
-                self.record()
-            if time.monotonic() - self.saved_at > self.job.save_every:
-                self.records.save()
-                self.saved_at = time.monotonic()
-            self.pause()
-
-        return report

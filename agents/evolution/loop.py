@@ -1,31 +1,76 @@
-"""Levels that evolve against any measure of them (paper, section "Adversarial data generation").
+"""The evolution of levels against policies: the first ones, rounds of offspring, and what is noted of them in a folder.
 
-The loop depends on no policy: it receives the regret of levels. Every round draws from a generator of its own. So a
-saved population continues as if it had never stopped; its clock counts the rounds.
+(Paper, section "Adversarial data generation".) Every round draws from a generator of its own. So a saved population
+continues as if it had never stopped; its clock counts the rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import torch
+from numpy.typing import NDArray
 
 from maze_nca_gym.families import is_reserved
 from maze_nca_gym.levels import Tiles, level_hashes
-from maze_nca_gym.population import Candidates, LevelPopulation
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.random_streams import rng_for
+from maze_nca_gym.tasks import find_task
 
-Measure: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]]
-"""(N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were completed."""
-Report: TypeAlias = Callable[[int], Any]
-"""Receives the number of levels or rounds done since the last call, when the population may be saved."""
+from ..runs import METRICS, ProgressBar, RunFolder
+from .measure import EvaluatedPolicy, Regret
+
+if TYPE_CHECKING:
+    from .figures import Snapshot  # loading matplotlib
+
 Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
 """rng, n -> (n, H, W) tiles."""
 
 PATIENCE = 100
 """Largest number of times that rejected first levels are drawn again."""
+POPULATION, CURVES, HARDEST = "population.npz", "curves.png", "hardest.gif"
+FILES = (POPULATION, CURVES, HARDEST)
+"""Files of such a folder, besides those of every run."""
+ROUND = "round"
+"""The figure of a line that counts rounds."""
+N_SHOWN = 9
+"""Levels of a snapshot, or fewer of a small population."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a run needs, checked.
+
+    Attributes:
+        given: the arguments of `evolve`, except the policies and other options than those of rounds.
+        evaluated: the policies by name.
+        levels: (n, H, W) uint8, the first ones.
+        reserved: hashes of the levels of the test sets.
+        population: the configuration of the population.
+        configuration: all that determines the resulting levels, JSON-serialisable.
+        command: the command that evolves the same levels.
+    """
+
+    given: Mapping[str, Any]
+    evaluated: dict[str, EvaluatedPolicy]
+    levels: Tiles
+    reserved: NDArray[np.uint64]
+    population: PopulationConfig
+    configuration: dict[str, Any]
+    command: str
+
+    def __getattr__(self, name: str) -> Any:
+        return self.given[name]
+
+    @property
+    def folder(self) -> Path:
+        """The population's folder."""
+        return Path(self.given["out"])
 
 
 def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) -> Tiles:
@@ -43,7 +88,8 @@ def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) ->
     rng = rng_for(seed, "first levels")
     levels = draw(rng, n)
     for _ in range(PATIENCE):
-        kept = levels[_firsts(levels)]
+        firsts = np.sort(np.unique(level_hashes(levels), return_index=True)[1])
+        kept = levels[firsts]
         kept = kept[~is_reserved(kept, reserved)]
         if len(kept) == n:
             return kept
@@ -51,58 +97,155 @@ def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) ->
     raise ValueError(f"there are hardly {n:,} different levels of this kind outside of the test sets; ask for fewer")
 
 
-def _firsts(levels: Tiles) -> NDArray[np.int64]:
-    """Return indices of the levels unlike all before, ascending."""
-    return np.sort(np.unique(level_hashes(levels), return_index=True)[1])
+class Evolution:
+    """A population with its past, in the folder of a run.
 
+    The lines of the run are the population's statistics after every round, those of round 0 first.
 
-def fill(population: LevelPopulation, levels: Tiles, measure: Measure, batch: int, report: Report) -> None:
-    """Measure the first levels and insert them, from the one at which an earlier call stopped.
-
-    Args:
-        population: a population whose clock is 0, with room for all of them.
-        levels: the result of `first_levels`.
-        measure: returns their regret; an error in it leaves the population as it was after the last report.
-        batch: levels that are measured and reported at once.
-        report: receives the number of levels.
+    Attributes:
+        run: the folder.
+        population: the population as it is now.
+        snapshots: the hardest levels after some of the rounds.
     """
-    for begin in range(len(population), len(levels), batch):
-        fresh = population.fresh(levels[begin : begin + batch])
-        population.insert(fresh, *measure(fresh.tiles, fresh.targets))
-        report(len(fresh))
+
+    def __init__(self, run: RunFolder, config: PopulationConfig) -> None:
+        """Begin with what the folder has of a run, or with a population that is empty.
+
+        Args:
+            run: the folder, which has been opened.
+            config: the configuration of the population.
+
+        Raises:
+            ValueError: the checkpoint is damaged, or the lines of some of its rounds are missing; nothing has changed.
+        """
+        self.run, self.population, self.snapshots = run, LevelPopulation(config), list["Snapshot"]()
+        found = run.load(POPULATION)
+        if found is None:
+            return
+        arrays = {part: {name: tensor.numpy() for name, tensor in some.items()} for part, some in found[1].items()}
+        self.population = LevelPopulation.from_arrays(arrays["population"], found[0])
+        self.snapshots = [arrays[f"snapshot {i}"] for i in range(len(arrays) - 1)]
+        clock = self.population.clock
+        rounds = [line[ROUND] for line in run.lines if line[ROUND] <= clock]
+        # Ctrl-C may come before the round that the clock counts is noted
+        if rounds != list(range(len(rounds))) or len(rounds) < clock:
+            wanted = f"it must have a line for every round from 0 to {clock}, but has {len(rounds)}"
+            raise ValueError(f"{run.path / METRICS} is not readable: {wanted}; {run.ways_out}")
+
+    def begin(self, facts: Mapping[str, Any]) -> None:
+        """Write what made the population, and drop what was noted after it was saved."""
+        self.run.begin(facts, self.population.clock if len(self.population) else -1)
+
+    def is_finished(self, n: int, rounds: int) -> bool:
+        """Return whether all of n levels are measured, and all rounds made and noted."""
+        lines, clock = self.run.lines, self.population.clock
+        return bool(lines) and lines[-1][ROUND] == clock >= rounds and len(self.population) >= n
+
+    def evolve(self, job: Job, asked: Callable[[], bool]) -> None:
+        """Measure the first levels, and make the rounds that are left.
+
+        Args:
+            job: what to evolve.
+            asked: whether to end now, asked every few iterations.
+
+        Raises:
+            KeyboardInterrupt: it was asked to; what was measured since the last round is lost, and nothing else.
+        """
+
+        population, saved_at = self.population, time.monotonic()
+
+        def pause() -> None:
+            if asked():
+                raise KeyboardInterrupt
+
+        def after(n: int) -> None:
+            nonlocal saved_at
+            bar.advance(n)
+            if len(population) >= job.n:
+                self.note(job.picture_every, shown)
+            if time.monotonic() - saved_at > job.save_every:
+                self.save()
+                saved_at = time.monotonic()
+            pause()
+
+        def shown(tiles: Tiles) -> NDArray[np.float32]:
+            return regret.paths(first, tiles)
+
+        regret = Regret(list(job.evaluated.values()), job.population.measure, job.batch, pause)
+        first = next(iter(job.evaluated.values()))
+        if len(population) < job.n:
+            with ProgressBar(f"measuring {job.n:,} levels", job.n, len(population)) as bar:
+                for start in range(len(population), job.n, job.n_offspring):
+                    fresh = population.fresh(job.levels[start : start + job.n_offspring])
+                    population.insert(fresh, *regret(fresh.tiles, fresh.targets))
+                    after(len(fresh))
+        self.note(job.picture_every, shown)
+        with ProgressBar("rounds", job.rounds, population.clock) as bar:
+            for index in range(population.clock, job.rounds):
+                rng = rng_for(job.seed, "offspring", index)
+                population.breed(rng, job.n_offspring, job.parents, regret, job.reserved, ticks=1)
+                after(1)
+
+    def note(self, picture_every: int, paths: Callable[[Tiles], NDArray[np.float32]]) -> None:
+        """Record the round of the population's clock, unless it is recorded already.
+
+        Args:
+            picture_every: the number of rounds between two snapshots.
+            paths: a function from (n, H, W) tiles to a policy's paths, (n, H, W); not called for most rounds.
+        """
+        clock, lines = self.population.clock, self.run.lines
+        if clock % picture_every == 0 and not any(snapshot["round"] == clock for snapshot in self.snapshots):
+            which = hardest(self.population, N_SHOWN)
+            tiles = self.population.tiles[which].copy()
+            self.snapshots.append(
+                {
+                    "round": np.array(clock),
+                    "tiles": tiles,
+                    "paths": np.rint(255 * np.clip(paths(tiles), 0, 1)).astype(np.uint8),
+                    "regret": self.population.members["fitness"][which],
+                }
+            )
+        if not lines or lines[-1][ROUND] < clock:
+            complete = float(self.population.complete_rate.mean())
+            self.run.log({ROUND: clock, **self.population.statistics(), "complete": complete})
+
+    def save(self) -> None:
+        """Write the checkpoint.
+
+        Raises:
+            OSError: it could not be written.
+        """
+        if len(self.population):
+            arrays, state = self.population.to_arrays()
+            parts = {"population": arrays, **{f"snapshot {i}": each for i, each in enumerate(self.snapshots)}}
+            self.run.save(
+                state, {part: {name: torch.from_numpy(a) for name, a in some.items()} for part, some in parts.items()}
+            )
+
+    def end(self) -> None:
+        """Write the checkpoint, from which more rounds go on, and the population.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        self.save()
+        if len(self.population):
+            self.population.save(self.run.path / POPULATION)
+
+    def draw(self, title: str) -> None:
+        """Draw both pictures.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        from .figures import draw_curves, draw_hardest
+
+        lines, task = self.run.lines, find_task(self.population.config.task)
+        draw_curves(lines, title, self.run.path / CURVES)
+        draw_hardest(self.snapshots, lines, task, self.run.path / HARDEST)
 
 
-def breed(
-    population: LevelPopulation,
-    measure: Measure,
-    seed: int,
-    n_rounds: int,
-    n_offspring: int,
-    parents: str = "random",
-    *,
-    reserved: NDArray[np.uint64],
-    report: Report,
-) -> None:
-    """Let offspring compete with the population, from the round of its clock on.
-
-    Args:
-        population: a population that is not empty.
-        measure: returns the regret of offspring; an error in it leaves the population as it was after the last report.
-        seed: the seed of all draws.
-        n_rounds: the total number of rounds, those before included.
-        n_offspring: candidates in a round.
-        parents: a rule in `population.PARENTS`.
-        reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
-        report: receives the number of rounds.
-    """
-    for index in range(population.clock, n_rounds):
-        rng = rng_for(seed, "offspring", index)
-        candidates = _allowed(population.offspring(rng, n_offspring, parents), reserved)
-        measured = measure(candidates.tiles, candidates.targets)
-        population.tick()
-        population.insert(candidates, *measured)
-        report(1)
-
-
-def _allowed(candidates: Candidates, reserved: NDArray[np.uint64]) -> Candidates:
-    return candidates.take(np.flatnonzero(~is_reserved(candidates.tiles, reserved)))
+def hardest(population: LevelPopulation, n: int) -> NDArray[np.int64]:
+    """Return (n,) indices of the levels of most regret, those of long solutions first among equals."""
+    members = population.members
+    return np.lexsort((members["id"], -members["length"], -members["fitness"]))[:n]

@@ -66,8 +66,7 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    from .job import OF_ROUNDS, open_records, prepare, run
-    from .records import POPULATION, ROUND
+    from .job import OF_ROUNDS, prepare, run
 
     options = {name: value for name, value in options.items() if value is not None}
     given |= {name: options.pop(name, usual) for name, usual in OF_ROUNDS.items()}
@@ -80,11 +79,4 @@ def evolve(
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
         job = prepare(policies, given, options, {p.name: p.default for p in signature(evolve).parameters.values()})
-        records = open_records(job)
-        noted = bool(records.lines) and records.lines[-1][ROUND] == records.population.clock
-        if noted and records.population.clock >= rounds and len(records.population) >= n:
-            print(f"{out} is finished; more --rounds go on, --overwrite starts a new one")
-        elif not run(job, records):
-            raise KeyboardInterrupt(f"interrupted; the same command goes on from {job.folder / POPULATION}")
-    records.draw(f"evolved against {', '.join(job.evaluated)}")
-    return records.population
+        return run(job)

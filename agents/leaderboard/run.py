@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from maze_nca_gym.benchmark_sets import find_benchmark_set
 
-from ..runs import check_at_least, check_folder, naming_memory, progress_bar
+from ..runs import ProgressBar, check_at_least, check_folder, naming_memory
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -76,7 +76,7 @@ def bench(
     levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
     cells = {(cell.set_name, cell.name): cell for cell in prepare(models, levels, steps)}
     rows = []
-    with naming_memory(f"--batch {batch}", device), progress_bar("benchmark", len(chosen) * len(entrants)) as advance:
+    with naming_memory(f"--batch {batch}", device), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:
         for benchmark, drawn in zip(chosen, levels, strict=True):
             labels = benchmark.label(drawn.tiles)
             for name in entrants:
@@ -88,5 +88,5 @@ def bench(
                 rows.append(row)
                 if out is not None:
                     Board((row,)).save(out)  # at once: the next row may take an hour
-                advance(1)
+                bar.advance(1)
     return Board(tuple(rows))

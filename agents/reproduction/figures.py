@@ -19,7 +19,7 @@ from ..figures import COLOURS, GREY, figure, legend, panels, strip
 from ..policy import Policy
 from ..rollouts import encode, iterate, path_of
 from ..statistics import spearman
-from ..training.loop import MODEL
+from ..training.state import MODEL
 from ..weights import load_model
 from .columns import COLUMNS, IN_TILES, heading, n_steps_on
 from .jobs import Job

@@ -76,7 +76,7 @@ class Job:
         Raises:
             ValueError: it has one, or its description cannot be read.
         """
-        RunFolder(self.folder, self.config.to_json(), may_overwrite=False).find()
+        RunFolder.open(self.folder, self.config.to_json(), overwrite=None, writes=False)
 
     def result(self) -> Mapping[str, Any]:
         """Return `n_weights`, `figures` by name and `seconds` of a finished run.

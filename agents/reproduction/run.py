@@ -75,7 +75,7 @@ def reproduce(
     n_workers = usual if workers is None else workers
     jobs = jobs_of(rows, trials, size, folder, device)
     executor = make_executor(launcher, n_workers, folder / "submitit", launcher_options or {})
-    run = RunFolder.open(folder, {"scale": scale, "version": __version__}, ("*",), may_overwrite=False)
+    run = RunFolder.open(folder, {"scale": scale, "version": __version__}, ("*",), overwrite=None)
     options = {"trials": trials, "scale": scale, "out": folder, "launcher": launcher, "device": device}
     run.begin({"command": command_line(["reproduce", *which], options)})
     n_left, written_at = -1, -WRITE_EVERY

@@ -25,7 +25,7 @@ from maze_nca_gym.transfer import read_back
 
 from ..environments import border_warning
 from ..policy import Policy
-from ..runs import naming_memory, progress_bar, say
+from ..runs import ProgressBar, naming_memory, say
 from .iterating import iterate
 from .pytorch import one_thread
 from .scores import encode, label, usual_batch
@@ -139,8 +139,8 @@ def solve(
     batch = usual_batch(levels.tiles) if batch is None else batch
     say(f"{name}: {describe_size(levels.tiles.shape)}, at most {n_steps:,} iterations on each")
     begin = time.perf_counter()
-    with naming_memory(f"--batch {batch}", device), progress_bar(name, len(levels)) as advance:
-        result = run_until_solved(policy, labelled, n_steps, batch=batch, report=advance)
+    with naming_memory(f"--batch {batch}", device), ProgressBar(name, len(levels)) as bar:
+        result = run_until_solved(policy, labelled, n_steps, batch=batch, report=bar.advance)
     seconds = time.perf_counter() - begin
     return Solved(policy, levels, labelled.targets, result, n_steps, enough, seconds)
 

@@ -1,6 +1,6 @@
 """What all runs have: a folder, a bar of progress, executors of many, and a way to end early.
 
-folder      `RunFolder`: the description, the lines of figures, what is there already
+folder      `RunFolder`: the description, the lines of figures, the checkpoint, what is there already
 progress    a bar on a terminal, lines elsewhere
 executors   processes of this machine, or jobs of a cluster
 stopping    Ctrl-C and a scheduler's SIGTERM as something to ask for
@@ -17,13 +17,28 @@ from typing import Any
 
 from maze_nca_gym.options import flag
 
-from .folder import DESCRIPTION, METRICS, Line, RunFolder, check_folder, read_last, read_metrics, versions, write_json
-from .progress import ProgressBar, duration, progress_bar, say
+from .folder import (
+    CHECKPOINT,
+    DESCRIPTION,
+    METRICS,
+    RESULTS,
+    Line,
+    RunFolder,
+    check_folder,
+    read_last,
+    read_metrics,
+    save_results,
+    versions,
+    write_json,
+)
+from .progress import ProgressBar, duration, say
 from .stopping import asked_to_stop
 
 __all__ = [
+    "CHECKPOINT",
     "DESCRIPTION",
     "METRICS",
+    "RESULTS",
     "Line",
     "ProgressBar",
     "RunFolder",
@@ -34,9 +49,9 @@ __all__ = [
     "duration",
     "import_option",
     "naming_memory",
-    "progress_bar",
     "read_last",
     "read_metrics",
+    "save_results",
     "say",
     "versions",
     "write_json",

@@ -1,8 +1,9 @@
-"""The folder of a run: what made it, how it went, and whether it is finished.
+"""The folder of a run: what made it, how it went, what it goes on from, and whether it is finished.
 
 `config.json` describes the run and is written before anything else; `finished` is added to it last. `metrics.jsonl` has
-a line of figures for each of some updates or rounds, written at once. Whatever else a run has in its folder, it writes
-atomically. So a run that is killed at any moment goes on from what its folder has.
+a line of figures for each of some updates or rounds, written at once. `checkpoint.safetensors` is what the run goes on
+from, and leaves when it is finished. Whatever else a run has in its folder, it writes atomically. So a run that is
+killed at any moment goes on from what its folder has.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from maze_nca_gym.files import atomic_write, os_error_context, remove_partial, validated_read
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 DESCRIPTION = "config.json"
 """File in the folder of a run that says what made it; its `data` says what the run learned from, in words."""
-METRICS = "metrics.jsonl"
+METRICS, CHECKPOINT, RESULTS = "metrics.jsonl", "checkpoint.safetensors", "results.json"
+_KIND = "maze_nca_gym checkpoint 3"
 _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 Line: TypeAlias = Mapping[str, float]
@@ -31,39 +36,30 @@ Line: TypeAlias = Mapping[str, float]
 class RunFolder:
     """A folder with one run, whose configuration never changes.
 
+        run = RunFolder.open(path, configuration)
+        run.begin({"command": "..."})
+        run.log({"update": 1, "loss": 0.5})
+        run.save({"update": 1}, {"model": model.state_dict()})
+        run.finish()
+
     Attributes:
         path: the folder.
         configuration: all that determines the result, JSON-serialisable.
+        writes: whether this process writes. Of several that share a run one does; the others' calls do nothing.
         lines: the lines of figures, those of earlier sessions first.
-        found: the description of the run that `find` has found, or None.
+        found: the description of the run that was there when the folder was opened, or None.
+        ways_out: the end of a message about a folder that cannot be used.
     """
 
     def __init__(
-        self,
-        path: Path,
-        configuration: Mapping[str, Any],
-        files: Sequence[str] = (),
-        *,
-        temporary: Sequence[str] = (),
-        counter: str = "update",
-        may_overwrite: bool = True,
+        self, path: Path, configuration: Mapping[str, Any], files: Sequence[str], counter: str, writes: bool
     ) -> None:
-        """Remember what to open; nothing is read or changed yet.
-
-        Args:
-            path: the folder, which need not exist.
-            configuration: all that determines the result, JSON-serialisable.
-            files: names or patterns of the files that such a run writes, besides those of every run.
-            temporary: those of them from which it goes on, which are removed once it is finished.
-            counter: the figure of a line that counts.
-            may_overwrite: whether the command has an option `--overwrite`, for messages.
-        """
-        self.path = path
+        self.path, self.writes = path, writes
         self.configuration: dict[str, Any] = json.loads(json.dumps(configuration))
         self.lines: list[Line] = []
         self.found: dict[str, Any] | None = None
-        self._files, self._temporary, self._counter = (METRICS, *files), tuple(temporary), counter
-        self.ways_out = f"choose another --out{', or lose that run with --overwrite' if may_overwrite else ''}"
+        self.ways_out = "choose another --out, or lose that run with --overwrite"
+        self._files, self._counter = (METRICS, CHECKPOINT, *files), counter
 
     @classmethod
     def open(
@@ -72,9 +68,10 @@ class RunFolder:
         configuration: Mapping[str, Any],
         files: Sequence[str] = (),
         *,
+        counter: str = "update",
         resume: bool = True,
-        overwrite: bool = False,
-        **options: Any,
+        overwrite: bool | None = False,
+        writes: bool = True,
     ) -> RunFolder:
         """Make a folder, or find a run of this configuration in it; `begin` is what writes.
 
@@ -82,25 +79,26 @@ class RunFolder:
             path: the folder.
             configuration: all that determines the result, JSON-serialisable.
             files: names or patterns of the files that such a run writes, besides those of every run.
+            counter: the figure of a line that counts.
             resume: whether a run of this configuration goes on; otherwise it is refused.
-            overwrite: whether to remove the run in the folder.
-            options: the others of the constructor.
+            overwrite: whether to remove the run in the folder; None where no option of the command asks for that.
+            writes: whether this process writes. One that does not needs the folder to be there.
 
         Raises:
-            ValueError: it has a run of another configuration, one that does not go on, or files without a description.
+            ValueError: it has a run of another configuration, one that does not go on, files without a description, or
+                a line of figures that cannot be read, other than the end of the last one.
             OSError: it cannot be written.
         """
-        folder = cls(path, configuration, files, **options)
-        folder.prepare(overwrite)
-        folder.find(resume)
+        folder = cls(path, configuration, files, counter, writes)
+        if overwrite is None:
+            folder.ways_out = "choose another --out"
+        if writes:
+            folder._prepare(bool(overwrite))
+        folder._find(resume)
         return folder
 
-    def prepare(self, overwrite: bool) -> None:
-        """Make the folder, without what killed runs have left half written; remove the run in it if asked to.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+    def _prepare(self, overwrite: bool) -> None:
+        """Make the folder, without what killed runs have left half written; remove the run in it if asked to."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             for name in (DESCRIPTION, *self._files):
@@ -111,15 +109,9 @@ class RunFolder:
         except OSError as error:
             raise OSError(f"cannot write in {self.path}: {error}") from error
 
-    def find(self, resume: bool = True) -> None:
-        """Find the run in the folder, if there is one.
-
-        Raises:
-            ValueError: it is of another configuration or does not go on, or there are files without a description, or
-                a line of figures that cannot be read, other than the end of the last one.
-        """
+    def _find(self, resume: bool) -> None:
         if not (self.path / DESCRIPTION).exists():
-            present = sorted(path.name for path in self._present())
+            present = sorted({path.name for path in self._present()})
             if present:
                 raise ValueError(f"{self.path} has {', '.join(present)}, but no {DESCRIPTION}; {self.ways_out}")
             return
@@ -136,8 +128,8 @@ class RunFolder:
             differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
             raise ValueError(f"{self.path} has a run of another configuration ({differences}); {self.ways_out}")
         self.found, self.lines = found, read_metrics(self.path / METRICS, self._counter)
-        if self.is_finished:
-            self._remove_temporary()
+        if self.is_finished and self.writes:
+            (self.path / CHECKPOINT).unlink(missing_ok=True)  # it was killed right after it had said so
 
     @property
     def is_finished(self) -> bool:
@@ -145,11 +137,8 @@ class RunFolder:
         return self.found is not None and bool(self.found.get("finished"))
 
     def _present(self) -> list[Path]:
-        return [path for name in self._files for path in self.path.glob(name)]
-
-    def _remove_temporary(self) -> None:
-        for name in self._temporary:
-            (self.path / name).unlink(missing_ok=True)
+        found = [path for name in self._files for path in self.path.glob(name)]
+        return [path for path in found if not path.name.startswith(".")]  # "*" finds what is half written too
 
     def begin(self, facts: Mapping[str, Any], done: float = 0) -> None:
         """Write the description, and drop the lines of what will be done again.
@@ -163,13 +152,14 @@ class RunFolder:
         """
         self.lines = [line for line in self.lines if line[self._counter] <= done]
         self._describe(facts)
-        if (self.path / METRICS).exists():
+        if self.writes and (self.path / METRICS).exists():
             with atomic_write(self.path / METRICS) as file:
                 file.write("".join(map(_to_text, self.lines)).encode())
 
     def _describe(self, facts: Mapping[str, Any]) -> None:
         self._facts = {**facts, "configuration": self.configuration, "versions": versions()}
-        write_json(self.path / DESCRIPTION, self._facts)
+        if self.writes:
+            write_json(self.path / DESCRIPTION, self._facts)
 
     def log(self, line: Line) -> None:
         """Append a line of figures, at once: the file is complete for a reader that follows it, or after a crash.
@@ -178,8 +168,58 @@ class RunFolder:
             OSError: it could not be written; the message names the file.
         """
         self.lines.append(line)
-        with os_error_context(self.path / METRICS), (self.path / METRICS).open("a", encoding="utf-8") as file:
-            file.write(_to_text(line))
+        if self.writes:
+            with os_error_context(self.path / METRICS), (self.path / METRICS).open("a", encoding="utf-8") as file:
+                file.write(_to_text(line))
+
+    def save(self, state: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
+        """Write the checkpoint in place of the one before, atomically, for `load` of a later session.
+
+        Args:
+            state: all that is no tensor, JSON-serialisable.
+            parts: name of a part, without a dot -> its tensors by name, on any device.
+
+        Raises:
+            ValueError: a tensor holds floats that are not finite, or of half precision.
+            OSError: it could not be written; the one before is as it was.
+        """
+        from ..tensor_files import save_tensors
+
+        if self.writes:
+            tensors = {f"{part}.{name}": tensor for part, some in parts.items() for name, tensor in some.items()}
+            description = {"configuration": self.configuration, "state": state}
+            save_tensors(self.path / CHECKPOINT, _KIND, description, tensors)
+
+    def load(self, product: str) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
+        """Return what the last `save` wrote, with the tensors on the CPU; None if there is no checkpoint.
+
+        A digest guards it: what is read is what was written, so nothing in it is checked again.
+
+        Args:
+            product: the name of a file that a run without a checkpoint does not have.
+
+        Raises:
+            ValueError: it is no checkpoint, damaged, or of another configuration, or the product is there without one;
+                the message says what to do.
+        """
+        from ..tensor_files import load_tensors
+
+        path = self.path / CHECKPOINT
+        if not path.exists():
+            if (self.path / product).exists():
+                raise ValueError(f"{self.path} has {product} but no {CHECKPOINT} to go on from; {self.ways_out}")
+            return None
+        try:
+            description, tensors = load_tensors(path, _KIND, "checkpoint")
+            if description["configuration"] != self.configuration:
+                raise ValueError(f"{path} is of another configuration than {DESCRIPTION}")
+        except ValueError as error:
+            raise ValueError(f"{error}; {self.ways_out}") from error
+        parts: dict[str, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            part, _, name = key.partition(".")
+            parts.setdefault(part, {})[name] = tensor
+        return description["state"], parts
 
     def finish(self, **facts: Any) -> None:
         """Say that the run has ended, and remove what it would have gone on from.
@@ -191,7 +231,27 @@ class RunFolder:
             OSError: the description could not be written.
         """
         self._describe({**self._facts, **facts, "finished": True})
-        self._remove_temporary()
+        if self.writes:
+            (self.path / CHECKPOINT).unlink(missing_ok=True)
+
+
+def save_results(folder: Path, configuration: Mapping[str, Any], pictures: Iterable[str] = (), **results: Any) -> Path:
+    """Write `results.json` in place of earlier ones, atomically: what was measured, of what, by which versions.
+
+    Args:
+        folder: where to; it is made if missing.
+        configuration: all that determines the results, JSON-serialisable.
+        pictures: names of the files that show results; those of earlier ones would mislead, and are removed.
+        results: by name, JSON-serialisable.
+
+    Raises:
+        OSError: a file could not be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in pictures:
+        (folder / name).unlink(missing_ok=True)
+    write_json(folder / RESULTS, {"configuration": configuration, "versions": versions(), **results})
+    return folder / RESULTS
 
 
 def read_metrics(path: Path, counter: str = "update") -> list[Line]:

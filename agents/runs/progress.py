@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -56,10 +54,9 @@ class ProgressBar:
     ) -> None:
         self._live.stop()
 
-    @property
-    def done(self) -> int:
-        """The number that was shown last."""
-        return self._marks[-1][1]
+    def advance(self, n: int) -> None:
+        """Show that n more are done. Work that is long for one advance calls it with 0 now and then."""
+        self.show(self._marks[-1][1] + n)
 
     def show(self, done: int, note: str = "") -> None:
         """Show how many are done, with a note."""
@@ -72,22 +69,11 @@ class ProgressBar:
             self._printed_at = now
 
     def _text(self, note: str) -> str:
-        parts = [f"{self._label} {self.done:,} of {self._total:,}", *([note] if note else [])]
         (began, first), (now, done) = self._marks[0], self._marks[-1]
+        parts = [f"{self._label} {done:,} of {self._total:,}", *([note] if note else [])]
         if first < done < self._total:  # at the pace of the last calls
             parts.append(f"{duration((self._total - done) * (now - began) / (done - first))} left")
         return ", ".join(parts)
-
-
-@contextmanager
-def progress_bar(label: str, total: int, done: int = 0) -> Iterator[Callable[[int], None]]:
-    """Show progress on stderr while the block runs.
-
-    Yields:
-        The function that advances it by a number. Work that is long for one advance calls it with 0 now and then.
-    """
-    with ProgressBar(label, total, done) as bar:
-        yield lambda n: bar.show(bar.done + n)
 
 
 def duration(seconds: float) -> str:

@@ -12,14 +12,12 @@ from .config import PRESETS, TrainingConfig, changed, preset, register_preset
 from .options import LevelsConfig, LossConfig, ModelConfig, OptimiserConfig, PoolConfig
 
 if TYPE_CHECKING:
-    from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, NullReport, Report, run_updates
+    from .loop import LEVELS, Intervals, Report, run_updates
     from .processes import Workers, find_workers
-    from .reports import RunReport
-    from .state import TrainingState
+    from .state import MODEL, TrainingState
     from .updates import Diverged
 
 __all__ = [
-    "CHECKPOINT",
     "LEVELS",
     "MODEL",
     "PRESETS",
@@ -28,11 +26,9 @@ __all__ = [
     "LevelsConfig",
     "LossConfig",
     "ModelConfig",
-    "NullReport",
     "OptimiserConfig",
     "PoolConfig",
     "Report",
-    "RunReport",
     "TrainingConfig",
     "TrainingState",
     "Workers",
@@ -44,10 +40,9 @@ __all__ = [
 ]
 
 _LAZY = {
-    **dict.fromkeys(("CHECKPOINT", "LEVELS", "MODEL", "Intervals", "NullReport", "Report", "run_updates"), ".loop"),
+    **dict.fromkeys(("LEVELS", "Intervals", "Report", "run_updates"), ".loop"),
     **dict.fromkeys(("Workers", "find_workers"), ".processes"),
-    "RunReport": ".reports",
-    "TrainingState": ".state",
+    **dict.fromkeys(("MODEL", "TrainingState"), ".state"),
     "Diverged": ".updates",
 }
 

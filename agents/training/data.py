@@ -108,8 +108,8 @@ class LevelStream:
         turned = tiles.copy()
         for level, symmetry in zip(turned, rng.integers(8, size=len(tiles)), strict=True):
             level[:] = np.rot90(level.T.copy() if symmetry >= 4 else level.copy(), symmetry % 4)
-        held_out = is_held_out(turned, self.config.task)
-        return np.where(held_out[:, None, None], tiles, turned)
+        refused = is_held_out(turned, self.config.task)
+        return np.where(refused[:, None, None], tiles, turned)
 
     def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
         n_borderless = round(self.config.levels.borderless * n)
@@ -211,11 +211,11 @@ def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
     """Return which of (N, H, W) square levels no training may use, (N,) bool."""
-    return is_reserved(tiles, _held_out(tiles.shape[1] - 2, task))
+    return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
 
 
 @cache
-def _held_out(size: int, task: str) -> NDArray[np.uint64]:
+def held_out(size: int, task: str) -> NDArray[np.uint64]:
     """Return hashes of the levels of a size that no training may see."""
     return reserved_hashes(held_out_levels([size], task))
 

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.population.members import measure
-from maze_nca_gym.population.storage import ARRAYS
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
@@ -27,7 +26,7 @@ from maze_nca_gym.transfer import read_back
 from ..policy import PATH, Policy
 from ..rollouts import rollout
 from .config import TrainingConfig
-from .data import Batch, LevelStream, concatenate, is_held_out
+from .data import Batch, LevelStream, concatenate, held_out
 from .device_batch import DeviceBatch
 from .processes import Workers
 
@@ -120,11 +119,13 @@ class EvolvingLevels:
         if below is not None and mean >= below:
             return
         with self._timed():
-            rng = rng_for(config.seed, "offspring", update)
-            offspring = self.population.offspring(rng, config.breeding.n_offspring, config.breeding.parents)
-            offspring = offspring.take(np.flatnonzero(~is_held_out(offspring.tiles, config.task)))
-            measured = score_levels(model, Batch(offspring.tiles, offspring.targets), config, workers)
-            self.population.insert(offspring, *measured.T)
+            self.population.breed(
+                rng_for(config.seed, "offspring", update),
+                config.breeding.n_offspring,
+                config.breeding.parents,
+                lambda tiles, targets: tuple(score_levels(model, Batch(tiles, targets), config, workers).T),
+                held_out(self.population.tiles.shape[1] - 2, config.task),
+            )
             self.n_rounds += 1
 
     def line(self) -> dict[str, float]:
@@ -144,15 +145,14 @@ class EvolvingLevels:
         return {**numbers, "population": self.population.to_arrays()[1]}
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the tensors by name, for a checkpoint; float64 values become the integers of their bits."""
+        """Return the arrays of the population by name, for a checkpoint."""
         arrays, _ = self.population.to_arrays()
-        bits = {name: array.view(np.int64) if array.dtype == np.float64 else array for name, array in arrays.items()}
-        return {name: torch.from_numpy(array) for name, array in bits.items()}
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     @classmethod
     def from_tensors(cls, description: Any, tensors: Mapping[str, Tensor]) -> EvolvingLevels:
         """Return the evolution of a run, from what `description` and `tensors` returned."""
-        arrays = {name: _as_array(tensor, name) for name, tensor in tensors.items()}
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         population = LevelPopulation.from_arrays(arrays, description["population"])
         return cls(population, description["regret"], description["n_rounds"], description["seconds"])
 
@@ -196,9 +196,3 @@ def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
         return share.numpy()
     shares = workers.gather(share.to(workers.device)).view(workers.size, -1, 2)
     return read_back(shares.transpose(0, 1).flatten(0, 1))
-
-
-def _as_array(tensor: Tensor, name: str) -> NDArray[Any]:
-    array: NDArray[Any] = tensor.numpy()
-    is_bits = name in ARRAYS and ARRAYS[name][0] == np.float64 and array.dtype == np.int64
-    return array.view(np.float64) if is_bits else array

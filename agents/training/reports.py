@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from maze_nca_gym.files import os_error_context
@@ -14,7 +13,7 @@ from maze_nca_gym.files import os_error_context
 from ..policy import Policy
 from ..runs import Line, ProgressBar, RunFolder
 from .config import TrainingConfig
-from .loop import COLUMNS
+from .loop import COLUMNS, Report
 
 EVENTS, EVENT_FILES = "tb", "events.out.tfevents.*"
 """Folder and files of TensorBoard."""
@@ -23,69 +22,59 @@ EVERY = 60.0
 """Seconds from drawing to drawing, at the least: it takes about one."""
 
 
-class RunReport:
-    """`metrics.jsonl`, `curves.png`, `rollouts.png`, a progress line and, if asked for, TensorBoard's events in `tb/`.
+@contextmanager
+def reporting(
+    run: RunFolder, config: TrainingConfig, update: int = 0, *, tensorboard: bool = False
+) -> Iterator[Report]:
+    """Write metrics, `curves.png`, `rollouts.png` and, if asked for, TensorBoard's events; show a progress line.
 
-    A context manager, for a folder whose run has begun.
+    Args:
+        run: the folder of the run, which has begun.
+        config: the configuration of the run.
+        update: the update of the checkpoint from which it continues, or 0.
+        tensorboard: whether to write events, into the folder `tb`.
+
+    Yields:
+        What receives the lines; it raises OSError where a file could not be written.
+
+    Raises:
+        ValueError: TensorBoard is not installed.
+        OSError: a file could not be written.
     """
+    pictures = Pictures(run.path, config, run.lines)
+    with ExitStack() as stack:
+        events = TensorBoardEvents(run.path / EVENTS, run.lines) if tensorboard else None
+        if events is not None:
+            stack.enter_context(closing(events))
+        progress = stack.enter_context(ProgressBar("update", config.n_updates, update, stderr=False, quiet=False))
 
-    def __init__(self, run: RunFolder, config: TrainingConfig, update: int = 0, *, tensorboard: bool = False) -> None:
-        """Prepare; files are opened when the context is entered.
+        def report(line: Line, policy: Policy | None) -> None:
+            run.log(line)
+            if events is not None:
+                events.log(line)
+            progress.show(int(line["update"]), _note(run.lines, config.levels.sizes[0]))
+            if policy is not None:
+                pictures.on_validation(policy)
 
-        Args:
-            run: the folder of the run.
-            config: the configuration of the run.
-            update: the update of the checkpoint from which it continues, or 0.
-            tensorboard: whether to write events.
-        """
-        self._run, self._config, self._update, self._tensorboard = run, config, update, tensorboard
-        self._events: TensorBoardEvents | None = None
-        self._pictures = Pictures(run.path, config, run.lines)
-        self._complete = next((line["complete"] for line in reversed(run.lines) if "complete" in line), None)
+        try:
+            yield report
+        except OSError:  # a full disk has no room for pictures either
+            raise
+        except BaseException:
+            pictures.draw_curves()
+            raise
+        pictures.draw_curves()
 
-    def __enter__(self) -> RunReport:
-        with ExitStack() as stack:
-            if self._tensorboard:
-                self._events = stack.enter_context(closing(TensorBoardEvents(self._run.path / EVENTS, self._run.lines)))
-            progress = ProgressBar("update", self._config.n_updates, self._update, stderr=False, quiet=False)
-            self._progress = stack.enter_context(progress)
-            self._opened = stack.pop_all()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._opened:
-            if kind is None or not issubclass(kind, OSError):  # a full disk has no room for pictures either
-                self._pictures.draw_curves()
-
-    def log(self, line: Line) -> None:
-        """Write the line to all files and show it.
-
-        Raises:
-            OSError: a file could not be written.
-        """
-        self._run.log(line)
-        if self._events is not None:
-            self._events.log(line)
-        self._complete = line.get("complete", self._complete)
-        self._progress.show(int(line["update"]), self._note(line))
-
-    def on_validation(self, policy: Policy) -> None:
-        """Draw the pictures, if it is time.
-
-        Raises:
-            OSError: a file could not be written.
-        """
-        self._pictures.on_validation(policy)
-
-    def _note(self, line: Line) -> str:
-        size, parts = self._config.levels.sizes[0], [f"loss {line['loss']:.4f}"]
-        if self._complete is not None:
-            parts.append(f"{size}x{size} complete {self._complete:.1%}".replace("%", " %"))
-        if "mean_solution_length" in line:
-            parts.append(f"path {line['mean_solution_length']:.1f}")
-        return ", ".join([*parts, f"{line['levels_per_second']:,.0f} levels/s"])
+def _note(lines: Sequence[Line], size: int) -> str:
+    """Return the last line in words, with the last validation so far."""
+    line, validated = lines[-1], next((one for one in reversed(lines) if "complete" in one), None)
+    parts = [f"loss {line['loss']:.4f}"]
+    if validated is not None:
+        parts.append(f"{size}x{size} complete {validated['complete']:.1%}".replace("%", " %"))
+    if "mean_solution_length" in line:
+        parts.append(f"path {line['mean_solution_length']:.1f}")
+    return ", ".join([*parts, f"{line['levels_per_second']:,.0f} levels/s"])
 
 
 class Pictures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..runs import RunFolder, asked_to_stop, check_folder, naming_memory
+from ..runs import check_folder, naming_memory
 from .config import TrainingConfig, changed
 from .config import preset as find_preset
 
@@ -60,10 +60,8 @@ def train(
         MemoryError: the device has too little memory.
         OSError: a file could not be written; the last checkpoint is intact.
     """
-    from ..weights import load_model
-    from . import resuming
-    from .loop import CHECKPOINT, MODEL, Intervals
-    from .processes import find_workers
+    from .loop import Intervals
+    from .session import run_session
 
     name = preset if isinstance(preset, str) else "fast"
     start = find_preset(preset) if isinstance(preset, str) else preset
@@ -71,19 +69,13 @@ def train(
     folder = FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
     check_folder("--out", folder)
     with naming_memory(f"--batch-size {config.batch_size}", device):
-        workers = find_workers(device)
-        # asked_to_stop from here on, so that Ctrl-C does not make a checkpoint seem unreadable
-        with resuming.threads(resuming.cores() if threads is None else threads), asked_to_stop():
-            run = RunFolder(folder, config.to_json(), resuming.FILES, temporary=(CHECKPOINT,))
-            state = resuming.begin(run, config, workers, tensorboard, overwrite)
-            if state is None:
-                if not workers.rank:
-                    print(f"{folder} is finished; --overwrite starts a new one")
-                return load_model(folder / MODEL)
-            if not workers.rank:
-                run.begin(resuming.describe(name, config, workers), state.update)
-            resuming.announce(folder, state, workers)
-            resuming.make_updates(state, folder, workers, resuming.report(run, state, workers, tensorboard), intervals)
-            if not workers.rank:
-                run.finish()
-    return state.best_model.eval().cpu()
+        return run_session(
+            folder,
+            name,
+            config,
+            intervals,
+            device=device,
+            threads=threads,
+            tensorboard=tensorboard,
+            overwrite=overwrite,
+        )

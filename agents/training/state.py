@@ -5,25 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from maze_nca_gym.files import validated_read
-
 from ..policy import Policy
-from ..tensor_files import CHECKSUM, Layouts, load_tensors, save_tensors
+from ..runs import RunFolder
 from .config import TrainingConfig
 from .evolving_levels import EvolvingLevels
 from .optimisers import OPTIMISERS
 from .pool import StatePool
 
-KIND, CALLED = "maze_nca_gym checkpoint 2", "checkpoint"
+MODEL = "model.safetensors"
+"""File of a run: what it is for."""
 POPULATION = "population"
-"""Prefix of the names of an evolution's tensors."""
+"""Part of a checkpoint that has the tensors of an evolution."""
 
 
 @dataclass(eq=False)
@@ -82,15 +79,23 @@ class TrainingState:
         """The model to save: the average, if there is one."""
         return self.model if self.average is None else self.average
 
-    def save(self, path: Path) -> None:
-        """Write a checkpoint, atomically.
+    def spend(self, seconds: float) -> None:
+        """Count the time of an update."""
+        self.seconds += seconds
+        self.line_seconds += seconds
+
+    def start_line(self) -> None:
+        """Forget the losses and the time of the last line of metrics."""
+        self.losses, self.line_seconds = [], 0.0
+
+    def save(self, run: RunFolder) -> None:
+        """Write the checkpoint of a run.
 
         Raises:
             ValueError: weights that are not finite.
             OSError: it could not be written; an older one is as it was.
         """
-        description = {
-            "config": self.config.to_json(),
+        numbers = {
             "update": self.update,
             "seconds": self.seconds,
             "losses": self.losses,
@@ -98,70 +103,55 @@ class TrainingState:
             "pools": sorted(self.pools),
             "evolution": None if self.evolution is None else self.evolution.description(),
         }
-        save_tensors(path, KIND, description, self._tensors())
+        run.save(numbers, self.tensors())
 
-    def _tensors(self) -> dict[str, Tensor]:
-        tensors = {f"model.{key}": tensor for key, tensor in self.model.state_dict().items()}
+    def tensors(self) -> dict[str, dict[str, Tensor]]:
+        """Return all tensors of the run, by part and name."""
+        parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict()}
         if self.average is not None:
-            tensors |= {f"average.{key}": tensor for key, tensor in self.average.state_dict().items()}
+            parts["average"] = self.average.state_dict()
         for key, parameter in self.model.named_parameters() if self.update else ():
             kept = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
-            empty = OPTIMISERS[self.config.optimiser.optimiser].empty(parameter)
-            tensors |= {f"{name}.{key}": kept.get(name, tensor) for name, tensor in empty.items()}
-        for size, pool in self.pools.items():
-            tensors |= {f"pool {size}.{key}": tensor for key, tensor in pool.tensors().items()}
-        if self.evolution is not None:
-            tensors |= {f"{POPULATION}.{key}": tensor for key, tensor in self.evolution.tensors().items()}
-        return tensors
+            for name, tensor in OPTIMISERS[self.config.optimiser.optimiser].empty(parameter).items():
+                parts.setdefault(name, {})[key] = kept.get(name, tensor)
+        parts |= {f"pool {size}": pool.tensors() for size, pool in self.pools.items()}
+        return parts if self.evolution is None else parts | {POPULATION: self.evolution.tensors()}
 
     @classmethod
-    def load(cls, path: Path, device: torch.device) -> TrainingState:
-        """Read a checkpoint, which its digest guards: what `save` wrote is what is read.
+    def load(cls, run: RunFolder, config: TrainingConfig, device: torch.device) -> TrainingState | None:
+        """Read the checkpoint of a run, if it has one.
+
+        Args:
+            run: its folder.
+            config: its configuration.
+            device: where the model and its levels will be.
 
         Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is no checkpoint, or damaged; the message says what is wrong.
+            ValueError: it is no checkpoint, damaged, or of another configuration; the message says what to do.
         """
-        description, tensors = load_tensors(path, KIND, CALLED, _check)
-        with validated_read(path, f"is not a readable {CALLED}"):
-            return cls._from_tensors(description, tensors, device)
-
-    @classmethod
-    def _from_tensors(
-        cls, description: Mapping[str, Any], tensors: dict[str, Tensor], device: torch.device
-    ) -> TrainingState:
-        """Return the run of which these were taken."""
-        state = cls._without_levels(TrainingConfig.from_json(description["config"]), device)
-        state.update, state.seconds = description["update"], description["seconds"]
-        state.losses, state.line_seconds = description["losses"], description["line_seconds"]
-        state.model.load_state_dict(_under("model", tensors))
+        found = run.load(MODEL)
+        if found is None:
+            return None
+        numbers, parts = found
+        state = cls._without_levels(config, device)
+        state.update, state.seconds = numbers["update"], numbers["seconds"]
+        state.losses, state.line_seconds = numbers["losses"], numbers["line_seconds"]
+        state.model.load_state_dict(parts["model"])
         if state.average is not None:
-            state.average.load_state_dict(_under("average", tensors))
-        state._load_optimiser(tensors)
-        for size in description["pools"]:
-            levels = _under(f"pool {size}", tensors)
-            state.pools[size] = StatePool.from_tensors(levels, state.config, device)
-        if state.config.evolve:
-            levels = _under(POPULATION, tensors)
-            state.evolution = EvolvingLevels.from_tensors(description["evolution"], levels)
+            state.average.load_state_dict(parts["average"])
+        state._load_optimiser(parts)
+        for size in numbers["pools"]:
+            state.pools[size] = StatePool.from_tensors(parts[f"pool {size}"], config, device)
+        if config.evolve:
+            state.evolution = EvolvingLevels.from_tensors(numbers["evolution"], parts[POPULATION])
         return state
 
-    def _load_optimiser(self, tensors: dict[str, Tensor]) -> None:
+    def _load_optimiser(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
         if not self.update:
             return
         on_device = self.optimiser.defaults.get("capturable", False)
         for key, parameter in self.model.named_parameters():
             names = OPTIMISERS[self.config.optimiser.optimiser].empty(parameter)
-            kept = {name: tensors[f"{name}.{key}"].to(parameter, copy=True) for name in names}
+            kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
             step = torch.tensor(float(self.update), device=parameter.device if on_device else None)
             self.optimiser.state[parameter] = {"step": step, **kept}
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {key.removeprefix(f"{prefix}."): value for key, value in tensors.items() if key.startswith(f"{prefix}.")}
-
-
-def _check(description: Any, layouts: Layouts) -> None:
-    """Check that there is a digest to compare with."""
-    if CHECKSUM not in description:
-        raise ValueError(f"it has no {CHECKSUM}")

@@ -85,7 +85,7 @@ class ConfiguredEvolve:
 
     def _summarise(self) -> None:
         """Print what came of it, and where it is."""
-        from maze_nca_gym.agents.evolution.records import CURVES, HARDEST, POPULATION, ROUND, hardest
+        from maze_nca_gym.agents.evolution.loop import CURVES, HARDEST, POPULATION, ROUND, hardest
         from maze_nca_gym.agents.runs import METRICS, read_metrics
         from maze_nca_gym.population import LevelPopulation
 

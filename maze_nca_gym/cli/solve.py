@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym.agents.guarantees import DRAWINGS
 from maze_nca_gym.agents.registry import by_label
-from maze_nca_gym.agents.runs import check_folder, say, versions, write_json
+from maze_nca_gym.agents.runs import check_folder, save_results, say
 from maze_nca_gym.cli.options import ImportOption, LevelOptions
 from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.options import Between, OneOf, Shown, check_options
@@ -114,25 +114,19 @@ class Solve(ImportOption):
         ).print()
 
     def _save(self, solved: Solved) -> None:
-        """Write the results and a picture; a picture of earlier ones would mislead."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        for suffix in PICTURES:
-            (self.out / f"episode.{suffix}").unlink(missing_ok=True)
+        """Write the results and a picture."""
         source = {} if self.source.levels is None else {"levels": self.source.levels}
-        content = {
-            "configuration": {
-                "policy": self.name,
-                "levels": {**source, **solved.levels.config},
-                "batch": self.batch,
-                "device": self.device,
-                "steps": solved.n_steps,
-            },
-            "versions": versions(),
-            "metrics": solved.metrics,
-            "timing": {"seconds": solved.seconds, "levels_per_second": len(solved.levels) / solved.seconds},
+        configuration = {
+            "policy": self.name,
+            "levels": {**source, **solved.levels.config},
+            "batch": self.batch,
+            "device": self.device,
+            "steps": solved.n_steps,
         }
-        write_json(self.out / "results.json", content)
-        print(f"results: {self.out / 'results.json'}")
+        timing = {"seconds": solved.seconds, "levels_per_second": len(solved.levels) / solved.seconds}
+        pictures = [f"episode.{suffix}" for suffix in PICTURES]
+        path = save_results(self.out, configuration, pictures, metrics=solved.metrics, timing=timing)
+        print(f"results: {path}")
         if self.picture != "none":
             title = f"{self.name}, {self.source.describe(solved.levels)}"
             print(f"picture: {solved.draw(self.out / f'episode.{self.picture}', title, self.picture_level)}")

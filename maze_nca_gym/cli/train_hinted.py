@@ -65,7 +65,7 @@ class ConfiguredTrainHinted:
     def _summarise(self, model: Policy, certificate: Certificate) -> None:
         """Print what came out, and where it is."""
         from maze_nca_gym.agents.runs import METRICS, duration, read_last
-        from maze_nca_gym.agents.training.loop import MODEL
+        from maze_nca_gym.agents.training.state import MODEL
 
         last = read_last(self.how.out / METRICS)  # an update, or a round of repair
         Table.of_facts(

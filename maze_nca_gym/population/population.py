@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maze_nca_gym.families import is_reserved
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
@@ -189,6 +190,35 @@ class LevelPopulation:
         levels = offspring(seeds, tiles, self.config.mutation, **self.config.mutation_options)
         edits = tuple(differences(tiles, levels))
         return Candidates(levels, self._solve(levels), parent["id"], parent["generation"] + 1, seeds, edits)
+
+    def breed(
+        self,
+        rng: np.random.Generator,
+        n: int,
+        parents: str | ArrayLike,
+        measure: Callable[[Tiles, NDArray[np.bool_]], tuple[ArrayLike, ArrayLike]],
+        reserved: NDArray[np.uint64],
+        ticks: int = 0,
+    ) -> None:
+        """Let offspring compete with the members: a round of evolution.
+
+        Args:
+            rng: draws the parents and the seed of every mutation.
+            n: the number of offspring.
+            parents: see `offspring`.
+            measure: (N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were
+                completed. An error in it leaves the population as it was.
+            reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
+            ticks: by how much the clock advances, once they are measured.
+
+        Raises:
+            ValueError: the population is empty, or a bad argument.
+        """
+        candidates = self.offspring(rng, n, parents)
+        candidates = candidates.take(np.flatnonzero(~is_reserved(candidates.tiles, reserved)))
+        measured = measure(candidates.tiles, candidates.targets)
+        self.tick(ticks)
+        self.insert(candidates, *measured)
 
     def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
         """Insert measured candidates.

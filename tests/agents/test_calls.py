@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from maze_nca_gym.agents import Policy, evaluate, evolve, find_policy, load, train
+from maze_nca_gym.agents.evolution.loop import Evolution
 from maze_nca_gym.agents.evolution.measure import Regret
-from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.training import TrainingConfig, changed, loop, reports
 from maze_nca_gym.agents.weights import MODELS, load_model
@@ -159,7 +159,7 @@ class TestEvolve:
 
     @pytest.fixture(autouse=True)
     def _without_pictures(self, monkeypatch):
-        monkeypatch.setattr(Records, "draw", lambda *_: None)
+        monkeypatch.setattr(Evolution, "draw", lambda *_: None)
 
     def test_its_options_are_the_commands(self):
         groups = [f for f in fields(Evolve) if f.name not in ("module", "levels")]

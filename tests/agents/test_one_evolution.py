@@ -13,8 +13,8 @@ import torch
 from tables import for_each
 
 from maze_nca_gym.agents import evolve, load
+from maze_nca_gym.agents.evolution.loop import Evolution
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
-from maze_nca_gym.agents.evolution.records import Records
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.data import Batch
 from maze_nca_gym.agents.training.evolving_levels import measured_by
@@ -54,7 +54,7 @@ SMALL: dict[str, Any] = {"n": 12, "rounds": 1, "size": 5, "steps": 3, "picture_e
 @pytest.fixture(autouse=True)
 def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Records, "draw", lambda *_: None)
+    monkeypatch.setattr(Evolution, "draw", lambda *_: None)
 
 
 def bare(**options: Any) -> MazeEnv:

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from child_processes import Brief, die_once, die_or_live
 from tables import for_each
 
@@ -31,9 +30,9 @@ from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, run
 from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
 from maze_nca_gym.agents.rollouts import find_paths
+from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.runs.executors import LocalExecutor
 from maze_nca_gym.agents.statistics import spearman
-from maze_nca_gym.agents.training import TrainingState
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.model import shapes_of
@@ -458,7 +457,8 @@ class TestLocalExecutor:
         wait_for((job.folder / "metrics.jsonl").exists)
         executor.close()
         assert isinstance(call.exception(), KeyboardInterrupt)
-        assert TrainingState.load(job.folder / "checkpoint.safetensors", torch.device("cpu")).update > 0
+        run = RunFolder.open(job.folder, job.config.to_json(), writes=False)
+        assert run.load("model.safetensors")[0]["update"] > 0
 
     @pytest.mark.slow
     def test_a_killed_command_leaves_no_process_and_goes_on(self, tmp_path):

@@ -7,8 +7,9 @@ import math
 import time
 
 import pytest
+import torch
 
-from maze_nca_gym.agents.runs import RunFolder, progress_bar, read_metrics
+from maze_nca_gym.agents.runs import ProgressBar, RunFolder, read_metrics
 
 FILES = ("model", "tb/events.*")
 
@@ -32,9 +33,12 @@ def begun(path, done=0, **options):
 
 
 class TestRunFolder:
+    """What is not in test_run_folder_contract.py, which runs all kinds of runs."""
+
     def test_opening_writes_nothing_into_it(self, tmp_path):
         run = opened(tmp_path / "a" / "b")
         assert run.found is None
+        assert run.load("model") is None
         assert not list((tmp_path / "a" / "b").iterdir())
 
     def test_a_run_goes_on_until_it_is_finished(self, tmp_path):
@@ -55,54 +59,42 @@ class TestRunFolder:
         }
         assert read_metrics(tmp_path / "metrics.jsonl") == [line(1), line(2)]
 
-    def test_what_it_went_on_from_is_removed_even_after_a_kill(self, tmp_path):
-        run = begun(tmp_path, temporary=("model",))
-        (tmp_path / "model").touch()
-        run.finish()
-        assert not (tmp_path / "model").exists()
-        (tmp_path / "model").touch()  # as if it had been killed in between
-        opened(tmp_path, temporary=("model",))
-        assert not (tmp_path / "model").exists()
+    def test_what_is_saved_is_what_is_loaded(self, tmp_path):
+        parts = {
+            "a b": {"x.y": torch.arange(3), "z": torch.ones(2, dtype=torch.float64)},
+            "c": {"x": torch.tensor(1, dtype=torch.uint8)},
+        }
+        begun(tmp_path).save({"update": 3, "losses": [0.1]}, parts)
+        state, found = opened(tmp_path).load("model")
+        assert state == {"update": 3, "losses": [0.1]}
+        assert found.keys() == parts.keys()
+        for part, some in parts.items():
+            for name, tensor in some.items():
+                assert found[part][name].dtype == tensor.dtype
+                assert torch.equal(found[part][name], tensor)
 
-    def test_another_configuration_is_refused_and_nothing_touched(self, tmp_path):
-        begun(tmp_path)
+    def test_processes_that_do_not_write_leave_the_folder_as_it_is(self, tmp_path):
+        begun(tmp_path).log(line(1))
         before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-        complaint = "has a run of another configuration .size 16 there, 8 here, more None there, 1 here."
-        with pytest.raises(ValueError, match=complaint + r"; choose another --out, or lose that run with --overwrite$"):
-            opened(tmp_path, {"size": 8, "more": 1}.items())
-        with pytest.raises(ValueError, match=r"another --out$"):
-            opened(tmp_path, {"size": 8}.items(), may_overwrite=False)
-        assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def test_what_cannot_go_on_is_refused(self, tmp_path):
-        begun(tmp_path)
-        with pytest.raises(ValueError, match="has a run; choose another --out"):
-            opened(tmp_path, resume=False)
-
-    def test_files_without_a_description_are_refused(self, tmp_path):
-        (tmp_path / "model").touch()
-        with pytest.raises(ValueError, match=r"has model, but no config\.json; choose another --out"):
-            opened(tmp_path)
+        run = begun(tmp_path, writes=False)
+        run.log(line(1))
+        run.save({}, {})
+        run.finish()
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     @pytest.mark.parametrize("text", ["", "[]", "{", '{"configuration": 3}', "{}"])
     def test_a_damaged_description_is_refused(self, tmp_path, text):
         (tmp_path / "config.json").write_text(text)
-        with pytest.raises(ValueError, match=r"config\.json does not describe a run: "):
+        with pytest.raises(ValueError, match=r"config\.json does not describe a run: .*; choose another --out"):
             opened(tmp_path)
 
     def test_overwriting_removes_the_files_of_such_a_run_alone(self, tmp_path):
         begun(tmp_path).log(line(1))
         (tmp_path / "tb").mkdir()
-        for name in ("model", "tb/events.1", "notes.txt"):
+        for name in ("model", "checkpoint.safetensors", "tb/events.1", "notes.txt"):
             (tmp_path / name).touch()
         assert opened(tmp_path, {"size": 8}.items(), overwrite=True).found is None
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["notes.txt", "tb"]
-
-    def test_what_a_kill_left_half_written_is_removed(self, tmp_path):
-        for name in (".model.a_b1c2d3", ".config.json.a_b1c2d3", ".metrics.jsonl.a_b1c2d3", ".model.mine"):
-            (tmp_path / name).touch()
-        opened(tmp_path)
-        assert [path.name for path in tmp_path.iterdir()] == [".model.mine"]
 
 
 class TestLines:
@@ -168,8 +160,8 @@ class TestLines:
 def test_a_bar_without_a_terminal_is_a_line_every_ten_seconds(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    with progress_bar("round", 8) as advance:
+    with ProgressBar("round", 8) as bar:
         for _ in range(8):
             now[0] += 4
-            advance(1)
+            bar.advance(1)
     assert capsys.readouterr().err == "round 3 of 8, 20 s left\nround 6 of 8, 8 s left\n"

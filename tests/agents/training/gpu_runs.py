@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
+from training_runs import opened
 
-from maze_nca_gym.agents.training import CHECKPOINT, TrainingConfig, TrainingState, Workers, changed
+from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
 from maze_nca_gym.agents.training.config import preset
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
-from maze_nca_gym.population.storage import ARRAYS
 
 SMALL = {"n_channels": 8, "batch_size": 12, "n_updates": 6}
 POOLED = {"sizes": (9, 10), "pool_size": 20, "pool_steps": (2, 5), "pool_fresh": 0.34}
@@ -40,27 +39,29 @@ def assert_alike(one: TrainingState, other: TrainingState, tolerance: float = 1e
     for state in (one, other):
         read_losses(state)
     assert one.losses == pytest.approx(other.losses, rel=tolerance)
-    mine, theirs = one._tensors(), other._tensors()
+    mine, theirs = (flat(state) for state in (one, other))
     assert mine.keys() == theirs.keys()
     for size, pool in one.pools.items():  # as they are: rounding decides which numbers of a checkpoint's are 0
         torch.testing.assert_close(pool.states.cpu(), other.pools[size].states.cpu(), rtol=tolerance, atol=tolerance)
     for name, tensor in mine.items():
         if name.endswith((".held", ".values")):
             continue
-        pair = [values.cpu() for values in (tensor, theirs[name])]
-        if ARRAYS.get(name.removeprefix("population."), [None])[0] == np.float64:
-            pair = [bits.view(torch.float64) for bits in pair]
-        close = tolerance if pair[0].is_floating_point() else 0
-        torch.testing.assert_close(*pair, rtol=close, atol=close)
+        close = tolerance if tensor.is_floating_point() else 0
+        torch.testing.assert_close(tensor.cpu(), theirs[name].cpu(), rtol=close, atol=close)
+
+
+def flat(state: TrainingState) -> dict[str, torch.Tensor]:
+    """All tensors of a state by part and name."""
+    return {f"{part}.{name}": tensor for part, some in state.tensors().items() for name, tensor in some.items()}
 
 
 def trained(config: TrainingConfig, folder: Path, device: torch.device, n: int) -> TrainingState:
     """The state of a run in a folder after `n` more updates, or all that are left."""
-    checkpoint = folder / CHECKPOINT
-    state = TrainingState.load(checkpoint, device) if checkpoint.exists() else TrainingState.start(config, device)
+    run = opened(folder, config)
+    state = TrainingState.load(run, config, device) or TrainingState.start(config, device)
     stream = LevelStream(config)
     for _ in range(n):
         update(state, stream.batch(state.update), stream, Workers(device))
     read_losses(state)
-    state.save(checkpoint)
+    state.save(run)
     return state

@@ -21,15 +21,13 @@ from typing import TextIO
 
 import torch
 import torch._dynamo  # what Adam imports at its first step
-from training_runs import ACCEL, ALONE, CPU, POOL, tiny
+from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym._kernels.compiling import compile_all
 from maze_nca_gym.agents.rollouts.fused import compiling
-from maze_nca_gym.agents.runs import asked_to_stop
+from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
 from maze_nca_gym.agents.training import (
-    CHECKPOINT,
     Intervals,
-    NullReport,
     TrainingConfig,
     TrainingState,
     data,
@@ -38,9 +36,9 @@ from maze_nca_gym.agents.training import (
 
 USUAL = {"sizes": (6,), "n_channels": 8, "learning_rate": 0.002}
 CONFIGS = {
-    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=100),
+    "pool": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=60),
     "long": tiny(**{**POOL, **USUAL}, ema_decay=0.9, n_updates=240),
-    "evolving": tiny(**{**ACCEL, **USUAL, "capacity": 40}, n_updates=60),
+    "evolving": tiny(**{**ACCEL, **USUAL, "capacity": 40}, n_updates=48),
 }
 MOST = 8
 """Updates that a child makes before it gets its signal: eight such children do not reach the end, nor twenty that of
@@ -50,22 +48,15 @@ MOMENT = 0.02
 INTERRUPTED, FAILED = 130, 1
 
 
-class Lines(NullReport):
-    """A line for every update."""
-
-    def __init__(self, out: TextIO) -> None:
-        self.out = out
-
-    def log(self, line: object) -> None:
-        print("update", file=self.out, flush=True)
-
-
 def train_in(folder: Path, config: TrainingConfig, save: float, out: TextIO) -> None:
-    checkpoint = folder / CHECKPOINT
+    def report(line: object, policy: object) -> None:
+        print("update", file=out, flush=True)
+
     with asked_to_stop():
         print("ready", file=out, flush=True)
-        state = TrainingState.load(checkpoint, CPU) if checkpoint.exists() else TrainingState.start(config, CPU)
-        run_updates(state, folder, ALONE, Lines(out), Intervals(log=1, validate=150, save=save))
+        run = opened(folder, config)
+        state = TrainingState.load(run, config, CPU) or TrainingState.start(config, CPU)
+        run_updates(state, run, ALONE, Intervals(log=1, validate=150, save=save), report)
 
 
 def fork(folder: Path, config: TrainingConfig, save: float) -> tuple[int, TextIO]:
@@ -101,10 +92,10 @@ def interrupt(folder: Path, config: TrainingConfig, save: float, number: int, rn
             lines.readline()
         time.sleep(rng.uniform(0, MOMENT))
         os.kill(child, number)
-        code, checkpoint = ended(child), folder / CHECKPOINT
+        code = ended(child)
     return {
         "code": code,
-        "update": TrainingState.load(checkpoint, CPU).update if checkpoint.exists() else -1,
+        "update": loaded(folder, config).update if (folder / CHECKPOINT).exists() else -1,
         "partial": [path.name for path in folder.glob(".*")],
     }
 
@@ -120,7 +111,7 @@ def finish(folder: Path, config: TrainingConfig, save: float) -> int:
 def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: str) -> None:
     compiling.compiled()
     data.validation_batch(config)
-    data._held_out(config.levels.sizes[0], config.task)
+    data.held_out(config.levels.sizes[0], config.task)
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"
     whole.mkdir()
     pieces.mkdir()

@@ -13,13 +13,11 @@ import sys
 from pathlib import Path
 
 import torch
-from training_runs import ACCEL, EVOLVING, POOL, content, tiny
+from training_runs import ACCEL, EVOLVING, POOL, content, loaded, opened, tiny
 
 from maze_nca_gym.agents.training import (
-    CHECKPOINT,
     Diverged,
     Intervals,
-    NullReport,
     TrainingState,
     find_workers,
     loop,
@@ -40,16 +38,6 @@ CONFIGS = {
 STOPPED_AT = 5
 
 
-class Lines(NullReport):
-    """The updates that it was told of."""
-
-    def __init__(self) -> None:
-        self.updates: list[float] = []
-
-    def log(self, line: dict[str, float]) -> None:
-        self.updates.append(line["update"])
-
-
 def interrupt_at(update: int) -> None:
     """Let this process get a Ctrl-C during an update."""
     plain = loop.update
@@ -67,21 +55,28 @@ def main(folder: Path) -> None:
     for name, config in CONFIGS.items():
         here = folder / name / str(workers.rank)
         here.mkdir(parents=True)
-        state, report, end = TrainingState.start(config, workers.device), Lines(), "finished"
+        run = opened(here, config, writes=not workers.rank)
+        state, updates, end = TrainingState.start(config, workers.device), list[float](), "finished"
         if name == "stopped" and workers.rank == 1:
             interrupt_at(STOPPED_AT)
         try:
-            run_updates(state, here, workers, report, Intervals(log=1, validate=100, save=0))
+            run_updates(
+                state,
+                run,
+                workers,
+                Intervals(log=1, validate=100, save=0),
+                lambda line, policy, updates=updates: updates.append(line["update"]),
+            )
         except (Diverged, KeyboardInterrupt, ValueError) as error:
             end = f"{type(error).__name__} {error}"
-        seen = {"end": end, "update": state.update, "lines": report.updates, "files": [p.name for p in here.iterdir()]}
+        seen = {"end": end, "update": state.update, "lines": updates, "files": [p.name for p in here.iterdir()]}
         (here / "seen.json").write_text(json.dumps(seen))
         state.seconds = 0.0
         content(state, here)
         if name == "stopped":
             workers.any(False)  # the first process has written its checkpoint
-            state = TrainingState.load(folder / name / "0" / CHECKPOINT, workers.device)
-            run_updates(state, here, workers, NullReport(), Intervals(save=0))
+            state = loaded(folder / name / "0", config, workers.device)
+            run_updates(state, run, workers, Intervals(save=0))
             state.seconds = 0.0
             content(state, here)
 

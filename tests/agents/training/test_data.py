@@ -271,7 +271,7 @@ def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
     config = tiny(families=("random", "sparse"), batch_size=40, long_fraction=0.5)
     before = LevelStream(config).batch(0)
     planted = np.sort(levels.level_hashes(before.tiles[::3]))
-    monkeypatch.setattr(data, "_held_out", lambda size, task: planted)
+    monkeypatch.setattr(data, "held_out", lambda size, task: planted)
     after = LevelStream(config).batch(0)
     assert not set(contents(before)[::3]) & set(contents(after))
     assert set(contents(before)) & set(contents(after)), "all were drawn anew"
@@ -292,7 +292,7 @@ def test_training_sees_nothing_that_is_held_out(monkeypatch):
     config = tiny(families=("perfect", "random"), batch_size=200)
     drawn = [*contents(LevelStream(config).batch(0)), *contents(LevelStream(tiny(n_levels=100)).batch(0))]
     assert not held_out & set(drawn)
-    monkeypatch.setattr(data, "_held_out", lambda size, task: np.empty(0, np.uint64))
+    monkeypatch.setattr(data, "held_out", lambda size, task: np.empty(0, np.uint64))
     assert held_out & set(contents(LevelStream(config).batch(0)))
 
 

@@ -8,19 +8,26 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from training_runs import ACCEL, ALONE, CPU, EVOLVING, content, make_updates, started, tiny
+from training_runs import (
+    ACCEL,
+    ALONE,
+    EVOLVING,
+    content,
+    loaded,
+    make_updates,
+    opened,
+    started,
+    tiny,
+    train_in,
+)
 
 from maze_nca_gym import mutation
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.training import (
-    CHECKPOINT,
     LEVELS,
     Intervals,
-    NullReport,
     TrainingState,
-    data,
     evolving_levels,
-    run_updates,
 )
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
@@ -36,16 +43,6 @@ def tiles_of(state: TrainingState) -> set[bytes]:
 
 def mean_length(state: TrainingState) -> float:
     return state.evolution.population.statistics()["mean_solution_length"]
-
-
-class Lines(NullReport):
-    """All lines that it was told."""
-
-    def __init__(self) -> None:
-        self.lines: list[dict[str, float]] = []
-
-    def log(self, line: dict[str, float]) -> None:
-        self.lines.append(line)
 
 
 def test_evolving_levels_get_longer_solutions_than_fixed_ones():
@@ -192,22 +189,22 @@ def test_offspring_that_are_held_out_never_enter(monkeypatch, task):
     planted = np.sort(level_hashes(made[::2]))
     careful = started(**options)
     make_updates(careful, 2)
-    monkeypatch.setattr(data, "_held_out", lambda size, task: planted)
+    monkeypatch.setattr(evolving_levels, "held_out", lambda size, task: planted)
     make_updates(careful, 1)
     assert not {one.tobytes() for one in made[::2]} & tiles_of(careful)
     assert {one.tobytes() for one in made[1::2]} <= tiles_of(careful)
 
 
 def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
-    state, report = started(**EVOLVING, ema_decay=0.9), Lines()
+    state, lines = started(**EVOLVING, ema_decay=0.9), []
     first = state.evolution.population.statistics()
-    run_updates(state, tmp_path, ALONE, report, Intervals(log=3, validate=6))
-    assert [line["update"] for line in report.lines] == [3, 6, 9, 12]
-    for line in report.lines:
+    train_in(tmp_path, state, Intervals(log=3, validate=6), report=lambda line, policy: lines.append(line))
+    assert [line["update"] for line in lines] == [3, 6, 9, 12]
+    for line in lines:
         assert first.keys() <= line.keys()
         assert 0 < line["evolution_seconds"] < line["seconds"]
-    assert [line["n_rounds"] for line in report.lines] == [1, 2, 3, 4]
-    last = report.lines[-1]
+    assert [line["n_rounds"] for line in lines] == [1, 2, 3, 4]
+    last = lines[-1]
     assert last["mean_solution_length"] == mean_length(state) != first["mean_solution_length"]
     assert last["n"] == 24
     population = LevelPopulation.load(tmp_path / LEVELS)
@@ -220,7 +217,7 @@ def test_metrics_tell_of_the_population_and_it_is_kept(tmp_path):
 def test_a_run_that_is_stopped_leaves_no_population_yet(tmp_path, monkeypatch):
     monkeypatch.setattr(evolving_levels.EvolvingLevels, "evolve", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        run_updates(started(**EVOLVING), tmp_path, ALONE, NullReport(), Intervals())
+        train_in(tmp_path, started(**EVOLVING))
     assert not (tmp_path / LEVELS).exists()
 
 
@@ -234,7 +231,7 @@ def test_other_models_evolve_levels_too(tmp_path):
         make_updates(state, 4)
         assert state.evolution.n_rounds == 1
         saved = content(state, tmp_path)
-        assert content(TrainingState.load(tmp_path / "content.safetensors", CPU), tmp_path) == saved
+        assert content(loaded(tmp_path / "content", state.config), tmp_path) == saved
 
 
 class TestCheckpoints:
@@ -242,12 +239,12 @@ class TestCheckpoints:
     def saved(self, tmp_path: Path) -> Path:
         state = started(**EVOLVING)
         make_updates(state, 8)
-        state.save(tmp_path / CHECKPOINT)
-        return tmp_path / CHECKPOINT
+        state.save(opened(tmp_path / "run", state.config))
+        return tmp_path / "run"
 
     def test_the_population_is_needed_to_go_on(self, saved, tmp_path):
         """Not by chance: a run without its regrets ends elsewhere."""
-        whole, forgetful = (TrainingState.load(saved, CPU) for _ in range(2))
+        whole, forgetful = (loaded(saved, tiny(**EVOLVING)) for _ in range(2))
         n = len(forgetful.evolution.population)
         forgetful.evolution.population.update(np.arange(n), np.ones(n), np.zeros(n))
         for state in (whole, forgetful):
@@ -256,4 +253,4 @@ class TestCheckpoints:
         assert content(whole, tmp_path) != content(forgetful, tmp_path)
 
     def test_the_sum_of_regrets_is_needed_to_go_on(self, saved):
-        assert TrainingState.load(saved, CPU).evolution.regret > 0
+        assert loaded(saved, tiny(**EVOLVING)).evolution.regret > 0

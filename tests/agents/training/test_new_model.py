@@ -7,19 +7,16 @@ import sys
 
 import pytest
 import torch
-from training_runs import ALONE, CPU, POOL, tiny
+from training_runs import CPU, POOL, loaded, tiny, train_in
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.training import (
-    CHECKPOINT,
     MODEL,
     Intervals,
     ModelConfig,
-    NullReport,
     TrainingConfig,
     TrainingState,
     changed,
-    run_updates,
 )
 from maze_nca_gym.agents.weights import MODELS
 
@@ -66,11 +63,10 @@ def test_a_new_model_is_trained_saved_and_loaded_with_an_option_of_its_own(regis
     assert config.model.options == {"hidden": 12, "slope": 0.25}
     assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
     assert changed(config, hidden=3).make_model().first.out_channels == 3
-    run_updates(TrainingState.start(config, CPU), tmp_path, ALONE, NullReport(), Intervals(log=2, validate=2))
+    train_in(tmp_path, TrainingState.start(config, CPU), Intervals(log=2, validate=2))
     policy = load(str(tmp_path / MODEL))
     assert (type(policy), policy.first.out_channels, policy.slope) == (registered, 12, 0.25)
-    state = TrainingState.load(tmp_path / CHECKPOINT, CPU)
-    assert state.config == config
+    state = loaded(tmp_path, config)
     assert torch.equal(state.model.first.weight, policy.first.weight)
 
 
@@ -79,10 +75,13 @@ def test_it_trains_in_a_pool_if_it_says_that_its_iterations_are_all_the_same(reg
         tiny(**POOL, model="TwoLayerNCA")
     monkeypatch.setattr(registered, "stationary_from", 0)
     for n_iterations in (None, 6):
-        state = TrainingState.start(tiny(**POOL | {"n_iterations": n_iterations}, model="TwoLayerNCA"), CPU)
-        run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
+        config, folder = (
+            tiny(**POOL | {"n_iterations": n_iterations}, model="TwoLayerNCA"),
+            tmp_path / str(n_iterations),
+        )
+        state = train_in(folder, TrainingState.start(config, CPU))
         assert all(pool.states.any() for pool in state.pools.values())
-        again = TrainingState.load(tmp_path / CHECKPOINT, CPU)
+        again = loaded(folder, config)
         assert {size: pool.states.shape for size, pool in again.pools.items()} == {
             size: pool.states.shape for size, pool in state.pools.items()
         }
@@ -93,7 +92,7 @@ def test_other_models_of_which_every_iteration_is_the_same_train_in_a_pool(optio
     if options["model"] == "GCN":
         pytest.importorskip("torch_geometric")
     state = TrainingState.start(tiny(**{**POOL, **options}), CPU)
-    run_updates(state, tmp_path, ALONE, NullReport(), Intervals())
+    train_in(tmp_path, state)
     assert all(pool.states.any() for pool in state.pools.values())
 
 

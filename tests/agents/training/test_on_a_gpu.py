@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from gpu_runs import assert_alike, run, small, trained
+from gpu_runs import assert_alike, flat, run, small, trained
 from simulated_gpu import GPU, SimulatedGpu
 from simulated_gpu import gpu as gpu
 from torch.nn import functional as F
-from training_runs import ACCEL, CPU, POOL, tiny
+from training_runs import ACCEL, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym.agents import train as train_by_name
 from maze_nca_gym.agents.learned import NCA
@@ -18,7 +18,7 @@ from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
 from maze_nca_gym.agents.training.config import PRESETS
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.loop import CHECKPOINT, Intervals, NullReport, run_updates
+from maze_nca_gym.agents.training.loop import Intervals, run_updates
 from maze_nca_gym.agents.training.updates import read_losses, update
 
 WAITS = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
@@ -89,21 +89,20 @@ def test_a_run_goes_on_from_its_checkpoint(name: str, gpu: SimulatedGpu, tmp_pat
             state = trained(small(name), folder, GPU, n)
             assert {parameter.device for parameter in state.model.parameters()} == {GPU}
     with gpu.reading():
-        states = [TrainingState.load(folder / CHECKPOINT, CPU) for folder in (whole, parts)]
+        states = [loaded(folder, small(name)) for folder in (whole, parts)]
         assert_alike(*states, 0.0)
 
 
 def test_the_loop_waits_at_lines_and_checkpoints_alone(gpu: SimulatedGpu, tmp_path: Path) -> None:
     state = TrainingState.start(small("fast"), GPU)
-    n_tensors = len(state._tensors()) + len(state.best_model.state_dict())
+    n_tensors = len(flat(state)) + len(state.best_model.state_dict())
     lines: list[int] = []
 
-    class Lines(NullReport):
-        def log(self, line: Line) -> None:
-            lines.append(int(line["update"]))
-            assert line["loss"] > 0
+    def report(line: Line, policy: object) -> None:
+        lines.append(int(line["update"]))
+        assert line["loss"] > 0
 
-    run_updates(state, tmp_path, Workers(GPU), Lines(), Intervals(log=3, validate=6))
+    run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=3, validate=6), report)
     assert lines == [3, 6]
     n_adam = 2 * len(list(state.model.parameters()))
     n_checks = gpu.n_reads - len(lines) - 2 * n_tensors - n_adam
@@ -123,7 +122,7 @@ def test_a_run_uses_tf32_where_it_is_asked_for(
     monkeypatch.setattr(F, "conv2d", noted)
     before = torch.backends.cudnn.allow_tf32
     monkeypatch.setattr(loop, "validate", lambda *rest: {})
-    run_updates(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=1, validate=1))
+    run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=1, validate=1))
     assert seen == {(allowed, precision == "bfloat16")}
     assert torch.backends.cudnn.allow_tf32 == before
 
@@ -133,10 +132,10 @@ def test_a_run_that_diverges_ends_at_the_next_line(gpu: SimulatedGpu, tmp_path: 
     with torch.no_grad():
         state.model.biases[0][0] = 1e9
     with pytest.raises(Diverged, match="before update 1 the loss was"):
-        run_updates(state, tmp_path, Workers(GPU), NullReport(), Intervals(log=3, validate=6))
+        run_updates(state, opened(tmp_path, state.config), Workers(GPU), Intervals(log=3, validate=6))
     assert state.update == 3
     with gpu.reading():
-        assert TrainingState.load(tmp_path / CHECKPOINT, CPU).update == 0
+        assert loaded(tmp_path, state.config).update == 0
 
 
 def test_the_command_trains_there(gpu: SimulatedGpu, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,5 +162,5 @@ def test_several_gpus_agree_on_an_end_at_lines_alone(gpu: SimulatedGpu, tmp_path
             return torch.cat([share, share])
 
     state = TrainingState.start(small("fast"), GPU)
-    run_updates(state, tmp_path, Pair(GPU), NullReport(), Intervals(log=3, validate=6))
+    run_updates(state, opened(tmp_path, state.config), Pair(GPU), Intervals(log=3, validate=6))
     assert asked == [3, 6]

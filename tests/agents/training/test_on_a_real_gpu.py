@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 from gpu_runs import assert_alike, run, small, trained
-from training_runs import CPU, content
+from training_runs import CPU, content, loaded
 
-from maze_nca_gym.agents.training import CHECKPOINT, TrainingState, Workers, changed
+from maze_nca_gym.agents.training import Workers, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import read_losses, update
 from maze_nca_gym.agents.weights import load_model
@@ -68,7 +68,7 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
         folder.mkdir()
         for n in numbers:
             trained(small("guided"), folder, GPU, n)
-    assert_alike(*(TrainingState.load(folder / CHECKPOINT, CPU) for folder in (whole, parts)), 0.01)
+    assert_alike(*(loaded(folder, small("guided")) for folder in (whole, parts)), 0.01)
 
 
 def test_deterministic_runs_are_equal_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from PIL import Image
 from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder, duration, read_metrics
-from maze_nca_gym.agents.training import RunReport, TrainingConfig, changed, reports
+from maze_nca_gym.agents.training import TrainingConfig, changed, reports
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet
 from maze_nca_gym.rendering import draw_level
@@ -38,7 +38,7 @@ def opened(path, config, update=0, **options):
     """A report of a run that begins, or goes on after an update."""
     folder = RunFolder.open(path, config.to_json())
     folder.begin({}, update)
-    return RunReport(folder, config, update, **options)
+    return reports.reporting(folder, config, update, **options)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class TestProgressLine:
         with opened(tmp_path, CONFIG) as report:
             for update in range(10, 101, 10):
                 now[0] += 4
-                report.log(logged(update, **(SCORES if update == 20 else {})))
+                report(logged(update, **(SCORES if update == 20 else {})), None)
         assert capsys.readouterr().out.splitlines() == [
             "update 10 of 100, loss 0.1000, 640 levels/s, 36 s left",
             "update 40 of 100, loss 0.0250, 5x5 complete 12.5 %, 640 levels/s, 24 s left",
@@ -63,13 +63,13 @@ class TestProgressLine:
 
     def test_a_resumed_run_remembers_its_validation_and_times_this_session_alone(self, tmp_path, monkeypatch, capsys):
         with opened(tmp_path, CONFIG) as report:
-            report.log(logged(50, **SCORES))
+            report(logged(50, **SCORES), None)
         capsys.readouterr()
         now = [1000.0]
         monkeypatch.setattr(reports.time, "monotonic", lambda: now[0])
         with opened(tmp_path, CONFIG, 50) as report:
             now[0] += 90
-            report.log(logged(60))
+            report(logged(60), None)
         assert (
             capsys.readouterr().out == "update 60 of 100, loss 0.0167, 5x5 complete 12.5 %, 640 levels/s, 6 min left\n"
         )
@@ -78,7 +78,7 @@ class TestProgressLine:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("COLUMNS", "140")
         with opened(tmp_path, CONFIG) as report:
-            report.log(logged(50))
+            report(logged(50), None)
         out = capsys.readouterr().out
         assert "update 50 of 100, loss 0.0200" in out
         assert out.endswith("\x1b[2K")
@@ -98,8 +98,7 @@ class TestPictures:
         with opened(tmp_path, CONFIG) as report:
             for update in (10, 20, 30, 40, 100):
                 now[0] += 25
-                report.log(logged(update, **SCORES))
-                report.on_validation(policy)
+                report(logged(update, **SCORES), policy)
                 drawn += [update] if (tmp_path / "rollouts.png").exists() else []
                 for picture in tmp_path.glob("*.png"):
                     picture.unlink()
@@ -109,7 +108,7 @@ class TestPictures:
     def test_what_is_interrupted_still_gets_its_curves(self, tmp_path):
         def interrupted():
             with opened(tmp_path, CONFIG) as report:
-                report.log(logged(10))
+                report(logged(10), None)
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
@@ -119,8 +118,8 @@ class TestPictures:
 
     def test_where_levels_evolve_a_panel_shows_how_long_their_solutions_are(self, tmp_path, capsys):
         with opened(tmp_path, CONFIG) as report:
-            report.log(logged(10, mean_solution_length=14.23))
-            report.log(logged(20, mean_solution_length=15.5))
+            report(logged(10, mean_solution_length=14.23), None)
+            report(logged(20, mean_solution_length=15.5), None)
         with Image.open(tmp_path / "curves.png") as image:
             assert image.size == (1080, 1320)
         assert "loss 0.1000, path 14.2, 640 levels/s" in capsys.readouterr().out
@@ -217,8 +216,8 @@ class TestPictures:
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
         with opened(tmp_path, CONFIG) as report:
-            report.log(logged(10, **dict.fromkeys(SCORES, math.nan)))
-            report.log(logged(20, **{**SCORES, "valid_loss": 0.0, "accuracy": -1e9}))
+            report(logged(10, **dict.fromkeys(SCORES, math.nan)), None)
+            report(logged(20, **{**SCORES, "valid_loss": 0.0, "accuracy": -1e9}), None)
         assert (tmp_path / "curves.png").exists()
 
 
@@ -232,9 +231,9 @@ class TestTensorBoard:
     def test_a_resumed_run_has_each_event_once(self, tmp_path):
         with opened(tmp_path, CONFIG, tensorboard=True) as report:
             for update in (10, 20, 30):
-                report.log(logged(update, **(SCORES if update == 20 else {})))
+                report(logged(update, **(SCORES if update == 20 else {})), None)
         with opened(tmp_path, CONFIG, 20, tensorboard=True) as report:
-            report.log(logged(30))
+            report(logged(30), None)
         scalars = self.scalars(tmp_path / "tb")
         assert [step for step, _ in scalars["training/loss"]] == [10, 20, 30]
         assert scalars["validation/complete"] == [(20, 0.125)]
@@ -245,19 +244,19 @@ class TestTensorBoard:
         for last in (30, 40):
             with opened(tmp_path, CONFIG, tensorboard=True) as report:
                 for update in range(10, last + 1, 10):
-                    report.log(logged(update))
+                    report(logged(update), None)
         assert [step for step, _ in self.scalars(tmp_path / "tb")["training/loss"]] == [10, 20, 30, 40]
 
     def test_a_run_that_was_begun_without_has_all_events(self, tmp_path):
         with opened(tmp_path, CONFIG) as report:
-            report.log(logged(10))
+            report(logged(10), None)
         with opened(tmp_path, CONFIG, 10, tensorboard=True) as report:
-            report.log(logged(20))
+            report(logged(20), None)
         assert [step for step, _ in self.scalars(tmp_path / "tb")["training/loss"]] == [10, 20]
 
     def test_none_unless_asked_for(self, tmp_path):
         with opened(tmp_path, CONFIG) as report:
-            report.log(logged(10))
+            report(logged(10), None)
         assert not (tmp_path / "tb").exists()
 
     def test_without_the_package(self, tmp_path, monkeypatch):
@@ -276,12 +275,10 @@ class TestFullDisk:
 
         def filled_up():
             with opened(tmp_path, CONFIG) as report:
-                report.log(logged(10))
-                report.on_validation(policy)
+                report(logged(10), policy)
                 before.append((tmp_path / "curves.png").read_bytes())
-                report.log(logged(100))
                 monkeypatch.setattr(files.tempfile, "mkstemp", fail)
-                report.on_validation(policy)
+                report(logged(100), policy)
 
         before = []
         with pytest.raises(OSError, match="No space left"):

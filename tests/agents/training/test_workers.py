@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import shared_runs
 import torch
-from training_runs import ALONE, CPU, make_updates
+from training_runs import ALONE, CPU, loaded, make_updates
 
-from maze_nca_gym.agents.training import CHECKPOINT, LEVELS, MODEL, TrainingState, Workers
+from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION
+from maze_nca_gym.agents.training import LEVELS, MODEL, TrainingState, Workers
 from maze_nca_gym.agents.weights import load_model
 
 pytest.importorskip("lightning_fabric")
@@ -40,7 +41,7 @@ def seen(runs: Path, name: str) -> list[dict]:
 
 
 def contents(runs: Path, name: str) -> list[bytes]:
-    return [(runs / name / rank / "content.safetensors").read_bytes() for rank in "01"]
+    return [(runs / name / rank / "content" / CHECKPOINT).read_bytes() for rank in "01"]
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -57,7 +58,7 @@ def test_two_processes_make_the_updates_of_one(runs, name):
     alone = TrainingState.start(CONFIGS[name], CPU)
     start = [parameter.detach().clone() for parameter in alone.model.parameters()]
     make_updates(alone, 12)
-    shared = TrainingState.load(runs / name / "0" / CHECKPOINT, CPU)
+    shared = loaded(runs / name / "0", CONFIGS[name])
     assert shared.update == 12
     for module, other in ((shared.model, alone.model), (shared.best_model, alone.best_model)):
         for mine, plain in zip(module.parameters(), other.parameters(), strict=True):
@@ -78,7 +79,7 @@ def test_two_processes_make_the_updates_of_one(runs, name):
 @pytest.mark.parametrize("name", [*FINISHED, "stopped", "exploding"])
 def test_only_the_first_process_writes_and_reports(runs, name):
     first, second = seen(runs, name)
-    assert set(first["files"]) == {CHECKPOINT, MODEL} | ({LEVELS} if CONFIGS[name].evolve else set())
+    assert set(first["files"]) == {CHECKPOINT, MODEL, DESCRIPTION} | ({LEVELS} if CONFIGS[name].evolve else set())
     assert first["lines"] == list(range(1, first["update"] + 1))
     assert second["files"] == second["lines"] == []
 
@@ -96,7 +97,7 @@ def test_what_was_stopped_goes_on_as_if_it_had_not_been(runs):
 def test_all_processes_notice_divergence(runs):
     for one in seen(runs, "exploding"):
         assert one["end"].startswith("Diverged before update ")
-    checkpoint = TrainingState.load(runs / "exploding" / "0" / CHECKPOINT, CPU)
+    checkpoint = loaded(runs / "exploding" / "0", CONFIGS["exploding"])
     assert 0 < checkpoint.update == seen(runs, "exploding")[0]["update"] < 12
     load_model(runs / "exploding" / "0" / MODEL)
 
@@ -104,7 +105,7 @@ def test_all_processes_notice_divergence(runs):
 def test_a_batch_that_cannot_be_shared_is_refused_before_anything_is_written(runs):
     for one in seen(runs, "indivisible"):
         assert one["end"] == "ValueError batch_size 9 must be a multiple of the 2 workers"
-        assert one["files"] == []
+        assert set(one["files"]) <= {DESCRIPTION}
 
 
 def test_nothing_warns(runs):

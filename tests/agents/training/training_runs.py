@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed
+from maze_nca_gym.agents.runs import CHECKPOINT, RunFolder
+from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, Workers, changed, run_updates
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
@@ -62,6 +65,26 @@ def make_updates(state: TrainingState, n: int) -> list[float]:
     return [float(update(state, stream.batch(state.update), stream, ALONE)) for _ in range(n)]
 
 
+def opened(folder: Path, config: TrainingConfig, **options: Any) -> RunFolder:
+    """The folder of a run that begins, or goes on."""
+    run = RunFolder.open(folder, config.to_json(), **options)
+    run.begin({}, math.inf)
+    return run
+
+
+def train_in(folder: Path, state: TrainingState, intervals: Intervals | None = None, **options: Any) -> TrainingState:
+    """Make all updates that are left."""
+    run_updates(state, opened(folder, state.config), ALONE, intervals or Intervals(), **options)
+    return state
+
+
+def loaded(folder: Path, config: TrainingConfig, device: torch.device = CPU) -> TrainingState:
+    """The state in a run's checkpoint."""
+    state = TrainingState.load(RunFolder.open(folder, config.to_json(), writes=False), config, device)
+    assert state is not None
+    return state
+
+
 def pool_of(batch: Batch, n_channels: int, patience: Patience | None = None) -> StatePool:
     """A fresh pool of levels."""
     return StatePool.fresh(device_batch(batch), n_channels, patience)
@@ -76,6 +99,5 @@ def content(state: TrainingState, folder: Path) -> bytes:
     """All of a state as its checkpoint has it, but for the seconds that evolution took: they differ each time."""
     if state.evolution is not None:
         state.evolution.seconds = 0.0
-    path = folder / "content.safetensors"
-    state.save(path)
-    return path.read_bytes()
+    state.save(opened(folder / "content", state.config, overwrite=True))
+    return (folder / "content" / CHECKPOINT).read_bytes()

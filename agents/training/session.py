@@ -1,10 +1,11 @@
-"""What a training run goes on from, what it says of itself, and what ends its updates early."""
+"""A session of a training run: what it goes on from, what the folder says of it, and how it ends."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,19 @@ import torch
 from maze_nca_gym.options import differences
 from maze_nca_gym.tasks import find_task
 
+from ..policy import Policy
 from ..registry import load
-from ..runs import RunFolder, command_line, duration, import_option
-from ..weights import model_class
-from . import loop
+from ..runs import CHECKPOINT, RunFolder, asked_to_stop, command_line, duration, import_option
+from ..weights import load_model, model_class
 from .config import SHIPPED_PRESETS, TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
-from .loop import CHECKPOINT, LEVELS, MODEL, Intervals, NullReport, Report
-from .processes import Workers
-from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, RunReport, find_tensorboard
-from .state import TrainingState
+from .loop import LEVELS, Intervals, run_updates
+from .processes import Workers, find_workers
+from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, find_tensorboard, reporting
+from .state import MODEL, TrainingState
 from .updates import Diverged
 
-FILES = (CHECKPOINT, MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
+FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
 
 
 def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
@@ -33,8 +34,53 @@ def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
     return differences(config.flat(), preset_values(name))
 
 
+def run_session(
+    folder: Path,
+    name: str,
+    config: TrainingConfig,
+    intervals: Intervals,
+    *,
+    device: str,
+    threads: int | None,
+    tensorboard: bool,
+    overwrite: bool,
+) -> Policy:
+    """Make all updates of a run that are left, and return its policy, on the CPU; `train` has the arguments.
+
+    Args:
+        folder: the folder of the run.
+        name: the preset that the folder names.
+        config: the configuration of the run.
+        intervals: the intervals between events.
+        device: see `train`, and so the others.
+        threads: number of CPU threads, by default one per core.
+        tensorboard: whether to write events for TensorBoard.
+        overwrite: whether to delete the run in the folder.
+    """
+    workers = find_workers(device)
+    # asked_to_stop from here on, so that Ctrl-C does not make a checkpoint seem unreadable
+    with _threads(_cores() if threads is None else threads), asked_to_stop():
+        fresh = TrainingState.start(config, workers.device)
+        LevelStream(config)  # raises where its level set cannot be trained on
+        validation_batch(config)  # or its validation set not be used
+        if tensorboard:
+            find_tensorboard()  # before an older run is overwritten
+        run = _open(folder, config, workers, overwrite)
+        if run.is_finished:
+            if run.writes:
+                print(f"{folder} is finished; --overwrite starts a new one")
+            return load_model(folder / MODEL)
+        state = TrainingState.load(run, config, workers.device) or fresh
+        run.begin(_describe(name, config, workers), state.update)
+        if run.writes:
+            _announce(run, state, workers)
+        _make_updates(run, state, workers, intervals, tensorboard)
+        run.finish()
+    return state.best_model.eval().cpu()
+
+
 @contextmanager
-def threads(n: int) -> Iterator[None]:
+def _threads(n: int) -> Iterator[None]:
     """Let torch compute on `n` threads within the block.
 
     Raises:
@@ -50,43 +96,23 @@ def threads(n: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def cores() -> int:
+def _cores() -> int:
     """Return the number of cores that this process may use, shared with its siblings."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
-def begin(
-    run: RunFolder, config: TrainingConfig, workers: Workers, tensorboard: bool, overwrite: bool
-) -> TrainingState | None:
-    """Return the state from which the run goes on, or None if it is finished.
-
-    Nothing is touched before it is clear that there is one.
-    """
-    fresh = TrainingState.start(config, workers.device)
-    LevelStream(config)  # raises where its level set cannot be trained on
-    validation_batch(config)  # or its validation set not be used
-    if tensorboard:
-        find_tensorboard()  # before an older run is overwritten
-    if not workers.rank:
-        run.prepare(overwrite)
-    workers.any(False)  # the others wait until the folder is ready
-    run.find()
-    if run.is_finished:
-        return None
-    checkpoint = run.path / CHECKPOINT
-    if not checkpoint.exists():
-        if (run.path / MODEL).exists():
-            raise ValueError(f"{run.path} has a model but no checkpoint to go on from; {run.ways_out}")
-        return fresh
+def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: bool) -> RunFolder:
+    """Return the folder of a run: the first process prepares it, and the others then find what that has found."""
+    opened = partial(RunFolder.open, folder, config.to_json(), FILES, writes=not workers.rank)
     try:
-        return TrainingState.load(checkpoint, workers.device)
-    except ValueError as error:
-        raise ValueError(f"{error}; {run.ways_out}") from error
+        run = None if workers.rank else opened(overwrite=overwrite)
+    finally:
+        workers.any(False)  # the others wait until the folder is ready, or for what is wrong with it
+    return opened() if run is None else run
 
 
-def describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
-    """Return what a run's folder says of it beside its configuration."""
+def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
     base = name if name in SHIPPED_PRESETS else "fast"  # so that the command needs no module that registers a preset
     return {
         "command": command_line(["train", base], {**_own_modules(config), **changes(base, config)}),
@@ -117,13 +143,10 @@ def _own_modules(config: TrainingConfig) -> dict[str, str]:
     return import_option([model_class(config.model.model), find_task(config.task).solve, *start])
 
 
-def announce(folder: Path, state: TrainingState, workers: Workers) -> None:
-    """Print what is about to be trained."""
-    if workers.rank:
-        return
+def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
     config, n = state.config, state.config.n_updates
     print(
-        f"{folder}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} updates of "
+        f"{run.path}: {type(state.model).__name__} of {state.model.n_weights:,} weights, {n:,} updates of "
         f"{config.batch_size} levels on {workers.device}; Ctrl-C saves and ends"
     )
     if config.compile and workers.device.type == "cpu":
@@ -132,21 +155,17 @@ def announce(folder: Path, state: TrainingState, workers: Workers) -> None:
         print(f"going on after update {state.update:,} and {duration(state.seconds)} of training")
 
 
-def report(run: RunFolder, state: TrainingState, workers: Workers, tensorboard: bool) -> AbstractContextManager[Report]:
-    """Return the report of the first of the workers; the others have none."""
-    if workers.rank:
-        return nullcontext(NullReport())
-    return RunReport(run, state.config, state.update, tensorboard=tensorboard)
-
-
-def make_updates(
-    state: TrainingState, folder: Path, workers: Workers, opening: AbstractContextManager[Report], intervals: Intervals
+def _make_updates(
+    run: RunFolder, state: TrainingState, workers: Workers, intervals: Intervals, tensorboard: bool
 ) -> None:
     """Make all updates that are left; what ends them early says how to go on."""
-    checkpoint = folder / CHECKPOINT
+    checkpoint = run.path / CHECKPOINT
     try:
-        with opening as report:
-            loop.run_updates(state, folder, workers, report, intervals)
+        if run.writes:
+            with reporting(run, state.config, state.update, tensorboard=tensorboard) as report:
+                run_updates(state, run, workers, intervals, report)
+        else:
+            run_updates(state, run, workers, intervals)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
     except Diverged as error:

@@ -1,0 +1,300 @@
+"""What every run keeps that has a folder: it goes on, refuses what is not its own, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from command_lines import RUN, files
+
+from maze_nca_gym.agents import evolve, reproduce, train, train_hinted
+from maze_nca_gym.agents.evolution.loop import Evolution
+from maze_nca_gym.agents.evolution.measure import Regret
+from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.reproduction import run as reproduction
+from maze_nca_gym.agents.runs import RunFolder
+from maze_nca_gym.agents.training import loop
+from maze_nca_gym.agents.training.reports import Pictures
+from maze_nca_gym.agents.weights import save_model
+from maze_nca_gym.population import LevelPopulation
+
+OUT = Path("run")
+TRAINING = {"n_channels": 4, "n_iterations": 3, "sizes": (5,), "batch_size": 4, "device": "cpu", "threads": 1}
+EVOLUTION = {"n": 12, "n_offspring": 6, "size": 5, "steps": 3, "picture_every": 2}
+HINTS = {"families": "random", "sizes": 4, "n_levels": 2, "n_recombined": 100, "batch_size": 64, "sparsity": 0.0}
+
+
+class Kind(NamedTuple):
+    """A kind of run.
+
+    Attributes:
+        start: starts it, or goes on.
+        product: the file that it is for.
+        other: options of another run.
+        interrupted: the method that makes one step of it, which may fail.
+        n_steps: how often that is called in a whole run.
+        content: all that does not depend on interruptions.
+        words: a command that takes long.
+    """
+
+    start: Callable[..., Any]
+    product: str
+    other: dict[str, Any]
+    interrupted: tuple[Any, str] | None = None
+    n_steps: int = 0
+    content: Callable[[Path], Any] | None = None
+    words: str = ""
+
+
+def training(out: Path = OUT, **options: Any) -> Any:
+    how = {"n_updates": 8, "log_every": 2, "validate_every": 4, "save_every": 0, "ema_decay": 0.9}
+    return train("fast", out=out, **{**TRAINING, **how, **options})
+
+
+def evolution(out: Path = OUT, **options: Any) -> Any:
+    return evolve("model.safetensors", out=out, **{**EVOLUTION, "rounds": 4, "save_every": 0, **options})
+
+
+def hints(out: Path = OUT, **options: Any) -> Any:
+    return train_hinted("shortest-path", out=out, **{**HINTS, "n_updates": 4, **options})
+
+
+def reproduction_of_nothing(out: Path = OUT, scale: str = "tiny", overwrite: None = None) -> Any:
+    return reproduce(["1.5"], trials=1, out=out, device="cpu", scale=scale)
+
+
+def lines(folder: Path) -> list[dict[str, float]]:
+    found = [json.loads(text) for text in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in line.items() if k not in ("seconds", "levels_per_second")} for line in found]
+
+
+def of_training(folder: Path) -> Any:
+    return (folder / "model.safetensors").read_bytes(), lines(folder)
+
+
+def of_evolution(folder: Path) -> Any:
+    arrays, state = LevelPopulation.load(folder / "population.npz").to_arrays()
+    checkpoint = (folder / "checkpoint.safetensors").read_bytes()  # with the levels of the pictures
+    return {name: array.tobytes() for name, array in arrays.items()}, state, lines(folder), checkpoint
+
+
+KINDS = {
+    "train": Kind(
+        training,
+        "model.safetensors",
+        {"seed": 1},
+        (loop, "update"),
+        8,
+        of_training,
+        "train fast --n-updates 100000 --sizes 5 --batch-size 4 --n-channels 4 --n-iterations 3 --log-every 2 "
+        "--validate-every 4 --save-every 0 --threads 1",
+    ),
+    "evolve": Kind(
+        evolution,
+        "population.npz",
+        {"seed": 1},
+        (Regret, "__call__"),
+        6,
+        of_evolution,
+        "evolve model.safetensors --n 12 --size 5 --n-offspring 6 --rounds 100000 --save-every 0",
+    ),
+    "train-hinted": Kind(hints, "model.safetensors", {"seed": 1}),
+    "reproduce": Kind(reproduction_of_nothing, "results.json", {"scale": "small"}),
+}
+GOING_ON = [name for name, kind in KINDS.items() if kind.interrupted]
+OVERWRITTEN = [name for name in KINDS if name != "reproduce"]
+
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+each_that_goes_on = pytest.mark.parametrize("kind", [KINDS[name] for name in GOING_ON], ids=GOING_ON)
+each_that_may_be_overwritten = pytest.mark.parametrize("kind", [KINDS[name] for name in OVERWRITTEN], ids=OVERWRITTEN)
+
+
+@pytest.fixture(autouse=True)
+def _folder_without_pictures(command_line, monkeypatch):
+    """Pictures have tests of their own, and so have the runs of a reproduction."""
+    monkeypatch.setattr(Pictures, "on_validation", lambda *_: None)
+    monkeypatch.setattr(Pictures, "draw_curves", lambda *_: None)
+    monkeypatch.setattr(Evolution, "draw", lambda *_: None)
+    monkeypatch.setattr(reproduction, "run_all", lambda *_: None)
+    for name in ("draw_published", "draw_behaviour"):
+        monkeypatch.setattr(f"maze_nca_gym.agents.reproduction.figures.{name}", lambda *_: None)
+    save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
+
+
+def bytes_in(folder: Path = OUT) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in files(folder)}
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, kind: Kind, step: int, error: BaseException) -> None:
+    """Let a step of a run fail."""
+    owner, name = kind.interrupted
+    plain, calls = getattr(owner, name), []
+
+    def failing(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == step:
+            raise error
+        return plain(*arguments)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+def begun(kind: Kind, step: int = 5, error: type[BaseException] = ZeroDivisionError, **options: Any) -> None:
+    """Leave a run that a crash has ended at a step."""
+    with pytest.MonkeyPatch.context() as patch:
+        fail_at(patch, kind, step, error())
+        with pytest.raises(error):
+            kind.start(**options)
+
+
+@each_that_goes_on
+@pytest.mark.parametrize("save_every", [0, 1000])
+@pytest.mark.parametrize("where", [1, 0.6, 0.99])
+def test_after_a_crash_it_ends_as_if_there_had_been_none(kind, where, save_every):
+    begun(kind, max(1, round(where * kind.n_steps)) if where < 1 else 1, save_every=save_every)
+    kind.start()
+    kind.start(Path("whole"))
+    assert kind.content(OUT) == kind.content(Path("whole"))
+    assert files(OUT) == files("whole")
+
+
+@each_that_goes_on
+def test_lines_after_the_checkpoint_are_written_anew(kind):
+    begun(kind)
+    with (OUT / "metrics.jsonl").open("a") as file:
+        file.write(json.dumps({"update": 8, "round": 9, "loss": 0}) + '\n{"update": 15, "lo')
+    kind.start()
+    kind.start(Path("whole"))
+    assert kind.content(OUT) == kind.content(Path("whole"))
+
+
+@each_that_goes_on
+def test_ctrl_c_saves_and_says_how_to_go_on(kind):
+    """In a process of its own, which gets a signal."""
+    with subprocess.Popen([*RUN, *kind.words.split(), "--out", str(OUT)], stderr=subprocess.PIPE, text=True) as process:
+        log, end = OUT / "metrics.jsonl", time.monotonic() + 300
+        while not log.exists() or log.read_text().count("\n") < 3:
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        code, err = process.wait(300), process.stderr.read()
+    assert (code, err) == (
+        130,
+        f"maze-nca-gym: interrupted; the same command goes on from {OUT}/checkpoint.safetensors\n",
+    )
+    assert {"checkpoint.safetensors", "config.json", "metrics.jsonl", kind.product} <= set(files(OUT))
+    assert not json.loads((OUT / "config.json").read_text()).get("finished")
+
+
+@every_kind
+def test_a_finished_run_stays_as_it_is_or_is_refused(kind, capsys):
+    kind.start()
+    before = bytes_in()
+    if kind is KINDS["train-hinted"]:
+        with pytest.raises(ValueError, match="run has a run; choose another --out, or lose that run with --overwrite"):
+            kind.start()
+    else:
+        kind.start()
+    assert bytes_in() == before
+    assert kind not in map(KINDS.get, GOING_ON) or "run is finished; " in capsys.readouterr().out
+
+
+@every_kind
+def test_another_configuration_is_refused_and_nothing_touched(kind):
+    kind.start()
+    before = bytes_in()
+    with pytest.raises(ValueError, match="run has a run") as refused:
+        kind.start(**kind.other)
+    (name,) = kind.other
+    assert kind is KINDS["train-hinted"] or f"of another configuration ({name} " in str(refused.value)
+    assert ("--overwrite" in str(refused.value)) == (kind is not KINDS["reproduce"])
+    assert bytes_in() == before
+
+
+@each_that_may_be_overwritten
+def test_another_configuration_may_overwrite(kind):
+    kind.start()
+    before = bytes_in()
+    (OUT / "notes.txt").touch()
+    kind.start(**kind.other, overwrite=True)
+    after = bytes_in()
+    assert after.keys() == {*before, "notes.txt"}
+    assert after[kind.product] != before[kind.product]
+
+
+@each_that_goes_on
+def test_a_product_without_a_checkpoint_is_not_lost(kind):
+    begun(kind)
+    (OUT / kind.product).touch()
+    (OUT / "checkpoint.safetensors").unlink()
+    with pytest.raises(ValueError, match=f"run has {kind.product} but no checkpoint.safetensors to go on from; choose"):
+        kind.start()
+
+
+@every_kind
+def test_files_without_a_description_are_refused(kind):
+    OUT.mkdir()
+    (OUT / kind.product).touch()
+    with pytest.raises(ValueError, match=rf"run has {kind.product}, but no config\.json; choose another --out"):
+        kind.start()
+    assert files(OUT) == [kind.product]
+
+
+@each_that_goes_on
+@pytest.mark.parametrize("damage", [lambda good: good[:-5], lambda good: good[:-1] + b"?", lambda good: b"{}"])
+def test_a_damaged_checkpoint_is_refused_and_nothing_touched(kind, damage):
+    begun(kind)
+    path = OUT / "checkpoint.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
+    before = bytes_in()
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.safetensors is not a readable checkpoint: .*; choose another --out"
+    ):
+        kind.start()
+    assert bytes_in() == before
+
+
+@each_that_goes_on
+def test_a_checkpoint_of_another_run_is_refused(kind):
+    begun(kind)
+    other = Path("other")
+    begun(kind, out=other, **kind.other)
+    (OUT / "checkpoint.safetensors").write_bytes((other / "checkpoint.safetensors").read_bytes())
+    with pytest.raises(
+        ValueError, match=r"checkpoint\.safetensors is of another configuration than config\.json; choose"
+    ):
+        kind.start()
+
+
+@every_kind
+def test_what_a_kill_left_half_written_is_removed(kind):
+    OUT.mkdir()
+    names = {"config.json", kind.product} - {KINDS["reproduce"].product}
+    for name in names:
+        (OUT / f".{name}.a_b1c2d3").touch()
+    (OUT / f".{kind.product}.mine").touch()
+    kind.start()
+    assert [name for name in files(OUT) if name.startswith(".")] == [f".{kind.product}.mine"]
+
+
+def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypatch):
+    """At the end of all updates, and again with the checkpoint still there."""
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "finish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            training()
+    left = (OUT / "checkpoint.safetensors").read_bytes()
+    training()
+    done = bytes_in()
+    (OUT / "checkpoint.safetensors").write_bytes(left)
+    training()
+    assert bytes_in() == done
+    assert "checkpoint.safetensors" not in done
