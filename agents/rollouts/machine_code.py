@@ -29,6 +29,7 @@ class MachineCode:
             program is not None
             and not (torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (maze, state)))
             and program.activation == RELU
+            and not program.pool_before_activation  # it gains nothing there
             and all(x.dtype == torch.float32 and x.is_cpu for x in (maze, program.weight, program.bias))
             and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
             and maze.numel() > 0
@@ -49,14 +50,7 @@ class MachineCode:
         n_seen = request.n_steps if program.sees_inputs else int(request.start_step == 0)
         shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
         low = torch.is_autocast_enabled("cpu")
-        plan = Plan(
-            *shape,
-            program.max_pool,
-            program.pool_before_activation,
-            policy.engine_hints.state_limit,
-            request.growth,
-            low,
-        )
+        plan = Plan(*shape, program.max_pool, policy.engine_hints.state_limit, request.growth, low)
         if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
             weight, bias = weight.detach(), bias.detach()
         return list(Unroll.apply(plan, maze, state, weight, bias))
@@ -65,7 +59,7 @@ class MachineCode:
 @cache
 def _compiles() -> bool:
     try:
-        from .fused.compiling import compiled  # here, because importing the compiler takes a third of a second
+        from .fused.function import compiled  # here, because importing the compiler takes a third of a second
 
         compiled()
     except Exception:  # whatever keeps it from working here: everything works without it

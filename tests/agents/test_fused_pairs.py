@@ -10,7 +10,6 @@ import numba
 import numpy as np
 import pytest
 import torch
-from numba.extending import intrinsic
 from rollout_samples import assert_near, gradients, in_double, in_machine_code, mazes, network, noise
 from torch import Tensor
 from torch.nn import functional as F
@@ -18,7 +17,7 @@ from torch.nn import functional as F
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts import machine_code as engine
 from maze_nca_gym.agents.rollouts import rollout
-from maze_nca_gym.agents.rollouts.fused import blocks, layout, sparse, vectors
+from maze_nca_gym.agents.rollouts.fused import blocks, layout, vectors
 
 KEEP = (2, 5, 9)
 KERNELS: list[dict[str, Any]] = [
@@ -28,7 +27,6 @@ KERNELS: list[dict[str, Any]] = [
     {"kernel_size": 1},
     {"input_injection": False},
     {"max_pool": True, "cut_corners": True},
-    {"max_pool": True, "pool_before_activation": True, "n_iterations": None},
     {"state_limit": 0.75, "last_relu": True},
 ]
 NEAR = 5e-3
@@ -146,10 +144,7 @@ def machine_code(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> SimpleName
         code.add_products([[total]], [code.load(x, kind=vectors.PAIRS)], [code.load(y, kind=vectors.PAIRS)])
         code.store(code.builder.load(total), sums)
 
-    @intrinsic
-    def products(typing, x, y, sums):
-        return sparse.expansion(write_products, (x, y, sums), numba.types.void)
-
+    products = vectors.inlined(write_products)
     pair_channels, pair_tiles = blocks.pair_channels, blocks.pair_tiles
 
     @numba.njit

@@ -1,8 +1,7 @@
 """The innermost loops, written so that all their sums stay in vector registers; importing this imports numba.
 
 numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
-number in a name is that of the vectors of channels that it writes, or of `sparse.WIDTH`s; what has none is for maxima,
-see `pooling`, for the entries of sparse states, or makes pairs.
+number in a name is that of the vectors of channels that it writes; `sparse` has the loops for mostly empty states.
 
 Products are of float32 numbers, or, where `low` is not 0, of bfloat16 numbers in pairs. For steps these are two
 channels of a tile, so that a map has half its size. For the gradient of the weights they are a channel of two tiles
@@ -11,15 +10,15 @@ side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from numba import types
-from numba.extending import intrinsic
 
-from . import pooling, sparse
-from .vectors import LANES, PAIRS, VECTOR, ZERO, Code, Value
+from .vectors import LANES, PAIRS, VECTOR, ZERO, Code, Value, constant, inlined
 
 HEIGHT = 6
 """Tiles, or rows of the gradient of the weights, that a block works on."""
@@ -27,8 +26,6 @@ WIDTH = 2
 """Vectors of channels that a block writes, at most: its sums, weights and one input fill the 16 registers of AVX2."""
 UNROLLED = 4
 """Channels read between two jumps: a divisor of every depth."""
-
-Writer: TypeAlias = Callable[[Code, int, list[Value]], None]
 
 
 def _write_either(code: Code, low: Value, write: Callable[[Any], None]) -> None:
@@ -39,16 +36,18 @@ def _write_either(code: Code, low: Value, write: Callable[[Any], None]) -> None:
                 write(kind)
 
 
-def _convolve(code: Code, sums: list[list[Value]], places: list[Value], arguments: list[Value]) -> None:
-    """Add the products of the inputs at the taps around some places, and of the weights, (taps, depth, vectors)."""
-    *others, low = arguments
-    _write_either(code, low, lambda kind: _add_convolution(code, kind, sums, places, others))
-
-
 def _add_convolution(
-    code: Code, kind: Any, sums: list[list[Value]], places: list[Value], arguments: list[Value]
+    code: Code,
+    sums: list[list[Value]],
+    places: list[Value],
+    x: Value,
+    weights: Value,
+    taps: Value,
+    n_taps: Value,
+    depth: Value,
+    kind: Any,
 ) -> None:
-    x, weights, taps, n_taps, depth = arguments
+    """Add the products of the inputs at the taps around some places, and of the weights, (taps, depth, vectors)."""
     step, build = len(sums[0]) * LANES, code.builder
     halved = code.integer(int(kind == PAIRS))
     # Weights lie in the order of these loops, so one address runs through them all.
@@ -66,12 +65,25 @@ def _add_convolution(
             build.store(code.forward(here, code.integer(UNROLLED * step)), weight)
 
 
-def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
-    share, out, places, least, most, *others = arguments
+def _write_step(
+    width: int,
+    code: Code,
+    share: Value,
+    out: Value,
+    places: Value,
+    least: Value,
+    most: Value,
+    x: Value,
+    weights: Value,
+    taps: Value,
+    n_taps: Value,
+    depth: Value,
+    low: Value,
+) -> None:
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
     # Sums begin with what the maze adds, which saves a pass that would add it.
     sums = code.variables([[code.load(code.forward(share, spot), v * LANES) for v in range(width)] for spot in spots])
-    _convolve(code, sums, spots, others)
+    _write_either(code, low, partial(_add_convolution, code, sums, spots, x, weights, taps, n_taps, depth))
     bounds = code.spread(least), code.spread(most)
     for spot, row in zip(spots, sums, strict=True):
         for v, total in enumerate(row):
@@ -79,21 +91,43 @@ def _write_step(code: Code, width: int, arguments: list[Value]) -> None:
             code.store(state, code.forward(out, spot), v * LANES)
 
 
-def _write_step_back(code: Code, width: int, arguments: list[Value]) -> None:
-    state, out, places, most, *others = arguments
+def _write_step_back(
+    width: int,
+    code: Code,
+    state: Value,
+    out: Value,
+    places: Value,
+    most: Value,
+    gradient: Value,
+    weights: Value,
+    taps: Value,
+    n_taps: Value,
+    depth: Value,
+    low: Value,
+) -> None:
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
     sums = code.variables([[ZERO] * width for _ in spots])
-    _convolve(code, sums, spots, others)
+    _write_either(code, low, partial(_add_convolution, code, sums, spots, gradient, weights, taps, n_taps, depth))
     bound = code.spread(most)
     for spot, row in zip(spots, sums, strict=True):
         for v, total in enumerate(row):
             value = code.load(code.forward(state, spot), v * LANES)
-            gradient = code.where_between(value, ZERO, bound, code.builder.load(total))
-            code.store(gradient, code.forward(out, spot), v * LANES)
+            passed = code.where_between(value, ZERO, bound, code.builder.load(total))
+            code.store(passed, code.forward(out, spot), v * LANES)
 
 
-def _write_weigh(code: Code, width: int, arguments: list[Value]) -> None:
-    x, gradient, out, channels, rows, places, n_places, low = arguments
+def _write_weigh(
+    width: int,
+    code: Code,
+    x: Value,
+    gradient: Value,
+    out: Value,
+    channels: Value,
+    rows: Value,
+    places: Value,
+    n_places: Value,
+    low: Value,
+) -> None:
     starts = [code.forward(x, code.load_integer(rows, code.integer(row))) for row in range(HEIGHT)]
     outs = [code.forward(out, code.builder.mul(channels, code.integer(row))) for row in range(HEIGHT)]
     # Sums begin with those of earlier chunks and steps, in the order in which these come: no order depends on threads.
@@ -135,131 +169,51 @@ def _write_squares(code: Code, x: Value, n: Value) -> Value:
     return code.total(build.load(total))
 
 
-def _expansion(write: Writer, width: int, arguments: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Return the result of an intrinsic for numba: its types, and the function that writes its code."""
-
-    def expand(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
-        write(Code(builder), width, list(values))
-        return context.get_dummy_value()
-
-    # numba's literals and narrower integers must not make versions of their own.
-    kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
-    return types.void(*kinds), expand
+@contextmanager
+def _vectors(code: Code, x: Value, n: Value, filler: float) -> Iterator[tuple[Value, Value]]:
+    """Yield for each vector of n floats how many lie before it, and its numbers; beyond the n there is the filler."""
+    build = code.builder
+    with code.loop(build.sdiv(build.add(n, code.integer(LANES - 1)), code.integer(LANES))) as index:
+        first = build.mul(index, code.integer(LANES))
+        yield first, code.first_lanes(code.load(code.forward(x, first)), build.sub(n, first), constant(filler))
 
 
-@intrinsic
-def step_1(typing, share, out, places, least, most, x, weights, taps, n_taps, depth, low):
-    """Write the next state of a block of tiles."""
-    return _expansion(_write_step, 1, (share, out, places, least, most, x, weights, taps, n_taps, depth, low))
+def _write_highest(code: Code, x: Value, n: Value) -> Value:
+    highest = code.variable(constant(-math.inf))
+    with _vectors(code, x, n, -math.inf) as (_, numbers):
+        code.builder.store(code.larger(code.builder.load(highest), numbers), highest)
+    return code.largest(code.builder.load(highest))
 
 
-@intrinsic
-def step_2(typing, share, out, places, least, most, x, weights, taps, n_taps, depth, low):
-    """Write the next state of a block of tiles."""
-    return _expansion(_write_step, 2, (share, out, places, least, most, x, weights, taps, n_taps, depth, low))
+def _write_share_out(
+    code: Code, whole: Value, n_more: Value, highest: Value, x: Value, n: Value, gradient: Value
+) -> Value:
+    build, n_equal, spread = code.builder, code.variable(n_more), code.spread(highest)
+    with _vectors(code, x, n, math.nan) as (_, numbers):
+        # Lanes that do not count are filled with what is not a number, which equals nothing.
+        equal = build.fcmp_ordered("==", numbers, spread)
+        build.store(build.add(build.load(n_equal), code.count(equal)), n_equal)
+    part = build.fdiv(whole, build.sitofp(build.load(n_equal), whole.type))
+    with _vectors(code, x, n, math.nan) as (first, numbers):
+        added = build.select(build.fcmp_ordered("==", numbers, spread), code.spread(part), ZERO)
+        here = code.forward(gradient, first)
+        code.store(build.fadd(code.load(here), added), here)
+    return part
 
 
-@intrinsic
-def step_back_1(typing, state, out, places, most, gradient, weights, taps, n_taps, depth, low):
-    """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 1, (state, out, places, most, gradient, weights, taps, n_taps, depth, low))
-
-
-@intrinsic
-def step_back_2(typing, state, out, places, most, gradient, weights, taps, n_taps, depth, low):
-    """Write the gradient of a block of tiles from that of the next state."""
-    return _expansion(_write_step_back, 2, (state, out, places, most, gradient, weights, taps, n_taps, depth, low))
-
-
-@intrinsic
-def weigh_1(typing, x, gradient, out, channels, rows, places, n_places, low):
-    """Add to a block of rows of the gradient of the weights."""
-    return _expansion(_write_weigh, 1, (x, gradient, out, channels, rows, places, n_places, low))
-
-
-@intrinsic
-def weigh_2(typing, x, gradient, out, channels, rows, places, n_places, low):
-    """Add to a block of rows of the gradient of the weights."""
-    return _expansion(_write_weigh, 2, (x, gradient, out, channels, rows, places, n_places, low))
-
-
-@intrinsic
-def pair_channels(typing, x, n, out):
-    """Round n floats, which fill whole vectors, and write them side by side: pairs of channels of a tile."""
-    return sparse.expansion(_write_pair_channels, (x, n, out), types.void)
-
-
-@intrinsic
-def pair_tiles(typing, x, n, channels, out):
-    """Write pairs of a channel at a tile and at the next one, for all but the last tile of a map of n floats."""
-    return sparse.expansion(_write_pair_tiles, (x, n, channels, out), types.void)
-
-
-@intrinsic
-def squares(typing, x, n):
-    """Return the sum of the squares of n floats, which fill whole vectors."""
-    return sparse.expansion(_write_squares, (x, n), types.float32)
-
-
-@intrinsic
-def highest(typing, x, n):
-    """Return the largest of n floats, or one that is not a number."""
-    return sparse.expansion(pooling.write_highest, (x, n), types.float32)
-
-
-@intrinsic
-def share_out(typing, whole, n_more, highest, x, n, gradient):
-    """Add equal parts to the gradients of those of n floats that equal the highest, as `n_more` more do; gives one."""
-    return sparse.expansion(pooling.write_share_out, (whole, n_more, highest, x, n, gradient), types.float32)
-
-
-@intrinsic
-def compress(typing, x, place, channels, entries, orders):
-    """List the entries of a tile; gives their number."""
-    return sparse.expansion(sparse.write_compress, (x, place, channels, entries, orders), types.int64)
-
-
-@intrinsic
-def join(typing, entries, starts, tile, taps, n_taps, channels, joined):
-    """List the entries of all tiles that a tile reads, with the rows of weights in place of channels."""
-    return sparse.expansion(sparse.write_join, (entries, starts, tile, taps, n_taps, channels, joined), types.int64)
-
-
-@intrinsic
-def step_sparse_1(typing, share, out, least, most, weights, channels, x, joined, n):
-    """Write some channels of the next state of a tile."""
-    write = partial(sparse.write_step, 1)
-    return sparse.expansion(write, (share, out, least, most, weights, channels, x, joined, n), types.void)
-
-
-@intrinsic
-def step_sparse_2(typing, share, out, least, most, weights, channels, x, joined, n):
-    """Write some channels of the next state of a tile."""
-    write = partial(sparse.write_step, 2)
-    return sparse.expansion(write, (share, out, least, most, weights, channels, x, joined, n), types.void)
-
-
-@intrinsic
-def step_back_sparse_1(typing, state, out, most, weights, channels, gradient, joined, n):
-    """Write some channels of the gradient of a tile from that of the next state."""
-    write = partial(sparse.write_step_back, 1)
-    return sparse.expansion(write, (state, out, most, weights, channels, gradient, joined, n), types.void)
-
-
-@intrinsic
-def step_back_sparse_2(typing, state, out, most, weights, channels, gradient, joined, n):
-    """Write some channels of the gradient of a tile from that of the next state."""
-    write = partial(sparse.write_step_back, 2)
-    return sparse.expansion(write, (state, out, most, weights, channels, gradient, joined, n), types.void)
-
-
-@intrinsic
-def weigh_sparse_1(typing, x, gradient, taps, out, step, places, n):
-    """Add to one row of the gradient of the weights for each of `TAPS` taps, `step` floats apart."""
-    return sparse.expansion(partial(sparse.write_weigh, 1), (x, gradient, taps, out, step, places, n), types.void)
-
-
-@intrinsic
-def weigh_sparse_2(typing, x, gradient, taps, out, step, places, n):
-    """Add to one row of the gradient of the weights for each of `TAPS` taps, `step` floats apart."""
-    return sparse.expansion(partial(sparse.write_weigh, 2), (x, gradient, taps, out, step, places, n), types.void)
+step_1, step_2 = (inlined(partial(_write_step, width)) for width in (1, 2))
+"""Write the next state of a block of tiles."""
+step_back_1, step_back_2 = (inlined(partial(_write_step_back, width)) for width in (1, 2))
+"""Write the gradient of a block of tiles from that of the next state."""
+weigh_1, weigh_2 = (inlined(partial(_write_weigh, width)) for width in (1, 2))
+"""Add to a block of rows of the gradient of the weights."""
+pair_channels = inlined(_write_pair_channels)
+"""Round n floats, which fill whole vectors, and write them side by side: pairs of channels of a tile."""
+pair_tiles = inlined(_write_pair_tiles)
+"""Write pairs of a channel at a tile and at the next one, for all but the last tile of a map of n floats."""
+squares = inlined(_write_squares, types.float32)
+"""Return the sum of the squares of n floats, which fill whole vectors."""
+highest = inlined(_write_highest, types.float32)
+"""Return the largest of n floats, or one that is not a number."""
+share_out = inlined(_write_share_out, types.float32)
+"""Add equal parts to the gradients of those of n floats that equal the highest, as `n_more` more do; gives one."""

@@ -9,17 +9,35 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .compiling import compiled
+from maze_nca_gym._kernels.compiling import jit_within
+
+from . import blocks, kernels, sparse, vectors
 from .layout import Floats, Integers, Layout, zeros
 
 GROUPS = 64
 """Largest number of groups of mazes, each with its own sums, so that no sum depends on the number of threads."""
+MODULES = (vectors, blocks, sparse, kernels)
+"""All whose change makes cached machine code worthless."""
+
+
+@cache
+def compiled() -> SimpleNamespace:
+    """Return `forward` and `backward`, which release Python's lock while they run; the first call compiles them."""
+    namespace: dict[str, Any] = dict(vars(kernels))
+    for function in kernels.HELPERS:
+        namespace[function.__name__] = jit_within(namespace, MODULES, function)
+    functions = {
+        function.__name__: jit_within(namespace, MODULES, function, signature)
+        for function, signature in kernels.KERNELS
+    }
+    return SimpleNamespace(**functions)
 
 
 @dataclass(frozen=True)
@@ -33,7 +51,6 @@ class Plan:
         n_seen: the number of iterations, the first ones, that read the maze.
         unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
         max_pool: whether the last two channels become maxima, see `NCA`.
-        pool_before_activation: whether maxima are added to them instead, see `NCA`.
         state_limit: the largest number that an iteration leaves.
         growth: the largest growth of a gradient from a state to the one before, see `rollout`.
         low: whether numbers are multiplied as bfloat16 ones; sums are of float32.
@@ -45,19 +62,18 @@ class Plan:
     n_seen: int
     unbounded: int
     max_pool: bool
-    pool_before_activation: bool
     state_limit: float
     growth: float
     low: bool = False
 
     @property
-    def steps(self) -> tuple[int, int, Integers, int, bool, np.float32]:
-        """Arguments for the kernels: iterations that read the maze, the unbounded one, places of kept states, pools,
-        whether these add, a bound."""
+    def steps(self) -> tuple[int, int, Integers, int, np.float32]:
+        """Arguments for the kernels: iterations that read the maze, the unbounded one, places of kept states, pools and
+        a bound."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
-        return self.n_seen, self.unbounded, kept, n_pooled, self.pool_before_activation, np.float32(self.state_limit)
+        return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.state_limit)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
         """Return memory for what the channels of maxima are before these are taken, of n rollouts."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from maze_nca_gym.dynamics import STATE_LIMIT
 
-from . import blocks
+from . import blocks, sparse
 from .blocks import HEIGHT
 from .sparse import CHANNEL, OCTET, ORDERS, TAPS, WIDTH
 from .vectors import LANES
@@ -35,7 +35,7 @@ SPARSE_CHUNK = 160
 """The same for sparse states, with more of the gradients and less of the states."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1], i8[::1]))"
-STEPS = "i8, i8, i8[::1], i8, b1, f4"
+STEPS = "i8, i8, i8[::1], i8, f4"
 WEIGHTS = "f4[::1], f4[::1], i8, b1"
 STATES = "f4[:,:,::1], f4[:,:,:,::1]"
 SUMS = "f4, f4[:,::1], f4[:,::1]"
@@ -217,48 +217,13 @@ def pool_back(x, places, n_pooled, before, gradient):
         gradient[last] = part if other else ZERO
 
 
-def pool_add(x, places, n_pooled, chosen):
-    """Add to the last but one of some channels its maximum over all tiles, then to the last the maximum of all.
-
-    Where the maxima are goes to `chosen`, (n_tiles, 2): 1 at the first tile of the one, the first channel of the other.
-    """
-    top, over_map = 0, -INFINITY
-    for tile in range(len(chosen)):
-        chosen[tile, 0] = ZERO
-        number = x[places[tile] + n_pooled - 2]
-        if number > over_map or number != number:
-            top, over_map = tile, number
-    chosen[top, 0] = ONE
-    for tile in range(len(chosen)):
-        x[places[tile] + n_pooled - 2] += over_map
-        channel, highest = 0, -INFINITY
-        for index in range(n_pooled):
-            number = x[places[tile] + index]
-            if number > highest or number != number:
-                channel, highest = index, number
-        chosen[tile, 1] = channel
-        x[places[tile] + n_pooled - 1] += highest
-
-
-def pool_add_back(places, n_pooled, chosen, gradient):
-    """Turn the gradient of what `pool_add` has written into that of what it was before."""
-    of_map, top = ZERO, 0
-    for tile in range(len(chosen)):
-        gradient[places[tile] + np.int64(chosen[tile, 1])] += gradient[places[tile] + n_pooled - 1]
-        of_map += gradient[places[tile] + n_pooled - 2]
-        if chosen[tile, 0] != ZERO:
-            top = tile
-    # After the loop, because its own gradient is part of the sum over all tiles.
-    gradient[places[top] + n_pooled - 2] += of_map
-
-
 def compress(x, channels, most_active, entries, starts):
     """List the entries of a map, tile by tile, and where those of each tile start; gives whether there are no more."""
     n_entries = 0
     for tile in range(len(starts) - 1):
         starts[tile] = n_entries
         here, orders = place(entries, n_entries), np.int64(ORDERS.ctypes.data)
-        n_entries += blocks.compress(address(x, 0), tile * channels, channels, here, orders)
+        n_entries += sparse.compress(address(x, 0), tile * channels, channels, here, orders)
         # Too many to gain anything: the dense way begins, and the list is left as it is.
         if n_entries > most_active:
             return False
@@ -275,13 +240,13 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
     for index in range(len(places)):
         p = places[index]
         # Entries of all tiles that this one reads, in the order of the dense products: sums are the same bits.
-        n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
+        n: int = sparse.join(e, s, p // channels, t, n_taps, channels, j)
         for first in range(0, channels, 2 * WIDTH):
             a, o, w = address(share, p + first), address(out, p + first), address(weights, first)
             if first + WIDTH < channels:
-                blocks.step_sparse_2(a, o, least, most, w, channels, address(x, 0), j, n)
+                sparse.step_2(a, o, least, most, w, channels, address(x, 0), j, n)
             else:
-                blocks.step_sparse_1(a, o, least, most, w, channels, address(x, 0), j, n)
+                sparse.step_1(a, o, least, most, w, channels, address(x, 0), j, n)
 
 
 def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
@@ -291,13 +256,13 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
     for index in range(len(places)):
         p = places[index]
-        n: int = blocks.join(e, s, p // channels, t, n_taps, channels, j)
+        n: int = sparse.join(e, s, p // channels, t, n_taps, channels, j)
         for first in range(0, channels, 2 * WIDTH):
             a, o, w = address(x, p + first), address(out, p + first), address(weights, first)
             if first + WIDTH < channels:
-                blocks.step_back_sparse_2(a, o, most, w, channels, address(gradient, 0), j, n)
+                sparse.step_back_2(a, o, most, w, channels, address(gradient, 0), j, n)
             else:
-                blocks.step_back_sparse_1(a, o, most, w, channels, address(gradient, 0), j, n)
+                sparse.step_back_1(a, o, most, w, channels, address(gradient, 0), j, n)
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
@@ -319,9 +284,9 @@ def weigh_sparse(x, gradient, entries, starts, form, out):
                     p, n, t = place(places, channel * SPARSE_CHUNK), counts[channel], place(groups, tap)
                     s, g, step_of_taps = address(x, channel), address(gradient, first), channels * channels
                     if first + WIDTH < channels:
-                        blocks.weigh_sparse_2(s, g, t, o, step_of_taps, p, n)
+                        sparse.weigh_2(s, g, t, o, step_of_taps, p, n)
                     else:
-                        blocks.weigh_sparse_1(s, g, t, o, step_of_taps, p, n)
+                        sparse.weigh_1(s, g, t, o, step_of_taps, p, n)
 
 
 def forward(
@@ -341,7 +306,6 @@ def forward(
     unbounded,
     kept,
     n_pooled,
-    adds,
     most,
     outs,
 ):
@@ -351,8 +315,7 @@ def forward(
         maze: its place in the batch.
         slot: its place in the history.
         history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two.
-        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), the last two of `n_pooled` channels before `pool`, or where
-            `pool_add` found its maxima.
+        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), the last two of `n_pooled` channels before `pool`.
         mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), the first state, without negative numbers, or an empty array for zeros.
         input_weights: the weights of what is fed in, as `layout.pack` writes them.
@@ -365,7 +328,6 @@ def forward(
         unbounded: the step without a ReLU, counted from 0, if it is one of these.
         kept: (n_steps + 1,), the place in `outs` of the state after each number of steps, or -1.
         n_pooled: the number of channels that take part in maxima, those of the network, or 0 where there are none.
-        adds: whether maxima are added before a step is cut off, instead of replacing two channels after that.
         most: the largest number that a step leaves.
         outs: (k, B, n_tiles, c), receives the first c channels of states.
     """
@@ -391,20 +353,15 @@ def forward(
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
             x = positive
-        lowest = LOWEST if index == unbounded else ZERO
-        # Maxima that are added come before the bounds, so the sum itself is left as it is.
-        least, highest = (-INFINITY, INFINITY) if adds else (lowest, most)
+        least = LOWEST if index == unbounded else ZERO
         # A convolution of zeros is zero: the first state is what the maze adds.
         if index == 0 and not len(state):
-            bound(share, least, highest, out)
+            bound(share, least, most, out)
         elif compress(x, channels, most_active, entries, starts):
-            step_sparse(share, x, entries, starts, rows_of_weights, form, least, highest, out)
+            step_sparse(share, x, entries, starts, rows_of_weights, form, least, most, out)
         else:
-            step(share, factors(x, low, paired), weights, form, channels, least, highest, out, low)
-        if adds:
-            pool_add(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
-            bound(out, lowest, most, out)
-        elif n_pooled:
+            step(share, factors(x, low, paired), weights, form, channels, least, most, out, low)
+        if n_pooled:
             pool(out, places, n_pooled, unpooled[slot, (index + 1) % len(maps)])
         if kept[index + 1] >= 0:
             take(out, places, outs[kept[index + 1], maze])
@@ -412,7 +369,7 @@ def forward(
 
 def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, low, form,
-    n_seen, unbounded, kept, n_pooled, adds, most, growth, input_sums, sums
+    n_seen, unbounded, kept, n_pooled, most, growth, input_sums, sums
 ):  # fmt: skip
     """Add the gradients of one rollout.
 
@@ -428,7 +385,7 @@ def backward(
         rows_of_weights: the same as `layout.pack_rows` writes them.
         most_active, low: the same as in `forward`, of states and of gradients.
         form: the form of the maps, with taps turned round.
-        n_seen, unbounded, kept, n_pooled, adds, most: the same as in `forward`.
+        n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
         growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. Losses of
             a state itself are added after that.
         input_sums: (input_rows, channels); the gradient of the weights of what is fed in is added to it.
@@ -456,9 +413,7 @@ def backward(
             least = LOWEST if index == unbounded else ZERO
             add_inside(gradients[kept[index + 1], maze], least, most, out, places, here)
             length = norm(here)
-        if adds:
-            pool_add_back(places, n_pooled, unpooled[slot, index + 1], here)
-        elif n_pooled:
+        if n_pooled:
             pool_back(out, places, n_pooled, unpooled[slot, index + 1], here)
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
@@ -482,7 +437,7 @@ def backward(
 
 HELPERS = (
     address, place, put, take, feed, factors, step, bound, step_back, add_inside, norm, shrink, add, weigh,
-    weigh_in_pairs, pool, pool_back, pool_add, pool_add_back, compress, step_sparse, step_back_sparse, weigh_sparse,
+    weigh_in_pairs, pool, pool_back, compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
 """Each after those it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))

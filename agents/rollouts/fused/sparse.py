@@ -1,4 +1,4 @@
-"""Writes the innermost loops for states that are mostly zeros, which read all else; importing this imports numba.
+"""The innermost loops for states that are mostly zeros, which read all else; importing this imports numba.
 
 An entry stands for a float of a map that is not zero. It is an int64: its place in the map, and from bit `CHANNEL` on
 its channel. Products with zeros change no sum, and all others are added in the same order as in `blocks`. So results
@@ -11,14 +11,13 @@ after 1,200 of 14,000 updates, and 1.87 times at the end. From its own final wei
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 
-from .vectors import LANES, ZERO, Code, Value
+from .vectors import LANES, ZERO, Code, Value, inlined
 
 WIDTH = 16
 """Floats of the narrow loops, of which all channels must be a multiple; the wide ones, which are faster, take two."""
@@ -38,8 +37,7 @@ _BYTES, _ENTRIES = ir.VectorType(ir.IntType(8), OCTET), ir.VectorType(ir.IntType
 _FLOATS = ir.VectorType(ir.FloatType(), OCTET)
 
 
-def write_compress(code: Code, x: Value, place: Value, channels: Value, entries: Value, orders: Value) -> Value:
-    """List the entries of a tile; gives their number."""
+def _write_compress(code: Code, x: Value, place: Value, channels: Value, entries: Value, orders: Value) -> Value:
     build, end = code.builder, code.variable(entries)
     shift = ir.Constant(_ENTRIES, [CHANNEL] * OCTET)
     with code.loop(build.sdiv(channels, code.integer(OCTET))) as index:
@@ -59,7 +57,7 @@ def write_compress(code: Code, x: Value, place: Value, channels: Value, entries:
     return build.ashr(build.sub(build.load(end), entries), code.integer(3))
 
 
-def write_join(
+def _write_join(
     code: Code, entries: Value, starts: Value, tile: Value, taps: Value, n_taps: Value, channels: Value, joined: Value
 ) -> Value:
     """Copy the entries of all tiles that a tile reads, channels counted on from tap to tap; gives their number."""
@@ -104,29 +102,49 @@ def _gather(code: Code, sums: list[Value], weights: Value, channels: Value, x: V
         code.add_products([sums], [number], [code.load(row, first) for first in firsts])
 
 
-def write_step(n_widths: int, code: Code, share: Value, out: Value, least: Value, most: Value, *others: Value) -> None:
-    """Write some channels of the next state of a tile."""
+def _write_step(
+    n_widths: int,
+    code: Code,
+    share: Value,
+    out: Value,
+    least: Value,
+    most: Value,
+    weights: Value,
+    channels: Value,
+    x: Value,
+    joined: Value,
+    n: Value,
+) -> None:
     sums = code.variables([[code.load(share, first) for first in _firsts(n_widths)]])[0]
-    _gather(code, sums, *others)
+    _gather(code, sums, weights, channels, x, joined, n)
     bounds = code.spread(least), code.spread(most)
     for first, total in zip(_firsts(n_widths), sums, strict=True):
         code.store(code.between(code.builder.load(total), *bounds), out, first)
 
 
-def write_step_back(n_widths: int, code: Code, state: Value, out: Value, most: Value, *others: Value) -> None:
-    """Write some channels of the gradient of a tile from that of the next state."""
+def _write_step_back(
+    n_widths: int,
+    code: Code,
+    state: Value,
+    out: Value,
+    most: Value,
+    weights: Value,
+    channels: Value,
+    gradient: Value,
+    joined: Value,
+    n: Value,
+) -> None:
     sums = code.variables([[ZERO for _ in _firsts(n_widths)]])[0]
-    _gather(code, sums, *others)
+    _gather(code, sums, weights, channels, gradient, joined, n)
     bound = code.spread(most)
     for first, total in zip(_firsts(n_widths), sums, strict=True):
         value = code.load(state, first)
         code.store(code.where_between(value, ZERO, bound, code.builder.load(total)), out, first)
 
 
-def write_weigh(
+def _write_weigh(
     n_widths: int, code: Code, x: Value, gradient: Value, taps: Value, out: Value, step: Value, places: Value, n: Value
 ) -> None:
-    """Add to some channels of one row of the gradient of the weights for each of `TAPS` taps."""
     firsts = _firsts(n_widths)
     build, numbers = code.builder, [code.integer(tap) for tap in range(TAPS)]
     outs = [code.forward(out, build.mul(step, tap)) for tap in numbers]
@@ -143,12 +161,13 @@ def write_weigh(
             code.store(build.load(total), address, first)
 
 
-def expansion(write: Callable[..., Value | None], arguments: tuple[Any, ...], returned: Any) -> tuple[Any, Any]:
-    """Return the result of an intrinsic for numba: its types, and the function that writes its code."""
-
-    def expand(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
-        result = write(Code(builder), *values)
-        return context.get_dummy_value() if result is None else result
-
-    kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
-    return returned(*kinds), expand
+compress = inlined(_write_compress, types.int64)
+"""List the entries of a tile; gives their number."""
+join = inlined(_write_join, types.int64)
+"""List the entries of all tiles that a tile reads, with rows of weights in place of channels; gives their number."""
+step_1, step_2 = (inlined(partial(_write_step, n_widths)) for n_widths in (1, 2))
+"""Write some channels of the next state of a tile: one or two `WIDTH`s of them."""
+step_back_1, step_back_2 = (inlined(partial(_write_step_back, n_widths)) for n_widths in (1, 2))
+"""Write some channels of the gradient of a tile from that of the next state."""
+weigh_1, weigh_2 = (inlined(partial(_write_weigh, n_widths)) for n_widths in (1, 2))
+"""Add to one row of the gradient of the weights for each of `TAPS` taps, `step` floats apart."""

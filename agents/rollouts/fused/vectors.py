@@ -5,13 +5,16 @@ Addresses are integers, in bytes; distances within memory count floats.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import llvmlite.binding
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
 _FEATURES = llvmlite.binding.get_host_cpu_features()
 LANES = 16 if _FEATURES.get("avx512f", False) else 8
@@ -210,3 +213,28 @@ class Code:
     def _pointer(self, address: Value, n_floats: int, element: Any) -> Value:
         pointer = self.builder.inttoptr(address, _FLOAT.as_pointer())
         return self.builder.bitcast(self.builder.gep(pointer, [self.integer(n_floats)]), element.as_pointer())
+
+
+def inlined(write: Callable[..., Value | None], returned: Any = types.void) -> Any:
+    """Return a function for numba's functions to call; the code that a writer appends is put in place of each call.
+
+    Args:
+        write: gets a `Code` and the call's arguments: addresses and integers as int64, all other numbers as float32.
+        returned: numba's type of what the writer returns.
+    """
+
+    def expand(typing, *arguments):  # type: ignore[no-untyped-def]
+        # numba's literals and narrower integers must not make versions of their own.
+        kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
+
+        def append(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
+            result = write(Code(builder), *values)
+            return context.get_dummy_value() if result is None else result
+
+        return returned(*kinds), append
+
+    # numba packs what belongs to *arguments into a tuple, so each argument needs a name.
+    names = ("typing", *list(inspect.signature(write).parameters)[1:])
+    named = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    expand.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    return intrinsic(expand)
