@@ -113,6 +113,30 @@ def optimal_diameters(tiles: NDArray[np.uint8]) -> set[frozenset[Place]]:
     }
 
 
+def all_shortest_paths(tiles: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], int]:
+    """The tiles of all shortest paths from source to target, and their moves; none and 0 where there is no path."""
+    source, target = place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET)
+    forth, back = (distance_grid(tiles, place) for place in (source, target))
+    length = int(forth[target])
+    on_path = (forth >= 0) & (back >= 0) & (forth + back == length)
+    return (on_path, length) if length > 0 else (np.zeros(tiles.shape, np.bool_), 0)
+
+
+def depth_first_order(tiles: NDArray[np.uint8], source: Place) -> NDArray[np.int64]:
+    """The number of each visit of a search that prefers down, right, up, left; -1 where it never comes."""
+    order = np.full(tiles.shape, -1)
+    stack, n_visits = [source], 0
+    while stack:
+        row, col = stack.pop()
+        inside = 0 <= row < tiles.shape[0] and 0 <= col < tiles.shape[1]
+        if inside and tiles[row, col] != Tile.WALL and order[row, col] < 0:
+            order[row, col] = n_visits
+            n_visits += 1
+            # the last one is popped first
+            stack.extend([(row, col - 1), (row - 1, col), (row, col + 1), (row + 1, col)])
+    return order
+
+
 def all_subsets(shape: tuple[int, int]) -> NDArray[np.bool_]:
     """(2 ** (H * W), H, W): every set of tiles."""
     places = [(row, col) for row in range(shape[0]) for col in range(shape[1])]

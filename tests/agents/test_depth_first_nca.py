@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import FAMILIES, sample
-from search_oracles import depth_first_order
+from oracles import depth_first_order
 from tables import for_each
 
 from maze_nca_gym.agents import load, rollout

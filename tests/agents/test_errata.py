@@ -6,8 +6,7 @@ import literal_automata as literal
 import numpy as np
 import torch
 from maze_samples import Tiles
-from path_oracles import all_paths
-from search_oracles import depth_first_order
+from oracles import all_shortest_paths, depth_first_order
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate
@@ -66,7 +65,7 @@ def finds_all_paths(policy: Policy, tiles: Tiles) -> bool:
     """Whether the path is the right one when it first joins source and target."""
     ends = tiles >= Tile.SOURCE
     joined = [path for path in states(policy, tiles) if (path[ends] >= 1).all()]
-    return bool(joined) and np.array_equal(joined[0], all_paths(tiles)[0])
+    return bool(joined) and np.array_equal(joined[0], all_shortest_paths(tiles)[0])
 
 
 def visits_in_order(policy: Policy, tiles: Tiles) -> bool:

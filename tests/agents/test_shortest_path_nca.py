@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from maze_samples import FAMILIES, sample
-from path_oracles import all_paths, canonical_path
+from oracles import all_shortest_paths, canonical_shortest_path
 from tables import for_each
 
 from maze_nca_gym.agents import iterate, rollout
@@ -14,7 +14,15 @@ from maze_nca_gym.agents.handcoded.shortest_path import FORMS, ShortestPathNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
 NAMES = [(ties, form) for ties, forms in FORMS.items() for form in forms]
-ORACLES = {"canonical": canonical_path, "all": all_paths}
+
+
+def canonical_path(tiles: np.ndarray) -> tuple[np.ndarray, int]:
+    """The canonical path and its moves; none and 0 where there is none."""
+    path = canonical_shortest_path(tiles)
+    return (np.zeros(tiles.shape, bool), 0) if path is None else (path, int(path.sum()) - 1)
+
+
+ORACLES = {"canonical": canonical_path, "all": all_shortest_paths}
 
 
 def mazes(*tiles: np.ndarray) -> torch.Tensor:
@@ -101,7 +109,7 @@ def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, for
 def test_solved_comes_with_the_path(ties, form):
     policy = ShortestPathNCA(ties, form)
     tiles = sample(np.random.default_rng(3), "loops", 10, 11, 9)
-    lengths = np.array([all_paths(level)[1] for level in tiles])
+    lengths = np.array([all_shortest_paths(level)[1] for level in tiles])
     solved = torch.stack([policy.finished(mazes(*tiles), state) for state in iterate(policy, mazes(*tiles), 80)])
     np.testing.assert_array_equal(solved.int().argmax(dim=0), policy.form.steps_per_edge * lengths + 2)
 
