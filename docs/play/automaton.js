@@ -8,7 +8,7 @@
 (() => {
   const { WALL } = globalThis.MazePlay.levels;
   const KIND = "maze_nca_gym automaton 1";
-  const FEW = 0.2; // largest fraction of weights that are not zero with which each is visited alone
+  const FEW = 0.2; // largest fraction of weights that are not zero with which visiting each is faster than the kernel
   const LARGEST_HISTORY = 256 * 2 ** 20; // bytes
 
   /** Check a policy's file, as `maze-nca-gym export` writes it. */
@@ -69,7 +69,6 @@
       this.next = new Float32Array(height * width * this.row);
       this.waiting = new Uint8Array(height * width); // tiles that the next iteration computes
       this.active = new Int32Array(height * width);
-      this.sums = new Float64Array(this.C);
       this.changedAt = new Int32Array(height * width); // the iteration in which the highlighted channel last came or went, for pictures
     }
 
@@ -84,9 +83,9 @@
         const [down, right] = taps[tap];
         if (weight !== 0) found.push({ out, at: (down * this.stride + right) * this.size + source, weight: Math.fround(weight) });
       })));
-      this.kernel = null;
-      this.dense = found.length > FEW * this.C * this.size * taps.length;
-      if (this.dense) this.compileDense(found);
+      const isDense = found.length > FEW * this.C * this.size * taps.length;
+      this.kernel = isDense && !this.everywhere ? this.compileDense(found) : null;
+      if (this.kernel) ({ cells: this.cells, next: this.next, row: this.row } = this.kernel);
       else this.compileSparse(found);
     }
 
@@ -98,13 +97,13 @@
       this.weights = Float64Array.from(found, ({ weight }) => weight);
     }
 
+    /** Return the kernel of all places that any channel reads; null where the browser has no vectors. */
     compileDense(found) {
-      this.places = Int32Array.from(new Set(found.map(({ at }) => at))).sort();
-      const index = new Map(Array.from(this.places, (at, i) => [at, i]));
-      this.weights = new Float64Array(this.places.length * this.C);
-      found.forEach(({ out, at, weight }) => (this.weights[index.get(at) * this.C + out] = weight));
-      if (!this.everywhere) this.kernel = globalThis.MazePlay.compileKernel({ ...this, nCells: this.tileOf.length });
-      if (this.kernel) ({ cells: this.cells, next: this.next, row: this.row } = this.kernel);
+      const places = Int32Array.from(new Set(found.map(({ at }) => at))).sort();
+      const index = new Map(Array.from(places, (at, i) => [at, i]));
+      const weights = new Float64Array(places.length * this.C);
+      found.forEach(({ out, at, weight }) => (weights[index.get(at) * this.C + out] = weight));
+      return globalThis.MazePlay.compileKernel({ ...this, places, weights, nCells: this.tileOf.length });
     }
 
     /** Begin again with a state of zeros. */
@@ -135,8 +134,7 @@
       if (this.kernel) {
         this.kernel.run(this.active, nActive);
       } else {
-        if (this.dense) this.convolveDense(nActive);
-        else this.convolveSparse(nActive);
+        this.convolve(nActive);
         if (this.everywhere) this.applyRule();
         else this.applyRelu(nActive);
       }
@@ -156,7 +154,7 @@
       return this.active.length;
     }
 
-    convolveSparse(nActive) {
+    convolve(nActive) {
       const { active, cellOf, cells, next, places, weights, begins, bias, size, C } = this;
       for (let i = 0; i < nActive; i++) {
         const tile = active[i], begin = cellOf[tile] * size;
@@ -165,21 +163,6 @@
           for (let w = begins[out]; w < begins[out + 1]; w++) sum += weights[w] * cells[begin + places[w]];
           next[tile * C + out] = sum;
         }
-      }
-    }
-
-    convolveDense(nActive) {
-      const { active, cellOf, cells, next, places, weights, bias, size, C, sums } = this;
-      for (let i = 0; i < nActive; i++) {
-        const tile = active[i], begin = cellOf[tile] * size;
-        sums.set(bias);
-        for (let p = 0; p < places.length; p++) {
-          const value = cells[begin + places[p]];
-          if (value === 0) continue; // most are, after a ReLU
-          const row = p * C;
-          for (let out = 0; out < C; out++) sums[out] += value * weights[row + out];
-        }
-        next.set(sums, tile * C);
       }
     }
 

@@ -5,7 +5,6 @@ Words and keys are those of the page in `docs/play`, where it has the same.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -70,6 +69,11 @@ class Control(NamedTuple):
     label: str
     hint: str
 
+    @property
+    def keys_label(self) -> str:
+        """Its keys for people, such as "R" or ", or left"."""
+        return " or ".join(key.upper() if len(key) == 1 else key for key in self.keys)
+
 
 CONTROLS = (
     Control(Action.RESTART, ("r",), "Begin again", "begin again on this level"),
@@ -100,23 +104,3 @@ MOUSE = (
     ("right button", "on a channel: tint the maze by it"),
 )
 """What the mouse does, for the help."""
-
-
-def controls_of(left_out: Collection[Action]) -> tuple[Control, ...]:
-    """Return the controls of a window that lacks some actions."""
-    return tuple(control for control in CONTROLS if control.action not in left_out)
-
-
-def actions_by_key(controls: Collection[Control]) -> dict[str, Action]:
-    """Return the action of every key."""
-    return {key: control.action for control in controls for key in control.keys}
-
-
-def help_lines(controls: Collection[Control]) -> tuple[tuple[str, str], ...]:
-    """Return the rows of the help: what to press, and what it does."""
-    return tuple((keys_label(control), control.hint) for control in controls) + MOUSE
-
-
-def keys_label(control: Control) -> str:
-    """Return a control's keys for people, such as "R" or ", or left"."""
-    return " or ".join(key.upper() if len(key) == 1 else key for key in control.keys)

@@ -128,9 +128,9 @@ class Snapshot:
         Raises:
             ValueError: a size without pixels.
         """
-        rows, cols = self.tiles.shape
-        layout = frame_layout(rows, cols, len(self.channels), show_channels, size, caption_of(self.names))
-        frame = _background(layout, self.names, self.has_ends, self.tinted_by).copy()
+        (rows, cols), names = self.tiles.shape, self.names
+        layout = frame_layout(rows, cols, len(self.channels), show_channels, size, caption_of(names))
+        frame = _background(layout, names, self.has_ends, self.tinted_by).copy()
         area = frame[layout.maze.area]
         draw_maze(area, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint)
         _draw_header(frame, self.title, self.step, self.accuracy)

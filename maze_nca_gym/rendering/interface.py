@@ -10,14 +10,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from maze_nca_gym.rendering.controls import Action, Request, actions_by_key, controls_of, help_lines, keys_label
+from maze_nca_gym.rendering.controls import CONTROLS, MOUSE, Action, Request
 from maze_nca_gym.rendering.edits import DAMAGE_RADIUS, Edit, Place, Stroke, Tool, begin_stroke
 from maze_nca_gym.rendering.files import save_png
 from maze_nca_gym.rendering.frame import Snapshot
 from maze_nca_gym.rendering.layout import Layout, menu_layout, window_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import bounds, caption_of
-from maze_nca_gym.rendering.screen import Display, Face, button_width, draw_window, menu_width
+from maze_nca_gym.rendering.screen import Display, button_width, draw_window, menu_width
 from maze_nca_gym.rendering.snapshots import Recorder, Saver, free_path
 
 _SLOWEST, _FASTEST = 0.5, 1000.0
@@ -43,14 +43,15 @@ class Interface:
 
     def __init__(self, fps: float, menus: Mapping[Action, Sequence[str]], restarts: bool) -> None:
         left_out = {action for action in (Action.POLICY, Action.LEVEL) if not menus.get(action)}
+        left_out |= set() if restarts else {Action.RESTART}
         self.fps, self.paused = fps, False
         self.request: Request | None = None
         self.edit: Edit | None = None
         self.choice = (Action.POLICY, "")
         self._menus = dict(menus)
-        self._controls = controls_of(left_out if restarts else left_out | {Action.RESTART})
+        self._controls = [control for control in CONTROLS if control.action not in left_out]
         self._buttons = [control for control in self._controls if control.label]
-        self._keys = actions_by_key(self._controls)
+        self._keys = {key: control.action for control in self._controls for key in control.keys}
         self._actions = self._bind()
         self._snapshot: Snapshot | None = None
         self._size = (1, 1)
@@ -123,19 +124,23 @@ class Interface:
         tile = self._tile_under_pointer()
         reach = DAMAGE_RADIUS if self._tool is Tool.DAMAGE else 0
         return Display(
-            faces=tuple(self._face(control.action, control.label) for control in self._buttons),
+            buttons=tuple((control.label, self._is_on(control.action)) for control in self._buttons),
             status=self._notice or self._hint(tile),
             state=self._state(),
             enlarged=self._enlarged,
             cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
-            help=help_lines(self._controls) if self._show_help else (),
+            help=self._help() if self._show_help else (),
             menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
             entries=entries,
             chosen=self._chosen,
         )
 
-    def _face(self, action: Action, label: str) -> Face:
-        """Return how a button looks now."""
+    def _help(self) -> tuple[tuple[str, str], ...]:
+        """Return what to press, and what it does."""
+        return tuple((control.keys_label, control.hint) for control in self._controls) + MOUSE
+
+    def _is_on(self, action: Action) -> bool:
+        """Return whether an action's button looks pressed."""
         pressed = {
             Action.WALLS: self._tool is Tool.WALLS,
             Action.DAMAGE: self._tool is Tool.DAMAGE,
@@ -143,7 +148,7 @@ class Interface:
             Action.RECORD: self._recorder is not None,
             Action.PAUSE: self.paused,
         }
-        return Face(label, pressed.get(action, False))
+        return pressed.get(action, False)
 
     def _state(self) -> str:
         parts = ["paused" if self.paused else f"running, at most {self.fps:g} a second"]
@@ -160,7 +165,7 @@ class Interface:
         button, channel = layout.button_at(row, col), layout.channel_at(row, col)
         if button is not None:
             control = self._buttons[button]
-            return f"{control.hint} ({keys_label(control)})"
+            return f"{control.hint} ({control.keys_label})"
         snapshot = self._viewed
         names = snapshot.names
         if channel is not None:

@@ -35,24 +35,11 @@ _LINE = 22
 
 
 @dataclass(frozen=True)
-class Face:
-    """How a button looks.
-
-    Attributes:
-        label: its text.
-        pressed: whether it is on.
-    """
-
-    label: str
-    pressed: bool = False
-
-
-@dataclass(frozen=True)
 class Display:
     """What the window shows besides the snapshot.
 
     Attributes:
-        faces: one a button.
+        buttons: label of each button, and whether it looks pressed.
         status: the status line's left part.
         state: its right part, whether the automaton runs.
         enlarged: number of the channel in the maze's place; None for the maze.
@@ -63,7 +50,7 @@ class Display:
         chosen: index of the marked name.
     """
 
-    faces: tuple[Face, ...] = ()
+    buttons: tuple[tuple[str, bool], ...] = ()
     status: str = ""
     state: str = ""
     enlarged: int | None = None
@@ -115,8 +102,8 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     if display.cursor is not None:
         _draw_cursor(frame, layout.maze, display.cursor)
     _draw_header(frame, snapshot, display, names)
-    for box, face in zip(layout.buttons, display.faces, strict=True):
-        _draw_button(frame, box, face)
+    for box, (label, pressed) in zip(layout.buttons, display.buttons, strict=True):
+        _draw_button(frame, box, label, pressed)
     _draw_status(frame[layout.footer :], display)
     if display.help:
         _draw_help(frame, display.help, snapshot)
@@ -178,11 +165,11 @@ def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tupl
     put_text(frame, (WINDOW_HEADER - text_height(size)) // 2, EDGE, shorten(title, size, max(0, right - EDGE)), size)
 
 
-def _draw_button(frame: Frame, box: Box, face: Face) -> None:
-    fill_box(frame, box, palette.STRONG if face.pressed else palette.GRID)
-    colour = palette.PAPER if face.pressed else palette.INK
+def _draw_button(frame: Frame, box: Box, label: str, pressed: bool) -> None:
+    fill_box(frame, box, palette.STRONG if pressed else palette.GRID)
+    colour = palette.PAPER if pressed else palette.INK
     top = box.top + (box.height - text_height(TEXT)) // 2
-    put_text(frame, top, box.left + box.width // 2, face.label, TEXT, colour, "centre")
+    put_text(frame, top, box.left + box.width // 2, label, TEXT, colour, "centre")
 
 
 def _draw_status(line: Frame, display: Display) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import Action, Request, Snapshot, palette, snapshots
-from maze_nca_gym.rendering.controls import CONTROLS, actions_by_key, controls_of
+from maze_nca_gym.rendering.controls import CONTROLS
 from maze_nca_gym.rendering.edits import Damage, MoveEnd, Paint
 from maze_nca_gym.rendering.interface import Interface
 from maze_nca_gym.rendering.layout import menu_layout
@@ -96,7 +96,6 @@ def test_what_nobody_fulfils_has_no_control(snapshot: Snapshot) -> None:
     for key in ("r", "p", "m"):
         interface.press(key)
         assert interface.request is None
-    assert "r" not in actions_by_key(controls_of({Action.RESTART}))
 
 
 def test_speed_doubles_and_halves_within_bounds(interface: Interface) -> None:
