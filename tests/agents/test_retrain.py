@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tables import for_each
 
 from maze_nca_gym.agents import load, train
 from maze_nca_gym.agents.hinting.config import HintConfig, find_automaton
@@ -21,7 +22,7 @@ TINY = {"n_channels": 6, "n_iterations": 4, "sizes": (6,), "n_updates": 4, "batc
 CARDS = {name: card for name, card in cards().items() if "configuration" in card and "unshipped" not in card}
 
 
-@pytest.mark.parametrize("name", CARDS)
+@for_each("name", CARDS)
 def test_every_card_holds_a_configuration_of_its_network(name):
     configuration, policy = CARDS[name]["configuration"], load(name)
     if "certificate" in CARDS[name]:
