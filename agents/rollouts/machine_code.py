@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..policy import Policy
 from ..program import RELU
-from .pytorch import Request
+from .pytorch import Request, needs_gradients
 
 
 class MachineCode:
@@ -27,7 +27,7 @@ class MachineCode:
         program = None if policy.guarantees.exact and low else policy.program()
         return (
             program is not None
-            and not (torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (maze, state)))
+            and not needs_gradients(maze, state)
             and program.activation == RELU
             and not program.pool_before_activation  # it gains nothing there
             and all(x.dtype == torch.float32 and x.is_cpu for x in (maze, program.weight, program.bias))

@@ -42,6 +42,11 @@ class Request:
         return self.keep[-1]
 
 
+def needs_gradients(*given: Tensor | None) -> bool:
+    """Return whether any of the tensors that a rollout is given is to get a gradient."""
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in given)
+
+
 class PyTorch:
     """Rollouts of every policy, on every device, in every dtype."""
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..policy import Policy
-from .pytorch import PyTorch, Request
+from .pytorch import PyTorch, Request, needs_gradients
 
 MOST = 16
 """Recordings of one model that stay in memory; each has its own, for all states of its rollout."""
@@ -167,9 +167,11 @@ class Recorded:
         """
         autocast = torch.is_autocast_enabled(maze.device.type)
         free = maze.is_cuda and maze.numel() > 0 and not torch.cuda.is_current_stream_capturing()
-        wanted = torch.is_grad_enabled() and (maze.requires_grad or (state is not None and state.requires_grad))
         return (
-            free and policy.engine_hints.cuda_graph_safe and not (policy.guarantees.exact and autocast) and not wanted
+            free
+            and policy.engine_hints.cuda_graph_safe
+            and not (policy.guarantees.exact and autocast)
+            and not needs_gradients(maze, state)
         )
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:

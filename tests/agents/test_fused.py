@@ -532,7 +532,7 @@ def run_python(code: str) -> str:
 def test_the_next_process_finds_the_machine_code():
     in_machine_code(NCA(4, 6), mazes(1, 2, 2))
     code = """
-from maze_nca_gym.agents.rollouts.fused.compiling import compiled
+from maze_nca_gym.agents.rollouts.fused.function import compiled
 for kernel in vars(compiled()).values():
     print(sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values()))
 """
@@ -545,7 +545,7 @@ from numba.core import caching
 caching.CacheImpl._locator_classes = []
 from maze_nca_gym.agents.rollouts.fused import kernels
 kernels.KERNELS = kernels.KERNELS[:1]
-from maze_nca_gym.agents.rollouts.fused.compiling import compiled
+from maze_nca_gym.agents.rollouts.fused.function import compiled
 print(len(compiled().forward.signatures))
 """
     assert run_python(code) == "1\n"

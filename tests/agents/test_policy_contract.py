@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from fresh_models import FRESH_MLP
-from torch import Tensor
+from torch import Tensor, nn
 
 from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import Policy, iterate, list_policies, load, rollout
@@ -66,6 +66,11 @@ def mazes(policy: Policy, n: int) -> Tensor:
 def _no_gradients():
     with torch.no_grad():
         yield
+
+
+def test_a_policy_has_at_most_20_public_members() -> None:
+    own = {*vars(Policy), *Policy.__annotations__, *vars(Own())} - {*dir(nn.Module), *vars(nn.Module())}
+    assert len({name for name in own if not name.startswith("_")}) <= 20
 
 
 @every_policy

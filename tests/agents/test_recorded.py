@@ -204,7 +204,7 @@ def test_who_runs_what_on_the_cpu():
 class OnGPU:
     """Mazes that say that they are on a GPU, for choices alone."""
 
-    is_cuda = True
+    is_cuda, requires_grad = True, False
     device = torch.device("cuda")
 
     def __init__(self, maze: Tensor) -> None:
