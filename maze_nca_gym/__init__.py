@@ -67,6 +67,6 @@ for _id, (_task, _time_limit) in EVOLVING_ENVIRONMENTS.items():
     register(
         _id,
         entry_point="maze_nca_gym.wrappers.adversarial_evolution:make",
-        vector_entry_point="maze_nca_gym.wrappers.vector_adversarial_evolution:make",
+        vector_entry_point="maze_nca_gym.wrappers.adversarial_evolution:make_vec",
         kwargs={"task": _task, "time_limit": _time_limit},  # Gymnasium's own limit would lie outside the evolution
     )

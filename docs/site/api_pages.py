@@ -10,7 +10,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Solutions and scores": ("solvers", "scoring", "tasks"),
     "Evolving levels": (
         *("mutation", "population.population", "population.config", "wrappers.adversarial_evolution"),
-        *("wrappers.vector_adversarial_evolution", "wrappers.evolution"),
+        "wrappers.evolution",
     ),
     "Pictures": ("rendering.frame", "rendering.files", "notebooks"),
     "Policies": (
