@@ -219,12 +219,11 @@ class Network:
         nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
         # beyond the edge of a map there is nothing, and code 0; the tile itself is always on the map
         found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
-        for place, kind in enumerate(self.automaton.kinds):
-            if kind not in world:
-                continue
+        for kind, components in world.items():
+            place = self.automaton.kinds.index(kind)
             code = int(kind) + 1 if reads.kind else 0
             of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
-            for component in world[kind]:
+            for component in components:
                 of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
             # tiles of two kinds that the rule cannot tell apart are one case, with the extremes of both
             for code, bounds in of_kind.items():
@@ -243,11 +242,12 @@ class Network:
     def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
         """Return the tile of a case that adds most to a row, or with `sign` -1 least."""
         found = [(0.0, 0)] if TAPS[tap] != "C" and not code else []
-        for place, kind in enumerate(self.automaton.kinds):
-            if kind in world and (not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1):
+        for kind, components in world.items():
+            place = self.automaton.kinds.index(kind)
+            if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
                 total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
                 # components are independent, so each takes the state that adds most by itself
-                for component in world[kind]:
+                for component in components:
                     mask = mask_of(component.signals) & reads.signals
                     fits = component.states & mask == code & mask
                     values = np.where(fits, sign * _either(self._of_states(tap, component), sign)[:, row], -np.inf)

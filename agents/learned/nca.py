@@ -154,7 +154,7 @@ class NCA(LearnedPolicy):
         """
         if name not in NETWORKS:
             raise ValueError(unknown_name("hand-coded network", name, NETWORKS))
-        table, max_pool, bound = NETWORKS[name]
+        table, max_pool, bound, _ = NETWORKS[name]
         nca = cls(
             n_tiles=len(table.inputs),
             n_channels=len(table.channels),

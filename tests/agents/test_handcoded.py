@@ -71,7 +71,7 @@ def test_any_state_gives_the_bits_of_the_dense_convolution(policy: HandcodedNCA,
     maze = torch.randint(0, 2, (3, policy.n_tiles, *size), generator=generator).float()
     with torch.no_grad():
         for _ in range(3):
-            static = policy.static(maze)
+            static = policy.encode_maze(maze)
             dense = policy.activate(policy.convolve(static, state), state, static)
             assert torch.equal(policy(maze, state), dense)
             assert torch.equal(policy(maze.mT.contiguous().mT, state.mT.contiguous().mT), dense)
