@@ -65,7 +65,7 @@ class TestALevel:
         assert has(picture[:20, :20], palette.SOURCE).any()
         assert has(picture[40:60, 60:], palette.TARGET).any()
 
-    @pytest.mark.parametrize("side", [1, 40, 400])
+    @for_each("side", [1, 40, 400])
     def test_its_size(self, side):
         cell = max(4, side // 4)
         height, width, _ = draw_kin(kin(1), side).shape

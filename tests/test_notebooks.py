@@ -120,8 +120,8 @@ def test_policies_are_their_facts():
 
 class TestAnimate:
     def test_it_ends_on_the_optimal_path_and_plays_inline(self, tmp_path):
-        found = animate("shortest-path-bfs", "Labyrinth")
-        length = int(load_solution("Labyrinth").sum())
+        found = animate("shortest-path-bfs", "SmallCorridor")
+        length = int(load_solution("SmallCorridor").sum())
         n_iterations = int(re.fullmatch(r"shortest-path-bfs: (\d+) iterations", found.title)[1])
         assert length <= n_iterations <= 2 * length + 2
         with picture(found._repr_html_(), "gif") as shown:

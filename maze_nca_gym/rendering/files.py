@@ -105,7 +105,7 @@ def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
     changes = _changes(frames)
     packed, counts = _count_colours(changes)
     palette, nearest = _shared_palette(packed, counts)
-    lookup = np.zeros(1 << 24, dtype=np.uint8)
+    lookup = np.zeros(1 << 24, dtype=np.uint8)  # an entry a colour: 16 MB, and no search for any pixel
     lookup[packed] = nearest
     header = _HEADER.pack(b"GIF89a", width, height, _COLOUR_TABLE, 0, 0)
     table = palette.tobytes().ljust(3 * 256, b"\0")

@@ -79,7 +79,7 @@ class Snapshot:
         if self.highlight is not None and not 0 <= self.highlight < len(channels):
             raise ValueError(f"highlight must be a channel from 0 to {len(channels) - 1}, got {self.highlight}")
         for name, array in (("tiles", tiles), ("channels", channels), ("target", target)):
-            object.__setattr__(self, name, array)  # the class is frozen
+            object.__setattr__(self, name, array)  # a frozen class has no other way
         names_of(self.channel_names, len(channels))
 
     def copy(self) -> Snapshot:

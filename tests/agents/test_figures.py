@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 from matplotlib.lines import Line2D
+from tables import for_each
 
 from maze_nca_gym.agents.figures import COLOURS, curve, figure, legend, panels
 
 LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
 
 
-@pytest.mark.parametrize("n", [1, 4, 10])
-@pytest.mark.parametrize("label", ["run {}", "another run of the sweep, its number {}", LONG])
+@for_each("n", [1, 10])
+@for_each("label", ["run {}", "another run of the sweep, its number {}", LONG])
 def test_a_legend_lies_within_the_figure_and_leaves_the_panels_their_room(tmp_path, n, label):
     heights = []
     for labels in ([], [label.format(i) for i in range(n)]):
@@ -27,7 +28,7 @@ def test_a_legend_lies_within_the_figure_and_leaves_the_panels_their_room(tmp_pa
     assert texts == [label.format(i).replace(" ", "") for i in range(n)]
 
 
-@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+@for_each(("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_a_figure_is_the_same_file_in_every_format(tmp_path, suffix, start):
     contents = []
     for _ in range(2):

@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tables import for_each
 
 from maze_nca_gym import rendering, solvers
 from maze_nca_gym.envs.maze import MazeEnv
@@ -153,7 +154,7 @@ def test_edit_that_leaves_no_solution_is_not_done(window: type[ScriptedWindow]) 
     assert window.notices == ["", "", "", "not done: the level would have no solution"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("edit", "notice"),
     [
         (wall((1, 1)), "the source stays: drag it to move it"),

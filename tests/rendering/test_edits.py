@@ -34,7 +34,7 @@ def changes(before: Tiles, after: Tiles) -> dict[tuple[int, ...], int]:
     return {tuple(at): int(after[tuple(at)]) for at in np.argwhere(before != after).tolist()}
 
 
-@pytest.mark.parametrize("kind", [Tile.WALL, Tile.EMPTY])
+@for_each("kind", [Tile.WALL, Tile.EMPTY])
 def test_paint_changes_the_tiles_of_the_stroke(kind: Tile) -> None:
     tiles, _ = apply(Paint(((1, 2), (1, 3), (2, 3)), kind))
     assert [tiles[place] for place in ((1, 2), (1, 3), (2, 3))] == [kind] * 3
@@ -73,7 +73,7 @@ def test_an_end_stays_off_walls_and_the_other_end(place: tuple[int, int], reason
         apply(MoveEnd(Tile.TARGET, place))
 
 
-@pytest.mark.parametrize("place", [(2, 2), (0, 0), (4, 5)])
+@for_each("place", [(2, 2), (0, 0), (4, 5)])
 def test_damage_draws_states_of_the_maze_near_a_tile(place: tuple[int, int]) -> None:
     tiles, channels = apply(Damage(place))
     before = np.arange(2 * LEVEL.size, dtype=np.float32).reshape(2, *LEVEL.shape)
@@ -84,7 +84,7 @@ def test_damage_draws_states_of_the_maze_near_a_tile(place: tuple[int, int]) -> 
     assert np.array_equal(tiles, LEVEL)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("place", "tool", "edit"),
     [
         ((1, 2), Tool.WALLS, Paint(((2, 2),), Tile.WALL)),

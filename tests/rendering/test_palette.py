@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from tables import for_each
 
 from maze_nca_gym.rendering import palette
 
@@ -27,7 +27,7 @@ def test_zero_is_white_and_small_integers_differ() -> None:
     assert len(set(counts)) == len(counts)
 
 
-@pytest.mark.parametrize("sign", [1, -1])
+@for_each("sign", [1, -1])
 def test_larger_magnitudes_are_darker_in_even_steps(sign: int) -> None:
     steps = -np.diff([lightness(heat(sign * value, largest=8)) for value in range(9)])
     assert steps.min() > 0.6 * steps.mean()
@@ -47,7 +47,7 @@ def test_walls_are_grey_at_zero_and_dimmed_elsewhere() -> None:
     assert grey != heat(1, wall=True) != heat(1)
 
 
-@pytest.mark.parametrize("factor", [1e-30, 1e-3, 40, 1e30])
+@for_each("factor", [1e-30, 1e-3, 40, 1e30])
 def test_every_map_has_a_scale_of_its_own(factor: float) -> None:
     values = np.linspace(-1, 1, 12, dtype=np.float32).reshape(1, 3, 4)
     both = palette.heat_colours(np.concatenate([values, values * np.float32(factor)]), np.zeros((3, 4), bool))

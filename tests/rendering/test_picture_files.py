@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tables import for_each
 
 from maze_nca_gym.rendering import Snapshot, save_gif, save_png
 
@@ -76,7 +77,7 @@ def test_repeated_frames_last_longer(tmp_path: Path) -> None:
     assert sum(durations) == 400
 
 
-@pytest.mark.parametrize("fps", [0, -1, 51, float("nan")])
+@for_each("fps", [0, -1, 51, float("nan")])
 def test_gif_refuses_speeds_that_viewers_do_not_show(tmp_path: Path, fps: float) -> None:
     with pytest.raises(ValueError, match="more than 0 and at most 50"):
         save_gif(tmp_path / "fast.gif", [np.zeros((4, 4, 3), np.uint8)], fps=fps)

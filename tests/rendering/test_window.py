@@ -12,7 +12,9 @@ import numpy as np
 import pygame
 import pytest
 from gymnasium.error import DependencyNotInstalled
+from tables import for_each
 
+from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import Action, NoScreenError, Request, Snapshot, Window
 from maze_nca_gym.rendering.edits import Paint
@@ -73,11 +75,7 @@ def test_running_shows_every_step_and_asks_for_the_next(opened: Window, snapshot
     later = screen()
     assert not np.array_equal(before, later)
     assert np.array_equal(later[: opened._interface.picture().shape[0]], opened._interface.picture())
-
-
-def test_only_the_display_is_started(opened: Window) -> None:
-    assert pygame.display.get_init()
-    assert not pygame.mixer.get_init()
+    assert not pygame.mixer.get_init()  # only the display is started
     assert not pygame.joystick.get_init()
 
 
@@ -104,13 +102,11 @@ def test_fast_steps_are_not_all_drawn(monkeypatch: pytest.MonkeyPatch, snapshot:
     assert 1 <= len(drawn) <= 60 * elapsed + 2
 
 
-@pytest.mark.parametrize("key", [pygame.K_q, pygame.K_ESCAPE])
-def test_quit_keys_close_the_window_for_good(opened: Window, snapshot: Snapshot, key: int) -> None:
-    press(key)
-    assert opened.show(snapshot) is Request.QUIT
-    assert not pygame.display.get_init()
-    assert opened.show(snapshot) is Request.QUIT
-    assert not pygame.display.get_init()
+def test_quitting_closes_the_window_for_good(opened: Window, snapshot: Snapshot) -> None:
+    press(pygame.K_q)
+    for _ in range(2):
+        assert opened.show(snapshot) is Request.QUIT
+        assert not pygame.display.get_init()
     opened.close()
 
 
@@ -130,25 +126,15 @@ def test_a_display_that_someone_else_closed_is_a_closed_window(opened: Window, s
     assert opened.show(snapshot) is Request.QUIT
 
 
-@pytest.mark.parametrize(
-    ("key", "request_"),
-    [
-        (pygame.K_n, Request.NEW_LEVEL),
-        (pygame.K_r, Request.RESTART),
-        (pygame.K_RIGHT, Request.STEP),
-        (pygame.K_PERIOD, Request.STEP),
-        (pygame.K_LEFT, Request.BACK),
-        (pygame.K_COMMA, Request.BACK),
-    ],
-)
-def test_keys_ask(opened: Window, snapshot: Snapshot, key: int, request_: Request) -> None:
-    press(key)
-    assert opened.show(snapshot) is request_
-
-
-def test_a_character_counts_wherever_its_key_is(opened: Window, snapshot: Snapshot) -> None:
+def test_keys_ask_and_characters_count_wherever_their_keys_are(opened: Window, snapshot: Snapshot) -> None:
+    """All are pressed at once, and answered one `show` at a time."""
+    keys = (pygame.K_n, pygame.K_r, pygame.K_RIGHT, pygame.K_PERIOD, pygame.K_LEFT, pygame.K_COMMA)
+    press(*keys)
     press(pygame.K_7, unicode=".")
-    assert opened.show(snapshot) is Request.STEP
+    press(pygame.K_q)
+    level, back, step = Request.NEW_LEVEL, Request.BACK, Request.STEP
+    answers = [opened.show(snapshot) for _ in range(8)]
+    assert answers == [level, Request.RESTART, step, step, back, back, step, Request.QUIT]
 
 
 def test_one_step_pauses(opened: Window, snapshot: Snapshot) -> None:
@@ -166,12 +152,6 @@ def test_space_pauses_and_runs(opened: Window, snapshot: Snapshot) -> None:
     press(pygame.K_SPACE, pygame.K_RIGHT, pygame.K_RIGHT, pygame.K_SPACE)
     assert [opened.show(snapshot) for _ in range(3)] == [Request.STEP, Request.STEP, Request.CONTINUE]
     assert pygame.event.poll().type == pygame.NOEVENT
-
-
-def test_keys_pressed_at_once_are_answered_one_show_at_a_time(opened: Window, snapshot: Snapshot) -> None:
-    press(pygame.K_RIGHT, pygame.K_n, pygame.K_LEFT, pygame.K_q)
-    answers = [opened.show(snapshot) for _ in range(4)]
-    assert answers == [Request.STEP, Request.NEW_LEVEL, Request.BACK, Request.QUIT]
 
 
 def test_a_stroke_is_one_edit_after_the_other(opened: Window, snapshot: Snapshot) -> None:
@@ -247,24 +227,22 @@ def test_pygame_is_imported_by_the_window_alone() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-@pytest.mark.parametrize("fps", [0, -1, float("nan")])
+@for_each("fps", [0, -1, float("nan")])
 def test_a_speed_that_is_not_positive_is_refused(fps: float) -> None:
     with pytest.raises(ValueError, match="fps must be positive"):
         Window(fps=fps, title="test")
 
 
-def test_without_a_screen_one_line_says_so_and_libraries_are_silent(tmp_path: Path) -> None:
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR")
-    }
-    program = [sys.executable, "-m", "maze_nca_gym", "play", "--size", "4"]
-    ended = subprocess.run(program, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    assert len(ended.stderr.splitlines()) == 1
-    assert "window" in ended.stderr
+def test_without_a_screen_one_line_says_so_and_libraries_are_silent(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["play", "--size", "4"]) == 2
+    written = capfd.readouterr()
+    assert written.out == ""
+    assert len(written.err.splitlines()) == 1
+    assert "window" in written.err
 
 
 def test_a_display_that_fails_is_no_screen(window: Window, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
