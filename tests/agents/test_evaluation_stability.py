@@ -14,6 +14,7 @@ from oracles import (
     place_of,
 )
 from scripted_policies import Counts, Dies, Flips, Freezes, Oracle, Turns, Wanders
+from tables import for_each
 
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.cycles import Habit, find_periods, repeat_periods
@@ -38,38 +39,13 @@ class TestOverIteration:
         found = stability(Dies())
         assert (found.n_levels, found.n_steps) == (30, 10)
         assert (found.before.complete.value, found.after.complete.value) == (1, 0)
-        assert [p.step for p in found.curve] == [
-            13,
-            14,
-            15,
-            16,
-            17,
-            18,
-            20,
-            21,
-            23,
-            26,
-            29,
-            33,
-            37,
-            42,
-            48,
-            55,
-            64,
-            74,
-            86,
-            100,
-        ]
+        steps = [13, 14, 15, 16, 17, 18, 20, 21, 23, 26, 29, 33, 37, 42, 48, 55, 64, 74, 86, 100]
+        assert [p.step for p in found.curve] == steps
         assert [p.metrics.complete.value for p in found.curve] == [float(p.step <= 20) for p in found.curve]
-
-    def test_what_rests_stays(self):
-        found = stability(Oracle())
-        assert found.after == found.before
-        assert (found.path.fixed_point, found.state.fixed_point) == (1, 1)
 
 
 class TestCycles:
-    @pytest.mark.parametrize(
+    @for_each(
         ("policy", "state", "path"),
         [
             (Oracle(), Habit(1, 0, 0, {}), Habit(1, 0, 0, {})),
@@ -78,7 +54,6 @@ class TestCycles:
             (Turns(), Habit(0, 1, 0, {"3": 1}), Habit(0, 1, 0, {"3": 1})),
             (Wanders(), Habit(0, 0, 1, {}), Habit(0, 0, 1, {})),
         ],
-        ids=lambda value: type(value).__name__,
     )
     def test_known_habits(self, policy, state, path):
         found = stability(policy)
@@ -120,10 +95,11 @@ class TestCorruption:
 
     def test_what_heals_and_what_does_not(self):
         assert [c.after.complete.value for c in stability(Oracle()).corruption] == [1, 1, 1, 1]
-        frozen = [c.after.complete.value for c in stability(Freezes()).corruption]
+        corruption = stability(Freezes()).corruption
+        frozen = [c.after.complete.value for c in corruption]
         assert frozen == sorted(frozen, reverse=True)
         assert frozen[0] > frozen[-1]
-        assert [c.fraction for c in stability(Freezes()).corruption] == [0.01, 0.02, 0.05, 0.1]
+        assert [c.fraction for c in corruption] == [0.01, 0.02, 0.05, 0.1]
 
 
 class TestEdits:
@@ -156,7 +132,7 @@ class TestEdits:
             assert before[target] == Tile.EMPTY
             assert distance_grid(before, place_of(before, Tile.SOURCE))[target] > 0
 
-    @pytest.mark.parametrize("name", ["wall opened", "wall closed"])
+    @for_each("name", ["wall opened", "wall closed"])
     def test_the_diameter_is_another(self, name):
         for before, after in zip(*self.edited(name, DIAMETER), strict=True):
             path = frozenset((int(row), int(col)) for row, col in np.argwhere(canonical_diameter(before)))
@@ -174,7 +150,7 @@ class TestEdits:
         np.testing.assert_array_equal(first, same)
         assert (first != other).any()
 
-    @pytest.mark.parametrize("name", ["wall opened", "wall closed", "target moved"])
+    @for_each("name", ["wall opened", "wall closed", "target moved"])
     def test_where_nothing_can_be_edited(self, name):
         tiles = parse("####\n#ST#\n####")[None]
         rows, edited = edit_levels(name, SHORTEST_PATH, tiles, SHORTEST_PATH.solve_all(tiles), 0)
@@ -194,6 +170,8 @@ class TestHysteresis:
 
     def test_what_looks_anew_follows(self):
         found = stability(Oracle())
+        assert found.after == found.before
+        assert (found.path.fixed_point, found.state.fixed_point) == (1, 1)
         assert [e.continued.complete.value for e in found.edits] == [1, 1, 1]
         assert found.hysteresis.value == 0
 
@@ -233,7 +211,7 @@ def test_weights_that_are_not_shared_cannot_run_on():
         stability(policy, 5)
 
 
-@pytest.mark.parametrize("family", ["random", "perfect", "loops"])
+@for_each("family", ["random", "perfect", "loops"])
 def test_what_heals_exactly_is_given_the_time_that_edited_mazes_need(family):
     """Edits make paths longer, and a policy that begins again has to notice them first."""
     policy, levels = load("nca-shortest-path-healing-hinted"), test_levels(family, 10, "shortest-path", 48)

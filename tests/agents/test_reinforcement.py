@@ -116,7 +116,7 @@ class TestPathVecEnv:
         assert infos[0]["episode"]["r"] == pytest.approx(1)
         assert infos[0]["episode"]["l"] == 2
 
-    @pytest.mark.parametrize("level", [LEVEL, parse(LEVEL)], ids=["text", "tiles"])
+    @for_each("level", [LEVEL, parse(LEVEL)])
     def test_level_to_play(self, level: Any) -> None:
         env = make_path_vec(SHORTEST_PATH, 2, size=3)
         env.set_options({"level": level})
@@ -320,7 +320,7 @@ class TestLearning:
         fresh = generate(np.random.default_rng(0), 2000, 4)
         assert members["length"].mean() > 1.15 * shortest_path(fresh).sum(axis=(1, 2)).mean()
 
-    @pytest.mark.parametrize("id", [SHORTEST_PATH, EVOLVING])
+    @for_each("id", [SHORTEST_PATH, EVOLVING])
     def test_same_seed_same_weights(self, id: str) -> None:
         options = EVOLUTION if id == EVOLVING else {}
         first, second = (learn(2048, id, **options)[0].policy.parameters_to_vector() for _ in range(2))
