@@ -140,7 +140,7 @@ def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int
     for name, policy in policies.items():
         for i, levels in enumerate(sets):
             labelled = label(policy, levels, solved.get(i))
-            solved[i] = labelled.targets
+            solved[i] = labelled.targets  # policies of one task have the same solutions, though not the same drawings
             usual = default_steps(policy, labelled.targets)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))

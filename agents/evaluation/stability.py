@@ -146,9 +146,8 @@ def measure_stability(
         for edit in edits_of(task):
             probe.edit(edit)
         parts.append(probe.tables)
-    keys = dict.fromkeys(
-        key for part in parts for key in part
-    )  # a batch has none of an edit that no level of it allows
+    # a batch whose levels cannot be edited in some way has no table of that edit
+    keys = dict.fromkeys(key for part in parts for key in part)
     tables = {key: np.concatenate([part[key] for part in parts if key in part]) for key in keys}
     return _summary(len(labelled.tiles), n_steps, marks, tables)
 

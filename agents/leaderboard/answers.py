@@ -44,6 +44,7 @@ def judge(
 def _are_lines(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which paths are lines: no tile of such a path could be left out, so it is the shortest path within."""
     ends = tiles >= Tile.SOURCE
+    # exact search within the path alone finds all of it only if there is no fork, gap or shortcut in it
     within = np.where(paths | ends, tiles, np.uint8(Tile.WALL))
     return (paths | ~ends).all(axis=(1, 2)) & (shortest_path(within) == paths).all(axis=(1, 2))
 

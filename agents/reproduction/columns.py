@@ -60,6 +60,7 @@ def measure_columns(policy: Policy, config: TrainingConfig, folder: Path, *, sca
     small, large = scale.sizes
     trained_on = training_levels(config, folder)
     on_training, on_small = metrics(trained_on[: scale.n_tested]), metrics(tested(small))
+    # the paper's tables have a 0, not a gap, for a network that cannot read the larger mazes
     on_large = metrics(tested(large), is_large=True).paper_accuracy.value if policy.size is None else 0.0
     return {
         IN_TILES: float(find_task(config.task).solve(trained_on).sum() / len(trained_on)),

@@ -153,7 +153,7 @@ def _output_to(path: Path) -> Iterator[None]:
     before = os.dup(1), os.dup(2)
     try:
         with path.open("a", buffering=1, encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
-            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 1)  # sys.stdout is Python's alone: compilers and drivers write to the descriptor
             os.dup2(file.fileno(), 2)
             yield
     finally:
@@ -179,4 +179,5 @@ def run_job(job: Job) -> None:
     policy = train(job.config, out=job.folder, device=job.device, threads=1, log_every=every, validate_every=10 * every)
     figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
     content = {"n_weights": policy.n_weights, "figures": figures, "seconds": time.perf_counter() - began}
+    # last, since this file is what says that the run is finished
     write_json(job.folder / RESULT, content)

@@ -81,7 +81,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
     progress, told_at = Progress(jobs), -1.0
     for job in jobs:
         job.check()
-        if not job.is_finished:
+        if not job.is_finished:  # one that was given up is tried again
             (job.folder / FAILURE).unlink(missing_ok=True)
     waiting, started = deque(job for job in jobs if not job.is_finished), dict[Job, Pending]()
     attempts: Counter[Job] = Counter()
@@ -100,7 +100,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                 elif any(reason in error for reason in FULL_DISK):
                     raise OSError(f"no space is left for {job.folder}: {error}; make room, and give the command again")
                 elif attempts[job] < ATTEMPTS:
-                    waiting.append(job)
+                    waiting.append(job)  # behind all others: what ails it may have passed by then
                 else:
                     job.folder.mkdir(parents=True, exist_ok=True)
                     write_json(job.folder / FAILURE, {"attempts": ATTEMPTS, "error": error})
