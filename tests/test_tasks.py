@@ -291,9 +291,8 @@ def test_a_task_that_makes_no_sense_is_not_registered(changes, message):
 
 
 class TestModels:
-    def test_arguments_name_the_task_only_where_tiles_do_not_tell_it(self, module, tmp_path, monkeypatch):
-        assert "task" not in NCA(4, 2).arguments
-        assert "task" not in NCA(2, 2, task="diameter").arguments
+    def test_a_file_names_the_task(self, module, tmp_path, monkeypatch):
+        assert NCA(4, 2).arguments["task"] == "shortest-path"
         model = NCA(4, 2, task="reachable")
         assert model.arguments["task"] == "reachable"
         path = save_model(model, tmp_path / "model")
@@ -304,5 +303,5 @@ class TestModels:
                 load_model(path)
 
     def test_a_task_with_other_tiles(self):
-        with pytest.raises(ValueError, match="the task diameter has n_tiles=2, got 4"):
+        with pytest.raises(ValueError, match="n_tiles must be 2 for the task diameter, got 4"):
             NCA(4, 2, task="diameter")

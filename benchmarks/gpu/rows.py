@@ -15,7 +15,7 @@ import torch
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.policy import PATH
 from maze_nca_gym.agents.rollouts import engines, iterate
-from maze_nca_gym.agents.rollouts.eager import Request
+from maze_nca_gym.agents.rollouts.pytorch import Request
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.solvers import shortest_path

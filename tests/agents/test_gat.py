@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import pytest
 import torch
 from maze_samples import sample
 
 from maze_nca_gym.agents.learned import GAT
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.levels import Tile, one_hot
 
 SYMMETRIES = {
     "transposed": lambda grid: grid.transpose(2, 3),
@@ -63,37 +62,6 @@ def test_iterations_are_those_of_the_equation(arguments):
         expected = np.stack([plain_iteration(gat, *pair, step) for pair in zip(tiles, expected, strict=True)])
         state = gat(maze, state, step)
         torch.testing.assert_close(state, torch.from_numpy(expected).float())
-
-
-@pytest.mark.parametrize("edge_features", [True, False])
-def test_messages_never_pass_a_wall(edge_features):
-    tiles = parse("""
-        S.#..
-        #.#.#
-        ..#.T
-        .#...
-    """)
-    gat = GAT(4, 3, n_iterations=None, edge_features=edge_features)
-    with torch.no_grad():
-        for layer in gat.layers:
-            layer.lin.weight.fill_(0.1)
-    maze = torch.from_numpy(one_hot(tiles, 4))[None]
-    graph = nx.grid_2d_graph(*tiles.shape)
-    graph.remove_nodes_from([tile for tile in list(graph) if tiles[tile] == Tile.WALL])
-    for source in graph:
-        start = torch.ones(1, 3, *tiles.shape, requires_grad=True)
-        gat(maze, gat(maze, start))[0, 0][source].backward()
-        reached = {tuple(tile) for tile in start.grad[0, 0].nonzero().tolist()}
-        assert reached == set(nx.single_source_shortest_path_length(graph, source, cutoff=2))
-
-
-def test_walls_keep_state_0_whatever_they_had():
-    tiles, state = random_batch(2, 4)
-    maze, wall = torch.from_numpy(one_hot(tiles, 4)), torch.from_numpy(tiles == Tile.WALL)[:, None]
-    gat = GAT(4, 4, edge_features=True)
-    after = gat(maze, state)
-    assert not after.masked_select(wall).any()
-    assert torch.equal(after, gat(maze, state.masked_fill(wall, 1e6)))
 
 
 @pytest.mark.parametrize("symmetry", SYMMETRIES.values(), ids=SYMMETRIES)

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+
 import networkx as nx
 import numpy as np
 import torch
 from maze_samples import FAMILIES, sample
 from tables import for_each
 
+from maze_nca_gym.agents import rollout
+from maze_nca_gym.agents.learned import GAT, GCN
 from maze_nca_gym.agents.learned.graph_policy import TileGraphs
 from maze_nca_gym.levels import Tile, one_hot, parse
 
@@ -48,3 +53,38 @@ def test_states_go_to_the_nodes_and_back():
     rows = graphs.gather(grid)
     assert rows.tolist() == [[1, 7], [3, 9], [4, 10], [5, 11], [6, 12]]
     assert graphs.scatter(rows, grid).tolist() == [[[[1, 0, 3], [4, 5, 6]], [[7, 0, 9], [10, 11, 12]]]]
+
+
+@for_each("model", [GCN, GAT, partial(GAT, edge_features=True)])
+def test_messages_take_one_move_an_iteration_and_never_pass_a_wall(model):
+    tiles = parse("""
+        S.#..
+        #.#.#
+        ..#.T
+        .#...
+    """)
+    policy = model(4, 3, n_iterations=None)
+    with torch.no_grad():
+        for layer in policy.layers:
+            layer.lin.weight.fill_(0.1)
+    maze = torch.from_numpy(one_hot(tiles, 4))[None]
+    graph = nx.grid_2d_graph(*tiles.shape)
+    graph.remove_nodes_from([tile for tile in list(graph) if tiles[tile] == Tile.WALL])
+    for source, n_steps in product(graph, (1, 2)):
+        start = torch.ones(1, 3, *tiles.shape, requires_grad=True)
+        rollout(policy, maze, n_steps, start)[0, 0][source].backward()
+        reached = {tuple(tile) for tile in start.grad[0, 0].nonzero().tolist()}
+        assert reached == set(nx.single_source_shortest_path_length(graph, source, cutoff=n_steps))
+
+
+@for_each("model", [GCN, GAT])
+def test_walls_keep_state_0_whatever_they_had(model):
+    tiles = sample(np.random.default_rng(2), "random 0.3", 3, 4, 5)
+    state = torch.randn(3, 4, 4, 5, generator=torch.Generator().manual_seed(2))
+    maze, wall = torch.from_numpy(one_hot(tiles, 4)), torch.from_numpy(tiles == Tile.WALL)[:, None]
+    policy = model(4, 4)
+    after = policy(maze, state)
+    assert wall.any()
+    assert not after.masked_select(wall).any()
+    assert torch.equal(after, policy(maze, state.masked_fill(wall, 1e6)))
+    assert GCN(4, 4, traversable_edges_only=False)(maze, state).masked_select(wall).any()

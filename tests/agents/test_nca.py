@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -8,6 +7,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import iterate, rollout
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.rollouts.engines import PYTORCH, preferring
 from maze_nca_gym.levels import one_hot, parse
 
 LEVEL = parse("""
@@ -206,22 +206,6 @@ def test_every_weight_gets_a_gradient(arguments):
         assert parameter.grad.any(), name
 
 
-@for_each("arguments", [{}, {"shared_weights": False}, {"input_injection": False, "max_pool": True}])
-def test_stepping_the_environment_equals_a_rollout(arguments):
-    nca = NCA(4, 6, n_iterations=7, cut_corners=True, **arguments)
-    env = gym.make("MazeShortestPath-v0", levels=LEVEL, n_channels=9)
-    observation, _ = env.reset(seed=0)
-    maze, zeros = (torch.from_numpy(observation[key].copy())[None] for key in ("maze", "state"))
-    counters = None
-    with torch.no_grad():
-        for expected in list(iterate(nca, maze, 7, zeros))[1:]:
-            action, counters = nca.predict(observation, counters)
-            observation, *_ = env.step(action)
-            np.testing.assert_array_equal(observation["state"], expected[0].numpy())
-    assert observation["state"].any()
-    env.close()
-
-
 def test_initial_weights_come_from_the_generator_alone():
     before = torch.get_rng_state()
     one, same, other = (NCA(4, 20, generator=torch.Generator().manual_seed(s)) for s in (5, 5, 6))
@@ -246,7 +230,7 @@ def test_channels_have_names():
 @for_each(
     ("arguments", "message"),
     [
-        ({"n_tiles": 3}, r"n_tiles must be 4 \(shortest path\) or 2 \(diameter\), got 3"),
+        ({"n_tiles": 3}, r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 3"),
         ({"n_tiles": "4"}, "n_tiles must be an integer from 2 to 65536, got '4'"),
         ({"n_channels": 0}, "n_channels must be an integer from 1 to 65536, got 0"),
         ({"n_channels": True}, "n_channels must be an integer from 1 to 65536, got True"),
@@ -300,7 +284,7 @@ def test_kernels_are_written_and_read():
 def test_low_precision():
     nca = NCA(4, 6, cut_corners=True)
     maze, _ = random_batch(4, 6)
-    with torch.no_grad():
+    with torch.no_grad(), preferring(PYTORCH):  # machine code rounds none of such sparse states
         exact = rollout(nca, maze, 4)
         with torch.autocast("cpu", torch.bfloat16):
             automatic = rollout(nca, maze, 4)
