@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 from tables import for_each
 
-from maze_nca_gym.agents.figures import COLOURS, curve, figure, legend, panels
+from maze_nca_gym.agents.figures import (
+    COLOURS,
+    bar_places,
+    count_axis,
+    curve,
+    figure,
+    fraction_axis,
+    legend,
+    panels,
+    size_axis,
+    strip,
+)
 
 LONG = "runs/sweeps/guided-lr=0.003-channels=32-seed={}-with-a-name-as-long-as-that/model.safetensors"
 
@@ -45,3 +57,26 @@ def test_other_formats_and_errors_leave_no_file(tmp_path):
     with pytest.raises(KeyError), figure(tmp_path / "any.png", 4, 3):
         raise KeyError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_axes_of_fractions_counts_and_sizes_and_groups_of_bars(tmp_path):
+    with figure(tmp_path / "any.png", 9, 3) as drawn:
+        fractions, bars, sizes = panels(drawn, 3, 3)
+        curve(fractions, [0, 3000], [-0.5, 1], color=COLOURS[0], end=5)
+        fraction_axis(fractions)
+        count_axis(fractions.xaxis, 4)
+        places, width = bar_places(bars, ["a", "b", "c"], 2)
+        size_axis(sizes, [16, 32])
+    assert fractions.get_ylim() == (-0.5, 1.03)
+    assert {"0 %", "100 %"} <= {text.get_text() for text in fractions.get_yticklabels()}
+    assert "1,000" in {text.get_text() for text in fractions.get_xticklabels()}
+    assert len(fractions.lines) == 2
+    np.testing.assert_allclose(places.mean(axis=0), [0, 1, 2])
+    assert np.diff(places, axis=0).min() >= width
+    assert np.diff(np.sort(places.ravel())).min() >= width
+    assert sizes.get_xticks().tolist() == [16, 32]
+
+
+def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):
+    pictures = [np.zeros((4, 4, 3), np.uint8)] * 3
+    assert strip(tmp_path / "strip.png", pictures, ["a", "b", "c"], "title").stat().st_size > 1000
