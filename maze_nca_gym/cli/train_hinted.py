@@ -108,7 +108,8 @@ def _default(name: str) -> str:
 
 def _in_words(certificate: Certificate) -> str:
     if certificate.holds:
-        return "does what the automaton does on every maze, of any size, at every iteration: proven, in float32"
+        given = ", if its invariant holds" if certificate.assumed else ""
+        return f"does what the automaton does on every maze, of any size, at every iteration: proven, in float32{given}"
     return (
         f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
         f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "

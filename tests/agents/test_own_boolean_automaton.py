@@ -57,6 +57,7 @@ REACH = Automaton(
 def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
     model, certificate = train_hinted(REACH, out=tmp_path)
     assert certificate.holds
+    assert not certificate.assumed, "all that a tile can hold follows from the rules"
     assert not model.guarantees.exact, "it states no bound within which it solves a maze"
     assert model.channel_names == ("path", "wet_low", "wet_high")
     mazes = generate(np.random.default_rng(0), 6, 9, "rooms")
@@ -116,6 +117,10 @@ class Backwards(IntEnum):
 WRONG: list[tuple[dict[str, object], str]] = [
     ({"task": "shortest"}, "unknown task 'shortest'"),
     ({"signals": Backwards}, "the signals of reach must count from 0, and the first must be PATH"),
+    (
+        {"signals": IntEnum("Many", ["PATH", *(f"S{i}" for i in range(60))], start=0)},
+        "reach has 61 signals, but a tile",
+    ),
     ({"pooled": Signal.PATH}, "the last signal of reach must be the pooled one, PATH"),
     ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
     (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
