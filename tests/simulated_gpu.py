@@ -1,7 +1,7 @@
 """A simulated GPU: every function of torch runs on the CPU, and fails where it would fail or wait on a GPU.
 
 `FakeTensorMode` does this without values, but its backward pass needs a build of PyTorch with CUDA. Here the values are
-real. So a run on the pimulated GPU is compared with one on the CPU, saved, and resumed.
+real. So a run on the simulated GPU is compared with one on the CPU, saved, and resumed.
 
 What a tensor's storage was made for decides where it is: on the CPU, or on `GPU`. An operation on tensors of both is an
 error, as is reading a value outside of `transfer`, which is counted.
@@ -156,17 +156,24 @@ def _tensors(values: Any) -> Iterator[Tensor]:
             yield from _tensors(value)
 
 
+class _GeneratorOnCpu(torch.Generator):
+    """A generator for any device, whose numbers are the CPU's; a class, since annotations name it."""
+
+    def __new__(cls, device: Any = "cpu") -> _GeneratorOnCpu:
+        return super().__new__(cls)
+
+
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedGpu]:
-    """A pimulated GPU for the length of a test, on which autocast works as on the CPU."""
-    mode, autocast, generator = SimulatedGpu(), torch.autocast, torch.Generator
+    """A simulated GPU for the length of a test, on which autocast works as on the CPU."""
+    mode, autocast = SimulatedGpu(), torch.autocast
     enabled, dtype = torch.is_autocast_enabled, torch.get_autocast_dtype
     monkeypatch.setattr(transfer, "_copied", mode.read)
     monkeypatch.setattr(torch, "autocast", lambda kind, *args, **more: autocast("cpu", *args, **more))
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda kind="cpu": enabled("cpu"))
     monkeypatch.setattr(torch, "get_autocast_dtype", lambda kind="cpu": dtype("cpu"))
     monkeypatch.setattr(torch.amp, "is_autocast_available", lambda kind: True)
-    monkeypatch.setattr(torch, "Generator", lambda device="cpu": generator())
+    monkeypatch.setattr(torch, "Generator", _GeneratorOnCpu)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)  # so that nothing else is recorded
     with mode:

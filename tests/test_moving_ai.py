@@ -7,6 +7,7 @@ import math
 import networkx as nx
 import numpy as np
 import pytest
+from tables import for_each
 
 from maze_nca_gym.cli import main
 from maze_nca_gym.levels import Tile, to_text
@@ -75,7 +76,7 @@ class TestMaps:
         assert shown.replace("*", ".").split() == ["....#.", "..###.", ".#....", ".##.#."]
         assert "*" in shown
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("old", "new", "message"),
         [
             ("type octile", "type tile", r"line 1: the header has 'type octile' here, got 'type tile'"),
@@ -153,7 +154,7 @@ class TestScenarios:
         np.testing.assert_array_equal(scale(scale(terrain, (8, 12)), (4, 6)), terrain)
         assert scale(terrain, (2, 3)).tolist() == [[".", "S", "@"], [".", ".", "."]]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("line", "message"),
         [
             ("0\tyard.map\t6\t4\t0\t0\t3\t0", "line 3: a scenario has 9 fields separated by tabs, got 8"),
@@ -187,7 +188,7 @@ class TestScenarios:
         with pytest.raises(ValueError, match=f"bad.scen, .*{message}"):
             load_levels(files / "bad.scen")
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("text", "message"),
         [
             ("", "line 1: the first line is 'version 1', got ''"),

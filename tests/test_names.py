@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from tables import for_each
 
-from maze_nca_gym.names import did_you_mean, unknown_name
+from maze_nca_gym.names import check_count, check_names, did_you_mean, find, unknown_name
 
 FRUIT = ("apple", "Orange")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "hint"),
     [("aple", ". Did you mean 'apple'?"), ("ORANGES", ". Did you mean 'Orange'?"), ("x", ""), ("", ""), (7, "")],
 )
@@ -20,3 +22,23 @@ def test_the_nearest_name_is_suggested_if_one_is_near(name, hint):
 def test_the_message_lists_all_names_and_ends_with_the_nearest():
     assert unknown_name("fruit", "aple", FRUIT) == ("unknown fruit 'aple'; known: apple, Orange. Did you mean 'apple'?")
     assert unknown_name("fruit", 7, iter(FRUIT), ", or a seed") == "unknown fruit 7; known: apple, Orange, or a seed"
+
+
+def test_tables_and_options_are_asked_by_name():
+    assert find("fruit", "apple", {"apple": 1}) == 1
+    with pytest.raises(ValueError, match=r"unknown fruit 'aple'; known: apple\. Did you mean 'apple'\?"):
+        find("fruit", "aple", {"apple": 1})
+    check_names("a salad", ["apple"], FRUIT)
+    with pytest.raises(ValueError, match=r"a salad has no option leak, salt; it takes apple, Orange\. Did .* 'leek'"):
+        check_names("a salad", ["salt", "apple", "leak"], FRUIT, ["leek"])
+
+
+@for_each("value", [1, 2**40, np.int64(3), np.uint8(1)])
+def test_counts_become_pythons_integers(value):
+    assert type(check_count("n", value)) is int
+
+
+@for_each("value", [0, -1, True, 1.0, "1", None, np.float64(2)])
+def test_what_is_no_count(value):
+    with pytest.raises(ValueError, match="n must be an integer >= 1, got"):
+        check_count("n", value)

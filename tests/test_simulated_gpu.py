@@ -9,6 +9,7 @@ import pytest
 import torch
 from simulated_gpu import GPU, SimulatedGpu, WaitError, WrongDeviceError
 from simulated_gpu import gpu as gpu
+from tables import for_each
 from torch import nn
 from torch.nn import functional as F
 
@@ -34,7 +35,7 @@ def test_tensors_are_where_they_were_made_for(gpu: SimulatedGpu) -> None:
     assert not read_back(there == 9).any(), "an upload is a copy"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "meet",
     [
         lambda there, here: there + here,
@@ -53,7 +54,7 @@ def test_what_fails_on_a_gpu(gpu: SimulatedGpu, meet) -> None:
         meet(torch.ones(3, device=GPU), torch.ones(3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "read",
     [
         lambda there: there.sum().item(),

@@ -107,21 +107,6 @@ class TestAThirdTask:
         assert env.render().ndim == 3
         env.close()
 
-    @pytest.mark.parametrize("output", ["numpy", "torch"])
-    def test_a_vector_is_its_single_environments(self, output):
-        vector = gym.make_vec(ID, num_envs=3, size=4, n_channels=1, output=output)
-        singles = [gym.make(ID, size=4, n_channels=1) for _ in range(3)]
-        observations, _ = vector.reset(seed=0)
-        for i, env in enumerate(singles):
-            observation, _ = env.reset(seed=i)
-            np.testing.assert_array_equal(observations["maze"][i], observation["maze"])
-        actions = flood(torch.as_tensor(observations["maze"]), 4)
-        _, rewards, terminated, _, infos = vector.step(actions if output == "torch" else actions.numpy())
-        for i, env in enumerate(singles):
-            _, reward, ended, _, info = env.step(actions[i].numpy())
-            assert (reward, ended) == (rewards[i], terminated[i])
-            assert all(info[key] == infos[key][i] for key in info)
-
     def test_an_nca_learns_it(self, tmp_path):
         config = changed(
             TrainingConfig(),
