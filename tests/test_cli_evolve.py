@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import gymnasium as gym
-import networkx as nx
 import numpy as np
 import pytest
 import torch
 from command_lines import files
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
+from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evolution.figures import draw_curves
@@ -306,7 +306,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("arguments", WRONG)
+@for_each("arguments", WRONG)
 def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
     Path("a-file").touch()
     save_model(NCA(4, 6, shared_weights=False, n_iterations=5), "model.safetensors")
@@ -428,12 +428,3 @@ class TestFamilies:
         LevelSet(load_levels("FourRooms").tiles).save("set.npz")
         assert main(["levels", "show", "set.npz", "--family"]) == 2
         assert "set.npz is not a readable population file" in capsys.readouterr().err
-
-
-def test_solvable_by_networkx():
-    assert main(TINY) == 0
-    for level in population().tiles:
-        graph = nx.grid_2d_graph(*level.shape)
-        graph.remove_nodes_from([tuple(place) for place in np.argwhere(level == 1)])
-        source, target = (tuple(np.argwhere(level == tile)[0]) for tile in (2, 3))
-        assert nx.has_path(graph, source, target)

@@ -12,6 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from tables import for_each
 from test_population import TASKS, evolved, rng, state_of
 
 from maze_nca_gym.levels import LevelSet
@@ -174,7 +175,7 @@ DAMAGES: dict[str, tuple[Callable[[Arrays, Arrays], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@for_each("damage", DAMAGES)
 def test_whatever_is_wrong_is_told(damage: str, tmp_path: Path) -> None:
     change, message = DAMAGES[damage]
     arrays, state = (evolved(rounds=0, capacity=20) if damage == "twins" else evolved()).to_arrays()
@@ -205,7 +206,7 @@ def test_unsolvable_levels() -> None:
         LevelPopulation.from_arrays(arrays, state)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "kind",
     [
         "empty",

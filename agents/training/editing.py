@@ -33,9 +33,8 @@ def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
 
 
 def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
-    """Return large changes teach to give up everything. A gap alone contradicts nothing that a policy has found, so it
-    teaches
-    to notice."""
+    # Large changes alone would teach to give up everything. A gap alone contradicts nothing that a policy has found, so
+    # it teaches to notice.
     n_replaced, n_opened = round(REPLACED * len(tiles)), round(OPENED * len(tiles))
     edited = tiles.copy()
     edited[:n_replaced] = pool[rng.integers(len(pool), size=n_replaced)]
