@@ -165,7 +165,7 @@ def run(job: Job) -> LevelPopulation:
                 checkpoint = job.folder / CHECKPOINT
                 raise KeyboardInterrupt(f"interrupted; the same command goes on from {checkpoint}") from None
             finally:
-                evolution.end()
+                evolution.save()
     evolution.draw(f"evolved against {', '.join(job.evaluated)}")
     return population
 

@@ -210,27 +210,19 @@ class Evolution:
             self.run.log({ROUND: clock, **self.population.statistics(), "complete": complete})
 
     def save(self) -> None:
-        """Write the checkpoint.
-
-        Raises:
-            OSError: it could not be written.
-        """
-        if len(self.population):
-            arrays, state = self.population.to_arrays()
-            parts = {"population": arrays, **{f"snapshot {i}": each for i, each in enumerate(self.snapshots)}}
-            self.run.save(
-                state, {part: {name: torch.from_numpy(a) for name, a in some.items()} for part, some in parts.items()}
-            )
-
-    def end(self) -> None:
-        """Write the checkpoint, from which more rounds go on, and the population.
+        """Write the checkpoint, and the population for other programs.
 
         Raises:
             OSError: a file could not be written.
         """
-        self.save()
-        if len(self.population):
-            self.population.save(self.run.path / POPULATION)
+        if not len(self.population):
+            return
+        arrays, state = self.population.to_arrays()
+        parts = {"population": arrays, **{f"snapshot {i}": each for i, each in enumerate(self.snapshots)}}
+        tensors = {part: {name: torch.from_numpy(a) for name, a in some.items()} for part, some in parts.items()}
+        self.run.save(state, tensors)
+        # only now: a population without a checkpoint is one that the run must not replace
+        self.population.save(self.run.path / POPULATION)
 
     def draw(self, title: str) -> None:
         """Draw both pictures.

@@ -27,7 +27,7 @@ class Evolve(ImportOption):
     Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
     policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command continues it, also
     with more --rounds. The folder receives population.npz, which the other commands and the environments accept as
-    levels, metrics.jsonl, curves.png, hardest.gif and config.json.
+    levels, metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run goes on.
     """
 
     policies: Annotated[tuple[str, ...], Shown("POLICY …", positional=True)]

@@ -24,7 +24,7 @@ import torch._dynamo  # what Adam imports at its first step
 from training_runs import ACCEL, ALONE, CPU, POOL, loaded, opened, tiny
 
 from maze_nca_gym._kernels.compiling import compile_all
-from maze_nca_gym.agents.rollouts.fused import compiling
+from maze_nca_gym.agents.rollouts.fused.function import compiled
 from maze_nca_gym.agents.runs import CHECKPOINT, asked_to_stop
 from maze_nca_gym.agents.training import (
     Intervals,
@@ -109,7 +109,7 @@ def finish(folder: Path, config: TrainingConfig, save: float) -> int:
 
 
 def main(folder: Path, config: TrainingConfig, save: float, seed: str, *names: str) -> None:
-    compiling.compiled()
+    compiled()
     data.validation_batch(config)
     data.held_out(config.levels.sizes[0], config.task)
     rng, whole, pieces = random.Random(seed), folder / "whole", folder / "pieces"

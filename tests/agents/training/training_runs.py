@@ -13,6 +13,7 @@ from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingStat
 from maze_nca_gym.agents.training.data import Batch, LevelStream
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
+from maze_nca_gym.agents.training.session import FILES
 from maze_nca_gym.agents.training.updates import update
 
 CPU = torch.device("cpu")
@@ -67,7 +68,7 @@ def make_updates(state: TrainingState, n: int) -> list[float]:
 
 def opened(folder: Path, config: TrainingConfig, **options: Any) -> RunFolder:
     """The folder of a run that begins, or goes on."""
-    run = RunFolder.open(folder, config.to_json(), **options)
+    run = RunFolder.open(folder, config.to_json(), FILES, **options)
     run.begin({}, math.inf)
     return run
 
