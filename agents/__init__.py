@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from .automata import Automaton, register_automaton
     from .evaluation.run import evaluate
     from .evolution.run import evolve
+    from .exporting import export
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
     from .hinting.run import train_hinted
     from .leaderboard.run import bench
+    from .levels import generate
     from .policy import Policy
     from .reproduction.run import reproduce
     from .rollouts import iterate, rollout
+    from .solving import play, solve
     from .training.run import train
 
 __all__ = [
@@ -37,31 +40,34 @@ __all__ = [
     "bench",
     "evaluate",
     "evolve",
+    "export",
     "find_policy",
+    "generate",
     "iterate",
     "list_policies",
     "load",
     "make_env",
+    "play",
     "register_automaton",
     "reproduce",
     "rollout",
+    "solve",
     "train",
     "train_hinted",
 ]
 
 _LAZY = {
-    "Automaton": ".automata",
-    "register_automaton": ".automata",
+    **dict.fromkeys(("Automaton", "register_automaton"), ".automata"),
     "Policy": ".policy",
-    "iterate": ".rollouts",
-    "rollout": ".rollouts",
-    "DepthFirstNCA": ".handcoded",
-    "DiameterNCA": ".handcoded",
-    "ShortestPathNCA": ".handcoded",
-    "bench": ".leaderboard.run",
+    **dict.fromkeys(("iterate", "rollout"), ".rollouts"),
+    **dict.fromkeys(("DepthFirstNCA", "DiameterNCA", "ShortestPathNCA"), ".handcoded"),
     "animate": ".animation",
+    "bench": ".leaderboard.run",
     "evaluate": ".evaluation.run",
     "evolve": ".evolution.run",
+    "export": ".exporting",
+    "generate": ".levels",
+    **dict.fromkeys(("play", "solve"), ".solving"),
     "reproduce": ".reproduction.run",
     "train": ".training.run",
     "train_hinted": ".hinting.run",

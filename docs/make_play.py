@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.export import to_json
+from maze_nca_gym.agents.exporting import to_json
 from maze_nca_gym.files import atomic_write
 
 FOLDER = Path(__file__).parent / "play" / "policies"

@@ -151,9 +151,17 @@ def loops(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Carve perfect mazes, and remove each wall between two cells with probability `loop_fraction`, in [0, 1].
+    """Carve perfect mazes, and remove some of their walls, which makes loops.
 
-    The other arguments, the errors and the (n, H, W) uint8 result are those of `random`.
+    Args:
+        loop_fraction: the probability that a wall between two cells is removed, in [0, 1].
+        rng, n, size, border, endpoints: the same as for `random`.
+
+    Returns:
+        (n, H, W) uint8 tiles.
+
+    Raises:
+        ValueError: a bad argument.
     """
     check_fraction("loop_fraction", loop_fraction)
     levels = _carve_depth_first(rng, n, size)

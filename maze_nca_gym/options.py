@@ -1,4 +1,4 @@
-"""Options: fields of frozen dataclasses, each with its type, what it may be, its default and its help.
+"""Options: fields of frozen dataclasses, and arguments of functions, each with its type, range, default and help.
 
 From a field come the check of its value, JSON, the difference to other options, and the option on the command line:
 
@@ -11,20 +11,34 @@ From a field come the check of its value, JSON, the difference to other options,
 ...         check_options(self)
 
 Rules across fields are written by hand, below `check_options`. Options nest: a field that is such a dataclass has
-options of its own, all of which go by their own names.
+options of its own, all of which go by their own names. The arguments of a function that is `checked` are options too,
+with the help of its docstring; that makes a command of it.
 """
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import math
 import sys
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -45,6 +59,9 @@ CONTINUED = ("resume", "continue")
 
 REQUIRED: Any = inspect.Parameter.empty
 """Default of an option that must be given."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Rule(Protocol):
@@ -103,6 +120,8 @@ class OneOf:
 
     def broken_by(self, option: Option, value: Any) -> str | None:
         """Return what is wrong with a value, or None."""
+        if not isinstance(value, str):
+            return None  # what the name stands for, where the option's type allows that
         known = self.table() if callable(self.table) else self.table
         return None if value in known else unknown_name(self.kind or option.name.removeprefix("--"), value, known)
 
@@ -114,13 +133,27 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Further:
-    """What a mapping field holds: options of something that another option names, such as a class of one's own.
+    """Options that other options bring with them, such as those of a class of one's own.
+
+    It annotates a field that is a mapping, or the `**options` of a function.
 
     Attributes:
-        names_of: all values by name -> the names of those options; the fields of the dataclass are not among them.
+        options_of: values by name -> those options by name. The values are at least those of `named_by` that are given.
+        named_by: names of the options that bring them.
     """
 
-    names_of: Callable[[Mapping[str, Any]], Collection[str]]
+    options_of: Callable[[Mapping[str, Any]], Mapping[str, Option]]
+    named_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The type of what is stored and typed, where callers in Python may give more.
+
+    What else the annotation allows is passed on as it is.
+    """
+
+    type: Any
 
 
 @dataclass(frozen=True)
@@ -131,15 +164,17 @@ class Shown:
         metavar: what stands for its value.
         default: its default in words.
         positional: whether its value is given without its name.
-        name: another name than in Python, where that is a word of the language.
         takes_value: whether a switch is shown with its values, since its default may be either.
+        python_only: whether it is no option of a command.
+        read: makes the value of the words, where the type does not say how; it raises ValueError.
     """
 
     metavar: str | None = None
     default: str | None = None
     positional: bool = False
-    name: str | None = None
     takes_value: bool = False
+    python_only: bool = False
+    read: Callable[[Sequence[str]], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +187,8 @@ class Option:
         rules: what its values may be.
         default: REQUIRED where it must be given.
         group: the dataclass or function that it belongs to, whose docstrings have its help.
-        style: how the command line shows it, for `maze_nca_gym.cli.reading`.
+        style: how the command line shows it.
+        accepts: the type of what is passed on as it is, besides values of `type`.
     """
 
     name: str
@@ -160,7 +196,8 @@ class Option:
     rules: tuple[Rule, ...] = ()
     default: Any = REQUIRED
     group: Any = None
-    style: Any = None
+    style: Shown = Shown()
+    accepts: Any = None
 
     @property
     def help(self) -> str:
@@ -183,6 +220,8 @@ class Option:
         """
         plain = _plain(value, self.type)
         if not _is_of(plain, self.type):
+            if self.accepts is not None and _is_of(value, self.accepts):
+                return value
             raise ValueError(f"{self.name} must be of type {type_name(self.type)}, got {value!r}")
         for rule in self.rules:
             for each in plain if isinstance(plain, tuple) else (plain,):
@@ -203,6 +242,8 @@ class Option:
         kinds = _kinds(self.type)
         several = next((kind for kind in kinds if get_origin(kind) is tuple), None)
         try:
+            if self.style.read is not None:
+                return self.style.read(words)
             if several is None or (list(words) == ["None"] and self.optional):
                 return _word(words[0], kinds)
             items = get_args(several)
@@ -218,26 +259,29 @@ class Option:
 def options_of(kind: Any) -> dict[str, Option]:
     """Return the options of a dataclass, those of its parts included, by name."""
     found: dict[str, Option] = {}
-    for name, (hint, option) in _described(kind).items():
-        if isinstance(hint, type) and is_dataclass(hint):
-            found |= {each: inner for each, inner in options_of(hint).items() if each not in found}
-        elif not isinstance(option.style, Further):
-            found[name] = option
+    for name, field in _described(kind).items():
+        if field.is_part:
+            found |= {each: inner for each, inner in options_of(field.option.type).items() if each not in found}
+        elif field.further is None:
+            found[name] = field.option
     return found
 
 
+class _Field(NamedTuple):
+    """A field of a dataclass: an option, a part with options of its own, or a mapping of further ones."""
+
+    option: Option
+    further: Further | None
+    is_part: bool
+
+
 @cache
-def _described(kind: Any) -> Mapping[str, tuple[Any, Option]]:
+def _described(kind: Any) -> Mapping[str, _Field]:
     hints, described = get_type_hints(kind, include_extras=True), {}
     for field in fields(kind):
-        hint, notes = _without_notes(hints[field.name])
-        rules = tuple(note for note in notes if hasattr(note, "broken_by"))
-        style = next((note for note in notes if not hasattr(note, "broken_by")), None)
-        default = field.default
-        if default is MISSING:
-            default = REQUIRED if field.default_factory is MISSING else None  # a part, or a mapping of options
-        option = Option(field.name, hint, rules, default, kind, style)
-        described[field.name] = (hint, option)
+        option = _option(field.name, hints[field.name], REQUIRED if field.default is MISSING else field.default, kind)
+        is_part = isinstance(option.type, type) and is_dataclass(option.type)
+        described[field.name] = _Field(option, _note(hints[field.name], Further), is_part)
     return types.MappingProxyType(described)
 
 
@@ -247,23 +291,89 @@ def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = (
 
     An argument without a type has that of its default, and takes any word where there is none either.
     """
-    try:
-        hints = get_type_hints(
-            function.__init__ if isinstance(function, type) else function,  # type: ignore[misc]
-            include_extras=True,
-        )
-    except (NameError, TypeError):  # a name that only type checkers import
-        hints = {}
-    found = {}
+    hints, found = _hints(function), {}
     for name, parameter in inspect.signature(function).parameters.items():
         if name in leave_out or parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             continue
         default = parameter.default
         untyped = Any if default in (REQUIRED, None) else type(default)
-        hint, notes = _without_notes(hints.get(name, untyped))
-        rules = tuple(note for note in notes if hasattr(note, "broken_by"))
-        found[name] = Option(name, hint, rules, default, function)
+        found[name] = _option(name, hints.get(name, untyped), default, function)
     return types.MappingProxyType(found)
+
+
+def further_options(function: Callable[..., Any]) -> Further | None:
+    """Return what the `**options` of a function are, if it has any."""
+    names = [name for name, each in inspect.signature(function).parameters.items() if each.kind is each.VAR_KEYWORD]
+    return _note(_hints(function).get(names[0]), Further) if names else None
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of arguments; of what only type checkers import, Any."""
+    call: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
+    known = getattr(inspect.unwrap(call), "__globals__", {})
+    try:
+        return get_type_hints(call, localns=_Known({**vars(builtins), **known}), include_extras=True)
+    except (NameError, TypeError):  # what a user wrote as an annotation need not be a type
+        return {}
+
+
+class _Known(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return Any
+
+
+def _option(name: str, annotated: Any, default: Any, group: Any) -> Option:
+    hint, notes = (
+        (get_args(annotated)[0], annotated.__metadata__) if get_origin(annotated) is Annotated else (annotated, ())
+    )
+    rules = tuple(note for note in notes if hasattr(note, "broken_by"))
+    option = Option(name, hint, rules, default, group, _note(annotated, Shown) or Shown())
+    stored = _note(annotated, Stored)
+    return option if stored is None else replace(option, type=stored.type, accepts=hint)
+
+
+def _note(annotated: Any, kind: type[R]) -> R | None:
+    return next((note for note in getattr(annotated, "__metadata__", ()) if isinstance(note, kind)), None)
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function receive its arguments checked and in the form in which they are stored, as its signature says.
+
+    Raises:
+        ValueError: where it is called with a value of another type, or one that is not allowed.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given, options = signature.bind(*args, **kwargs), options_of_call(call)
+        for name in given.arguments.keys() & options.keys():
+            given.arguments[name] = options[name].check(given.arguments[name])
+        return function(*given.args, **given.kwargs)
+
+    return call
+
+
+def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
+    """Return all options of kinds of something, such as generators; their defaults in words say of which.
+
+    Args:
+        kinds: for each kind, its options by name.
+    """
+    found: dict[str, Option] = {}
+    for options in kinds.values():
+        for name, option in options.items():
+            words = [f"{each[name].default} for {kind}" for kind, each in kinds.items() if name in each]
+            found.setdefault(name, replace(option, style=Shown(default=", ".join(words))))
+    return found
+
+
+def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
+    """Return options with other defaults, which may switch each of them on or off."""
+    return {
+        name: replace(option, default=values.get(name, option.default), style=Shown(takes_value=True))
+        for name, option in options.items()
+    }
 
 
 def check_options(part: Any) -> None:
@@ -273,8 +383,8 @@ def check_options(part: Any) -> None:
         ValueError: a value of another type, or one that is not allowed.
     """
     kind: Any = type(part)
-    for name, (_, option) in _described(kind).items():
-        object.__setattr__(part, name, option.check(getattr(part, name)))
+    for name, field in _described(kind).items():
+        object.__setattr__(part, name, field.option.check(getattr(part, name)))
 
 
 def check(condition: bool, message: str) -> None:
@@ -297,7 +407,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
     """
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise ValueError(f"{what} has no field {', '.join(unknown)}{meant(unknown[0], known)}{hint}")
+        raise ValueError(f"{what} has no option {', '.join(unknown)}{meant(unknown[0], known)}{hint}")
 
 
 def meant(name: str, known: Collection[str]) -> str:
@@ -326,12 +436,12 @@ def unflattened(kind: Any, values: Mapping[str, Any]) -> Any:
         ValueError: a value that it refuses.
     """
     given: dict[str, Any] = {}
-    for name, (hint, option) in _described(kind).items():
-        if isinstance(hint, type) and is_dataclass(hint):
-            given[name] = unflattened(hint, values)
-        elif isinstance(option.style, Further):
-            names = [each for each in option.style.names_of(values) if each not in _described(kind)]
-            given[name] = {each: values[each] for each in names if each in values}
+    for name, field in _described(kind).items():
+        if field.is_part:
+            given[name] = unflattened(field.option.type, values)
+        elif field.further is not None:
+            further = field.further.options_of(values)
+            given[name] = {each: values[each] for each in further if each in values and each not in _described(kind)}
         else:
             given[name] = values[name]
     return kind(**given)
@@ -365,10 +475,6 @@ def type_name(hint: Any) -> str:
     if isinstance(hint, type) and not get_args(hint):
         return hint.__name__
     return str(hint).replace("collections.abc.", "").replace("typing.", "")
-
-
-def _without_notes(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    return (get_args(hint)[0], hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
 
 
 @cache

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
+from typing import Any
+
+from maze_nca_gym.agents import train
+from maze_nca_gym.agents.training import TrainingConfig, changed
+from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.options import options_of_call
 
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
 """The command in a process of its own, to which its arguments are added."""
@@ -12,3 +19,16 @@ RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExi
 def files(folder: str | Path = ".") -> list[str]:
     """All files in a folder and below, by their paths from there."""
     return sorted(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if path.is_file())
+
+
+def given(command: str) -> dict[str, Any]:
+    """The options that a command line gives, by name."""
+    words = shlex.split(command)
+    return dict(parse(words[1:] if words[0] == "maze-nca-gym" else words).keywords)
+
+
+def configuration(command: str) -> TrainingConfig:
+    """The configuration that a command line of `train` means."""
+    options = given(command)
+    preset = options.pop("preset", "fast")
+    return changed(preset, **{name: value for name, value in options.items() if name not in options_of_call(train)})

@@ -18,7 +18,7 @@ from maze_nca_gym.agents import Policy, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.rollouts import run_until_solved
 from maze_nca_gym.agents.rollouts.session import Session
-from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, parse
 from maze_nca_gym.rendering.edits import Paint
@@ -155,7 +155,7 @@ class TestEnvironments:
 def test_solve_and_evaluate() -> None:
     policy = DeadEnds()
     assert run_until_solved(policy, LEVELS).steps.tolist() == [1, 1]
-    assert solve(policy, LevelSet(LEVELS), "dead ends").metrics["solved"] == 1
+    assert solve_levels(policy, LevelSet(LEVELS), "dead ends").metrics["solved"] == 1
     evaluation = measure(policy, LEVELS, 2)
     assert evaluation.final.accuracy.value == evaluation.final.paper_accuracy.value == 1
     assert evaluation.final.complete.value == evaluation.agreement["canonical"] == 1

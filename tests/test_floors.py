@@ -34,7 +34,7 @@ FLOORS = (
     ("agents/automata", "agents/handcoded", "agents/pretrained", "agents/rollouts/fused"),
     ("agents/exact_weights", "agents/registry.py", "agents/rollouts"),
     ("agents/learned",),
-    ("agents/animation.py", "agents/evaluation", "agents/training"),
+    ("agents/animation.py", "agents/evaluation", "agents/exporting.py", "agents/solving.py", "agents/training"),
     ("agents/evolution", "agents/hinting", "agents/leaderboard", "agents/reinforcement", "agents/reproduction"),
     ("agents/__init__.py",),
     ("maze_nca_gym/cli",),

@@ -15,7 +15,7 @@ from tables import for_each
 
 from maze_nca_gym.agents import animate, bench, evaluate, load
 from maze_nca_gym.agents.policy import facts as policy_facts
-from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import COLOURS, LevelSet, Tile, prefab
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
@@ -159,7 +159,7 @@ def load_solution(name: str) -> np.ndarray:
 
 def test_solved_levels_are_figures_and_an_episode():
     levels = LevelSet(generate(np.random.default_rng(0), 3, (4, 4), "perfect", endpoints=True))
-    found = solve(load("shortest-path-bfs"), levels, "shortest-path-bfs")
+    found = solve_levels(load("shortest-path-bfs"), levels, "shortest-path-bfs")
     shown = facts(found._repr_html_())
     assert shown["n levels"] == "3"
     assert shown["solved"] == "1.0"

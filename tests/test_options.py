@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
-from maze_nca_gym.cli.reading import read_command, read_values
+from maze_nca_gym.cli.reading import read_values
 from maze_nca_gym.options import (
     Above,
     Between,
     Further,
     OneOf,
+    Option,
     Shown,
     check_known,
     check_options,
@@ -41,7 +42,7 @@ def _kinds():
 
 
 def _further(values):
-    return KINDS[values["kind"]]
+    return {name: Option(name, int, default=usual) for name, usual in KINDS[values["kind"]].items()}
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ class Cut:
 
 
 def read(words: str) -> Any:
-    return read_command(Cut, words.split(), "cut")
+    options = options_of(Cut)
+    given = read_values(options, words.split(), "cut", "Cut something.", (Cut,))
+    return unflattened(Cut, {name: option.default for name, option in options.items()} | given)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,7 @@ def test_a_functions_arguments_are_options_too():
 
 
 def test_a_misspelt_name_in_python():
-    with pytest.raises(ValueError, match=r"a blade has no field teth. Did you mean 'teeth'\?"):
+    with pytest.raises(ValueError, match=r"a blade has no option teth. Did you mean 'teeth'\?"):
         check_known({"teth": 3}, options_of(Blade), "a blade")
 
 
@@ -196,7 +199,7 @@ def test_any_value_in_range_survives_words_and_none_outside_does(name, data):
     low, high = bounds[0].least, min(bounds[0].most, 2**53)
     whole = "int" in str(option.type)
     value = data.draw(st.integers(int(low), int(high)) if whole else st.floats(low, high))
-    assert read_values({name: option}, ["--" + name, repr(value)], "it", "", None) == {name: value}
+    assert read_values({name: option}, ["--" + name, repr(value)], "it", "", ()) == {name: value}
     with pytest.raises(ValueError, match=r"must be (from|at least)"):
         option.check(low - 1)
     if bounds[0].most <= 2**53:

@@ -8,17 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_lines import configuration, given
 
 from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.hinting.config import changes as hint_changes
 from maze_nca_gym.agents.runs import command_line
 from maze_nca_gym.agents.training import PRESETS, changed, preset, register_preset, reports
-from maze_nca_gym.agents.training import config as config_module
 from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.agents.weights import MODELS
 from maze_nca_gym.cli import main
-from maze_nca_gym.cli.commands import parse
 from maze_nca_gym.cli.output import importing_from_here
 from maze_nca_gym.tasks import TASKS
 
@@ -84,19 +83,11 @@ def recorded(folder):
     return json.loads((Path(folder) / "config.json").read_text())
 
 
-def meant(command):
-    """The configuration that a recorded command of `train` means."""
-    words = shlex.split(command)
-    assert words[0] == "maze-nca-gym"
-    parsed = parse(words[1:])
-    return changed(preset(parsed.how.preset), **parsed.configuration)
-
-
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
 def test_every_preset_in_words_of_another(name, other):
     config = preset(name)
-    assert meant(command_line(["train", other], changes(other, config))) == config
+    assert configuration(command_line(["train", other], changes(other, config))) == config
 
 
 @pytest.mark.parametrize(
@@ -113,7 +104,7 @@ def test_every_preset_in_words_of_another(name, other):
 )
 def test_options_of_training(options):
     config = changed(preset("fast"), **options)
-    assert meant(command_line(["train", "fast"], changes("fast", config))) == config
+    assert configuration(command_line(["train", "fast"], changes("fast", config))) == config
 
 
 def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
@@ -128,7 +119,7 @@ def test_a_model_of_ones_own_with_options_of_its_own(own_module, capsys):
     there = recorded("run")
     assert {"n_hidden": 64, "gain": 2.0, "kind": "wide"}.items() <= there["configuration"].items()
     forget()  # what is typed in a new shell begins without the module
-    assert meant(there["command"]).to_json() == there["configuration"]
+    assert configuration(there["command"]).to_json() == there["configuration"]
 
 
 def test_a_misspelt_option_of_a_model_of_ones_own(own_module, capsys):
@@ -144,7 +135,7 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     train("guided", out="run", threads=1, model="Mine", n_hidden=16, pool_size=0, **TINY)
     there = recorded("run")
     forget()
-    assert meant(there["command"]).to_json() == there["configuration"]
+    assert configuration(there["command"]).to_json() == there["configuration"]
 
 
 @pytest.mark.parametrize(
@@ -156,9 +147,8 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     ],
 )
 def test_learning_from_hints(config):
-    words = shlex.split(command_line(["train-hinted"], hint_changes(config)))
-    parsed = parse(words[1:])
-    assert HintConfig.of(**{"automaton": "shortest-path", **parsed.configuration}) == config
+    command = command_line(["train-hinted"], hint_changes(config))
+    assert HintConfig.of(**{"automaton": "shortest-path", **given(command)}) == config
 
 
 @pytest.mark.parametrize(
@@ -202,8 +192,8 @@ def test_a_preset_of_ones_own(capsys):
         assert "(default: 6)" in capsys.readouterr().out
     finally:
         forget()
-        config_module._PRESETS.pop("tiny", None)
-    assert meant(there["command"]).to_json() == there["configuration"]
+        PRESETS.pop("tiny", None)
+    assert configuration(there["command"]).to_json() == there["configuration"]
     with pytest.raises(ValueError, match="this package has a preset fast of its own"):
         register_preset("fast", n_updates=3)
     with pytest.raises(ValueError, match="unknown preset 'fats'"):

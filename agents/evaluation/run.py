@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from maze_nca_gym.families import most_levels, test_levels
+from maze_nca_gym.families import FAMILIES, most_levels, test_levels
 from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
 from ..registry import named_policies
-from ..runs import RESULTS, check_at_least, check_folder, naming_memory, say
+from ..runs import RESULTS, check_folder, naming_memory, say
 from . import DEFAULT_N
 
 if TYPE_CHECKING:
@@ -19,42 +20,60 @@ if TYPE_CHECKING:
     from .results import Results
 
 
-def evaluate(
-    policies: str | Policy | Iterable[str] | Mapping[str, Policy],
-    *,
-    levels: str | Path | LevelSet | Tiles | None = None,
-    families: str | Iterable[str] = ("random", "perfect"),
-    sizes: int | Iterable[int] = (16, 32),
-    n: int | None = None,
-    steps: int | None = None,
-    stability: bool = False,
-    batch: int | None = None,
-    device: str | None = None,
-    out: str | Path | None = None,
-    format: str = "png",
-) -> Results:
-    """Measure policies on named test sets, or on levels of one's own.
+def _formats() -> Collection[str]:
+    from ..figures import FORMATS
 
-    This is the command `maze-nca-gym evaluate`, with its options; `evaluation.metrics.measure` is the loop within.
+    return FORMATS
+
+
+@checked
+def evaluate(
+    policies: Annotated[
+        str | Policy | Iterable[str] | Mapping[str, Policy], Stored(tuple[str, ...]), Shown("POLICY …", positional=True)
+    ],
+    *,
+    levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
+    families: Annotated[str | Iterable[str], Stored(tuple[str, ...]), OneOf(FAMILIES, "family of levels")] = (
+        "random",
+        "perfect",
+    ),
+    sizes: Annotated[int | Iterable[int], Stored(tuple[int, ...]), Between(2, 9999), Shown("SIZE …")] = (16, 32),
+    n: Annotated[int | None, Between(1)] = None,
+    steps: Annotated[int | None, Between(1)] = None,
+    stability: bool = False,
+    batch: Annotated[int | None, Between(1)] = None,
+    device: str | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    format: Annotated[str, OneOf(_formats, "format of figures")] = "png",
+) -> Results:
+    """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
+
+    A set such as perfect-31 has the same levels on every machine. Ctrl-C keeps what was measured by then.
 
     >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
 
     Args:
-        policies: names, model files or policies, all of one task; a mapping gives policies their names, and so does
-            NAME=POLICY.
-        levels: a file, a name, a set or (N, H, W) tiles, in place of families and sizes.
-        families: kinds of level.
-        sizes: inner sizes of the levels.
-        n: levels of each set at the most, always the first ones; by default 128 of a test set, and all of one's own.
-            A whole test set has 8,192, fewer beyond size 32.
-        steps: iterations on a level, by default what a policy is made for.
-        stability: whether to run for 10 times as long, corrupt states and edit mazes, on the first 256 of these levels,
-            fewer of large ones. It takes some 15 times as long as the rest does on them.
-        batch: levels that run at once, by default 256, fewer of large ones.
-        device: cpu, cuda, cuda:1 ..., by default where the policies are.
-        out: a folder for `results.json`, which is written anew after each result, and the figures; None to write
-            nothing.
-        format: of the figures: png, pdf or svg.
+        policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task; NAME=POLICY
+            gives one another name in tables and figures. In Python also policies, or a mapping from names to them.
+        levels: set of levels in place of families and sizes: a file, or a name from `levels list`. In Python also a set
+            or (N, H, W) tiles.
+        families: families of levels, separated by commas or spaces; sparse is random with a fifth to a half of walls.
+        sizes: inner sizes of the levels, separated by commas or spaces.
+        n: largest number of levels of each set, by default 128 of a test set, and all of one's own; always the first
+            ones. 8192 takes whole test sets, which have fewer levels beyond size 32.
+        steps: number of iterations on a level, by default the policy's usual number, in proportion to size and longest
+            solution.
+        stability: test stability too: 10 times the iterations, corrupted states and edited mazes, on the first 256 of
+            the levels (fewer of large ones). It takes some 15 times as long as the rest does on them.
+        batch: number of levels that run at once, by default 256, fewer of large ones.
+        device: device, such as cpu, cuda or cuda:1; by default where the policies are: the CPU, if they are given by
+            name.
+        out: folder for results.json, which is written anew after each result, and the figures; they replace those of
+            an earlier run. In Python, nothing is written by default.
+        format: file type of the figures: png, pdf or svg.
+
+    Returns:
+        A result for each policy and set.
 
     Raises:
         ValueError: a bad option, policy or combination.
@@ -62,20 +81,16 @@ def evaluate(
         OSError: a file could not be written.
         KeyboardInterrupt: after Ctrl-C; what was measured by then is in `out`, figures included.
     """
-    from ..figures import check_format
     from ..policy import common_task
     from .cells import measure_cell, on_device, own_levels, prepare
     from .results import Results
 
-    check_format(format)
-    for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):
-        check_at_least(name, number, 1)
     if out is not None:
         check_folder("--out", Path(out))
     found = on_device(named_policies(policies), device)
     task = common_task(found)
     if levels is None:
-        kinds = list(dict.fromkeys([families] if isinstance(families, str) else families))
+        kinds = list(dict.fromkeys(families))
         inner = list(dict.fromkeys([sizes] if isinstance(sizes, int) else sizes))
         chosen: dict[str, Any] = {"families": kinds, "sizes": inner}
         if not kinds or not inner:
@@ -91,14 +106,14 @@ def evaluate(
         "n": n,
         "steps": steps,
         "stability": stability,
-        "device": str(next(iter(found.values())).device) if device is None else device,
+        "device": str(next(iter(found.values())).device),
     }
     cells = prepare(found, sets, steps)
     begin = time.perf_counter()
     results = Results((), configuration, 0.0)
     try:
         for i, cell in enumerate(cells, 1):
-            with naming_memory(f"--batch {batch}", device):
+            with naming_memory(f"--batch {batch}", configuration["device"]):
                 row = measure_cell(cell, f"{i}/{len(cells)}", stability, batch)
             missing = tuple((later.name, later.set_name) for later in cells[i:])
             results = Results((*results.rows, row), configuration, time.perf_counter() - begin, missing)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import cache
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,15 @@ from numpy.typing import NDArray
 from maze_nca_gym.benchmark_sets import held_out_levels
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import reserved_hashes
-from maze_nca_gym.generation import GENERATORS, check_size, generate, options_of
+from maze_nca_gym.generation import check_size, generate
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import MUTATIONS
-from maze_nca_gym.names import unknown_name
-from maze_nca_gym.population import BreedingSchedule, LevelPopulation, PopulationConfig
+from maze_nca_gym.options import options_of
+from maze_nca_gym.population import LevelPopulation, PopulationConfig
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
+from ..levels import generator_options
 from ..policy import Policy, common_task
 from ..registry import named_policies
 from ..rollouts import check_steps, default_steps, encode, rollout
@@ -33,25 +33,24 @@ from .measure import EvaluatedPolicy
 
 _LEAST_SIZE = 4
 """Inner size from which on there are test sets."""
-_OF_GENERATORS = list(dict.fromkeys(name for generator in GENERATORS for name in options_of(generator)))
-_OF_MUTATIONS = [name for mutation in MUTATIONS.values() for name in signature(mutation).parameters]
-_OF_POPULATIONS = {f.name: f.default for f in fields(PopulationConfig) if f.name not in ("task", "mutation_options")}
-_OF_POPULATIONS["capacity"] = None
-OF_ROUNDS = {"n_offspring": BreedingSchedule.n_offspring, "parents": BreedingSchedule.parents}
-"""Option -> its default, here and above. Every round is due, so a schedule's other options mean nothing here."""
+_OF_GENERATORS = tuple(generator_options({}))
+_OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
 
 
 def prepare(
     policies: str | Policy | Iterable[str] | Mapping[str, Policy],
     given: Mapping[str, Any],
     options: dict[str, Any],
-    defaults: Mapping[str, Any],
+    usual: Mapping[str, Any],
 ) -> Job:
-    """Do everything that can fail, before anything is changed."""
-    known = [*_OF_GENERATORS, *_OF_MUTATIONS, *_OF_POPULATIONS]
-    for name in options:
-        if name not in known:
-            raise ValueError(unknown_name("option", name, [*given, *known]))
+    """Do everything that can fail, before anything is changed.
+
+    Args:
+        policies: as of `evolve`.
+        given: its arguments, and the options of rounds.
+        options: all others that are given.
+        usual: values of options with which the command leaves them out.
+    """
     found = {name: policy.to(find_device(given["device"])) for name, policy in named_policies(policies).items()}
     task = common_task(found)
     population = _population(task, given, options)
@@ -80,7 +79,6 @@ def prepare(
         "parents": given["parents"],
         "population": asdict(population),
     }
-    usual = {**defaults, **_OF_POPULATIONS, **OF_ROUNDS}
     changed = {
         name: value
         for name, value in {**given, "size": written, **options}.items()
@@ -97,10 +95,9 @@ def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any])
     Raises:
         ValueError: a bad value, or an option that the mutation does not take.
     """
-    chosen = {name: options.get(name, usual) for name, usual in _OF_POPULATIONS.items()}
-    chosen["capacity"] = options.get("capacity", given["n"])
+    own = {name: value for name, value in options.items() if name in options_of(PopulationConfig)}
     of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
-    return PopulationConfig(task=task, mutation_options=of_mutation, **chosen)
+    return PopulationConfig(**{"capacity": given["n"], **own, "task": task, "mutation_options": of_mutation})
 
 
 @cache

@@ -3,61 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from inspect import signature
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from maze_nca_gym.options import flag
-from maze_nca_gym.population import BreedingSchedule
+from maze_nca_gym.generation import GENERATORS
+from maze_nca_gym.mutation import MUTATIONS
+from maze_nca_gym.options import (
+    Between,
+    Further,
+    OneOf,
+    Option,
+    Shown,
+    Stored,
+    check,
+    check_known,
+    checked,
+    of_each,
+    options_of,
+    options_of_call,
+)
+from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 
-from ..runs import check_at_least, check_folder, naming_memory
+from ..levels import SIZE, generator_options
+from ..runs import check_folder, naming_memory
 
 if TYPE_CHECKING:
     from maze_nca_gym.population import LevelPopulation
 
     from ..policy import Policy
 
+ROUNDS = ("n_offspring", "parents")
+"""Options of a `BreedingSchedule` that mean something here, where every round is due."""
 
+
+def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of the generator, the population, its mutation and its rounds by name, whatever is given."""
+    population = {name: option for name, option in options_of(PopulationConfig).items() if name != "task"}
+    population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
+    rounds = {name: option for name, option in options_of(BreedingSchedule).items() if name in ROUNDS}
+    mutations = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+    return {**generator_options(given), **rounds, **population, **mutations}
+
+
+@checked
 def evolve(
-    policies: str | Policy | Iterable[str] | Mapping[str, Policy],
+    policies: Annotated[
+        str | Policy | Iterable[str] | Mapping[str, Policy], Stored(tuple[str, ...]), Shown("POLICY …", positional=True)
+    ],
     *,
-    n: int = 1000,
-    rounds: int = 200,
-    seed: int = 0,
-    steps: int | None = None,
-    batch: int | None = None,
+    n: Annotated[int, Between(1)] = 1000,
+    rounds: Annotated[int, Between(0)] = 200,
+    seed: Annotated[int, Between(0)] = 0,
+    steps: Annotated[int | None, Between(1)] = None,
+    batch: Annotated[int | None, Between(1)] = None,
     device: str = "cpu",
-    picture_every: int = 10,
-    save_every: float = 60.0,
+    picture_every: Annotated[int, Between(1)] = 10,
+    save_every: Annotated[float, Between(0)] = 60.0,
     overwrite: bool = False,
-    out: str | Path = "runs/evolve",
-    generator: str = "random",
-    size: int | tuple[int, int] = 16,
-    **options: Any,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/evolve"),
+    generator: Annotated[str, OneOf(GENERATORS)] = "random",
+    size: Annotated[int | tuple[int, int], SIZE] = 16,
+    **options: Annotated[Any, Further(options_of_evolution)],
 ) -> LevelPopulation:
-    """Evolve levels on which policies fail, or continue a population that was stopped.
+    """Evolve levels on which policies fail: mutate them, measure their regret, keep the hardest.
 
-    This is the command `maze-nca-gym evolve`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same
-    call continues, also with more rounds.
+    Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
+    policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command or call continues it,
+    also with more rounds. The folder receives population.npz, which is a set of levels wherever one is asked for,
+    metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run goes on.
 
     >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
 
     Args:
-        policies: names, model files or policies, all of one task; a mapping gives policies their names.
-        n: the number of levels at the start.
-        rounds: the number of rounds in which offspring compete with the population.
-        seed: the seed of all randomness.
-        steps: the number of iterations on a level, by default the policy's usual number.
-        batch: levels that run at once, by default 256, fewer of large ones.
-        device: cpu, cuda, cuda:1 ...; the policies are moved there.
-        picture_every: the number of rounds between two pictures of `hardest.gif`.
+        policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task. In Python
+            also policies, or a mapping from names to them.
+        n: number of levels at the start.
+        rounds: number of rounds in which offspring compete with the population.
+        seed: seed of all randomness, at least 0; the same seed gives the same levels.
+        steps: number of iterations on a level, by default the policy's usual number, in proportion to the size.
+        batch: number of levels that run at once, by default 256, fewer of large ones.
+        device: device, such as cpu, cuda or cuda:1, to which the policies are moved.
+        picture_every: number of rounds between two pictures of hardest.gif.
         save_every: seconds between two saves.
-        overwrite: whether to delete the population in the folder, if there is one, and start a new one.
-        out: the population's folder.
-        generator: the generator of the first levels.
-        size: inner size of the levels, or (rows, cols).
-        options: options of the generator and of the mutation, fields of `PopulationConfig`, whose `capacity` is `n` by
-            default, and `n_offspring` and `parents` of `BreedingSchedule`.
+        overwrite: delete the population in the folder, if there is one, and start a new one.
+        out: folder of the population.
+        generator: generator of the first levels; `maze-nca-gym levels list --details` describes each.
+        size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
+        options: options of the generator, of the population (`PopulationConfig`) and of its mutation, and those of
+            `BreedingSchedule` that mean something where every round is due.
+
+    Returns:
+        The population.
 
     Raises:
         ValueError: a bad option, policy or combination, or a folder with another population.
@@ -66,17 +103,17 @@ def evolve(
         OSError: a file could not be written.
     """
     given = {name: value for name, value in locals().items() if name not in ("policies", "options")}
-    from .job import OF_ROUNDS, prepare, run
+    from .job import prepare, run
 
+    further = options_of_evolution({})
     options = {name: value for name, value in options.items() if value is not None}
-    given |= {name: options.pop(name, usual) for name, usual in OF_ROUNDS.items()}
-    for name in ("n", "steps", "batch", "picture_every"):
-        check_at_least(flag(name), given[name], 1)
-    for name in ("rounds", "seed", "save_every"):
-        check_at_least(flag(name), given[name], 0)
-    check_at_least("--capacity", options.get("capacity"), n)
-    BreedingSchedule(**{name: given[name] for name in OF_ROUNDS})  # raises ValueError for a bad value
+    check_known(options, {*given, *further}, "evolve")
+    schedule = BreedingSchedule(**{name: options.pop(name) for name in ROUNDS if name in options})
+    given |= {name: getattr(schedule, name) for name in ROUNDS}
+    check(options.get("capacity", n) >= n, f"capacity must be at least n {n}, got {options.get('capacity')}")
     check_folder("--out", Path(out))
     with naming_memory(f"--batch {batch}", device):
-        job = prepare(policies, given, options, {p.name: p.default for p in signature(evolve).parameters.values()})
+        kinds = (evolve, PopulationConfig, BreedingSchedule)  # all others are in the configuration only if given
+        usual = {n: each.default for n, each in {**further, **options_of_call(evolve)}.items() if each.group in kinds}
+        job = prepare(policies, given, options, usual)
         return run(job)

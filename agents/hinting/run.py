@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.options import Between, Further, Option, Shown, Stored, checked, flat, options_of, with_defaults
 
 from ..automata import Automaton
 from ..guarantees import Guarantees
 from ..registry import MODEL_OF_RUN
-from ..runs import ProgressBar, RunFolder, check_at_least, check_folder, command_line
+from ..runs import ProgressBar, RunFolder, check_folder, command_line
 from .config import HintConfig, changes, find_automaton
 
 if TYPE_CHECKING:
@@ -18,24 +20,47 @@ if TYPE_CHECKING:
     from .certificate import Certificate
 
 
-def train_hinted(
-    automaton: str | Automaton = "shortest-path",
-    *,
-    out: str | Path = "runs/train-hinted",
-    threads: int = 1,
-    overwrite: bool = False,
-    **options: Any,
-) -> tuple[NCA, Certificate]:
-    """Learn an automaton from hints: from all that it holds at every tile at every step.
-
-    This is the command `maze-nca-gym train-hinted`, with its options.
+def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of a run by name, with the values of its automaton.
 
     Args:
-        automaton: an automaton, its name in `automata.AUTOMATA`, or "module:NAME".
-        out: the run's folder.
-        threads: number of CPU threads; torch keeps it.
-        overwrite: whether to delete the run in the folder, if there is one, and start a new one.
-        options: fields of `HintConfig`; those that are None have the automaton's defaults.
+        given: what is given of `automaton`.
+
+    Raises:
+        ValueError: an unknown automaton.
+    """
+    usual = HintConfig.of(given.get("automaton", HintConfig.automaton))
+    return with_defaults(
+        {name: each for name, each in options_of(HintConfig).items() if name != "automaton"}, flat(usual)
+    )
+
+
+@checked
+def train_hinted(
+    automaton: Annotated[str | Automaton, Stored(str)] = "shortest-path",
+    *,
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/train-hinted"),
+    threads: Annotated[int, Between(1)] = 1,
+    overwrite: bool = False,
+    **options: Annotated[Any, Further(options_of_hints, named_by=("automaton",))],
+) -> tuple[NCA, Certificate]:
+    """Train a policy on hints: everything that an automaton holds at every tile at every step.
+
+    It takes half a minute on one core for shortest-path, a minute for shortest-path-healing, which checks itself and
+    restarts when the maze changes, and some minutes for diameter. So there is nothing to resume. At the end, a
+    certificate proves that the weights do the same as the automaton on every maze, in float32, or says that they do
+    not. The folder receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, and
+    config.json with the certificate.
+
+    >>> model, certificate = train_hinted("shortest-path-healing", out="runs/healing")
+
+    Args:
+        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of one of your
+            own. In Python also an `Automaton`.
+        out: folder of the run.
+        threads: number of CPU threads, which torch keeps; another number can give other weights in the last digits.
+        overwrite: delete the run in the folder, if there is one, and start a new one.
+        options: options of the configuration (`HintConfig`) that replace those of the automaton.
 
     Returns:
         The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
@@ -50,7 +75,6 @@ def train_hinted(
     from .certificate import certify
 
     folder = Path(out)
-    check_at_least("--threads", threads, 1)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     automaton = find_automaton(automaton)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from maze_nca_gym.benchmark_sets import find_benchmark_set
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
-from ..runs import ProgressBar, check_at_least, check_folder, naming_memory
+from ..runs import ProgressBar, check_folder, naming_memory
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -19,31 +20,49 @@ SETS = ("maze-unique-30", "maze-hard-30")
 """Sets on which published solvers are measured most."""
 
 
+@checked
 def bench(
-    sets: str | Iterable[str] = SETS,
+    sets: Annotated[
+        str | Iterable[str],
+        Stored(tuple[str, ...]),
+        OneOf(BENCHMARK_SETS, "benchmark set"),
+        Shown("SET …", positional=True),
+    ] = SETS,
     *,
-    policies: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
-    n: int | None = None,
-    steps: int | None = None,
-    batch: int | None = None,
+    policies: Annotated[
+        str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
+        Stored(tuple[str, ...]),
+        Shown("POLICY|FILE …"),
+    ],
+    n: Annotated[int | None, Between(1)] = None,
+    steps: Annotated[int | None, Between(1)] = None,
+    batch: Annotated[int | None, Between(1)] = None,
     device: str | None = None,
-    out: str | Path | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
 ) -> Board:
-    """Measure policies and predictions on benchmark sets.
+    """Measure policies, or predictions from files, on benchmark sets of mazes, beside what others published.
 
-    This is the command `maze-nca-gym bench`, with its options.
+    The page leaderboard.md and its data, leaderboard.json, keep the rows of earlier runs on other sets or of other
+    policies.
 
     >>> bench("maze-hard-30", policies=["nca-shortest-path", "predictions.csv"]).rows[0].scores["canonical"]
 
     Args:
-        sets: names from `benchmark_sets`.
-        policies: names, model files, "module:class", files of predictions (.csv or .npy), or policies; a mapping gives
-            them their names, and so does NAME=FILE.
-        n: instances of each set at the most, always the first ones.
-        steps: iterations on a maze, by default what a policy is made for, in proportion to the longest solution.
-        batch: levels that run at once, by default 256, fewer of large ones.
-        device: cpu, cuda, cuda:1 ..., by default where the policies are.
-        out: a folder for `leaderboard.json` and `leaderboard.md`, written after each row; None to write nothing.
+        sets: names of sets; `maze-nca-gym levels list --details` describes them.
+        policies: names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy
+            of tokens, a row a maze. NAME=FILE gives one another name. In Python also policies, or a mapping from names
+            to policies and paths of predictions.
+        n: largest number of mazes, or streams, of each set, by default all; always the first ones.
+        steps: number of iterations on a maze, by default the policy's usual number, in proportion to size and longest
+            solution.
+        batch: number of mazes that run at once, by default 256, fewer of large ones.
+        device: device, such as cpu, cuda or cuda:1; by default where the policies are: the CPU, if they are given by
+            name.
+        out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
+            by default.
+
+    Returns:
+        The rows that were measured.
 
     Raises:
         ValueError: a bad option, set, policy or file of predictions.
@@ -57,13 +76,11 @@ def bench(
     from .entrants import find_entrants, measure, row_of
     from .predictions import read_predictions
 
-    for name, number in (("--n", n), ("--steps", steps), ("--batch", batch)):
-        check_at_least(name, number, 1)
     if out is not None:
         check_folder("--out", Path(out))
         if (Path(out) / BOARD).exists():
             Board.load(out)  # raises ValueError before the work begins
-    chosen = [find_benchmark_set(name) for name in dict.fromkeys([sets] if isinstance(sets, str) else sets)]
+    chosen = [BENCHMARK_SETS[name] for name in dict.fromkeys(sets)]
     if not chosen:
         raise ValueError("name at least one benchmark set")
     entrants, learned_from = find_entrants(policies)
@@ -76,7 +93,8 @@ def bench(
     levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
     cells = {(cell.set_name, cell.name): cell for cell in prepare(models, levels, steps)}
     rows = []
-    with naming_memory(f"--batch {batch}", device), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:
+    where = next((model.device for model in models.values()), device)
+    with naming_memory(f"--batch {batch}", where), ProgressBar("benchmark", len(chosen) * len(entrants)) as bar:
         for benchmark, drawn in zip(chosen, levels, strict=True):
             labels = benchmark.label(drawn.tiles)
             for name in entrants:

@@ -76,8 +76,15 @@ class LearnedPolicy(Policy):
     @property
     def arguments(self) -> dict[str, Any]:
         """The constructor's arguments that make a network of this shape: JSON-serialisable."""
-        names = [name for name in inspect.signature(type(self)).parameters if name != "generator"]
-        values = {name: getattr(self, name) for name in names}
+        names: list[str] = []
+        for kind in type(self).__mro__:  # what a constructor passes on as **options has names in the one above
+            parameters = inspect.signature(kind).parameters.values()
+            names += [
+                each.name for each in parameters if each.kind is not each.VAR_KEYWORD and each.name != "generator"
+            ]
+            if all(each.kind is not each.VAR_KEYWORD for each in parameters):
+                break
+        values = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def _layer_of(self, step: int) -> int:

@@ -121,9 +121,10 @@ def configurations(row: Row) -> list[TrainingConfig]:
     It is the preset `paper-shortest-path` or `paper-diameter`, or that with `-evolved`. It follows the paper's recipe
     for the model of the row, and has the row's options.
     """
-    from ..training.config import changed, preset, published_recipe
+    from ..training.config import changed
+    from ..training.presets import published_recipe
 
-    base = preset(f"paper-{row.options['task']}{'-evolved' if row.options['evolve'] else ''}")
+    base = f"paper-{row.options['task']}{'-evolved' if row.options['evolve'] else ''}"
     recipe = published_recipe(row.options["model"])
     return [changed(base, **recipe, **options) for options in _unpooled(row.options)]
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from maze_nca_gym import __version__
+from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
 from ..runs import RunFolder, check_folder, command_line
-from ..runs.executors import make_executor
+from ..runs.executors import EXECUTORS, make_executor
 from .columns import measure_columns
 from .jobs import Job, plan
 from .rows import ALL, Row, configurations, find_rows, run_name
-from .scales import Scale, find_scale, shrink
+from .scales import SCALES, Scale, find_scale, shrink
 from .series import Progress, run_all
 
 if TYPE_CHECKING:
@@ -26,34 +28,41 @@ WRITE_EVERY = 60.0
 """Seconds at least from one writing of the tables to the next while runs go on."""
 
 
+@checked
 def reproduce(
-    which: Iterable[str] = (ALL,),
+    which: Annotated[str | Iterable[str], Stored(tuple[str, ...]), Shown("TABLE …", positional=True)] = (ALL,),
     *,
-    trials: int = 5,
-    scale: str = "full",
-    out: str | Path = "runs/paper",
-    launcher: str = "local",
-    workers: int | None = None,
+    trials: Annotated[int, Between(1)] = 5,
+    scale: Annotated[str, OneOf(SCALES)] = "full",
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/paper"),
+    launcher: Annotated[str, OneOf(EXECUTORS)] = "local",
+    workers: Annotated[int | None, Between(1)] = None,
     device: str = "auto",
-    launcher_options: Mapping[str, int | str] | None = None,
-    on_change: Callable[[Progress], object] = lambda _: None,
+    submit: Annotated[
+        Mapping[str, int | str] | Iterable[str], Stored(tuple[str, ...]), Shown("NAME=VALUE …", default="none")
+    ] = (),
+    on_change: Annotated[Callable[[Progress], object], Shown(python_only=True)] = lambda _: None,
 ) -> Results:
-    """Run tables of the paper again, and write ours beside the published figures; what is finished is not done again.
+    """Re-run the result tables of the paper, and write ours beside the published figures.
 
-    The folder receives `results.md`, `results.tex`, `results.json`, `published.png`, the figures of behaviour, and the
-    runs in `runs/`. Killed at any moment, the same call goes on.
+    Every row and trial is a run in the folder; rows with equal options share theirs. Killed at any moment, the same
+    command or call goes on, and what is finished is not done again. The folder receives results.md, results.tex,
+    results.json, published.png and figures of behaviour.
 
     >>> results = reproduce(["3", "4.1"], trials=2, scale="tiny", out="runs/tiny")
 
     Args:
-        which: "all", numbers of tables such as "3", or rows such as "3.2".
-        trials: runs of each row, with seeds of their own.
-        scale: full, as in the paper; small or tiny (`scales.shrink`).
-        out: the folder of this reproduction.
-        launcher: local, submitit or slurm (`runs.executors`).
-        workers: runs at once at most; by default one for each core, or GPU if there is any, and 256 on a cluster.
-        device: auto, cpu, cuda ... of each run.
-        launcher_options: parameters for submitit, such as `timeout_min` or `slurm_partition`.
+        which: tables 1 to 11, or rows such as 3.2 for the second row of table 3; all means all tables.
+        trials: number of runs of each row, with different seeds.
+        scale: size of the runs. full is the paper; small and tiny have narrower networks, smaller mazes and fewer
+            updates.
+        out: folder of the runs and results; one for each scale.
+        launcher: place of the runs: processes of this machine, the same as jobs of submitit, or job arrays of a SLURM
+            cluster.
+        workers: largest number of runs at once, by default one per core, or GPU if there is any, and 256 on a cluster.
+        device: device of each run: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+        submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
+            a mapping.
         on_change: receives the progress about once a second.
 
     Returns:
@@ -68,13 +77,12 @@ def reproduce(
     from .figures import PUBLISHED, draw_behaviour, draw_published
     from .results import collect
 
-    which = tuple(which)
-    rows, size, folder = find_rows(which), find_scale(scale), Path(out)
+    rows, size, folder, parameters = find_rows(which), find_scale(scale), Path(out), _parameters(submit)
     check_folder("--out", folder)
     usual = _usual_workers(launcher, device)
     n_workers = usual if workers is None else workers
     jobs = jobs_of(rows, trials, size, folder, device)
-    executor = make_executor(launcher, n_workers, folder / "submitit", launcher_options or {})
+    executor = make_executor(launcher, n_workers, folder / "submitit", parameters)
     run = RunFolder.open(folder, {"scale": scale, "version": __version__}, ("*",), overwrite=None)
     options = {"trials": trials, "scale": scale, "out": folder, "launcher": launcher, "device": device}
     run.begin({"command": command_line(["reproduce", *which], options)})
@@ -93,6 +101,19 @@ def reproduce(
     draw_published(results, folder / PUBLISHED)
     draw_behaviour(jobs, size, folder)
     return results
+
+
+def _parameters(given: Mapping[str, int | str] | Iterable[str]) -> dict[str, int | str]:
+    """Return parameters for submitit by name; words such as timeout_min=600 have them too."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    found: dict[str, int | str] = {}
+    for word in given:
+        match = re.fullmatch(r"([a-z_]+)=(.+)", word)
+        if match is None:
+            raise ValueError(f"submit takes words such as timeout_min=600, got {word!r}")
+        found[match[1]] = int(match[2]) if re.fullmatch(r"\d+", match[2]) else match[2]
+    return found
 
 
 def jobs_of(rows: Sequence[Row], trials: int, scale: Scale, out: Path, device: str = "cpu") -> list[Job]:

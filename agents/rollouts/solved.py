@@ -25,7 +25,7 @@ from maze_nca_gym.transfer import read_back
 
 from ..environments import border_warning
 from ..policy import Policy
-from ..runs import ProgressBar, naming_memory, say
+from ..runs import ProgressBar, naming_memory, save_results, say
 from .iterating import iterate
 from .pytorch import one_thread
 from .scores import encode, label, usual_batch
@@ -46,19 +46,25 @@ class Solved:
 
     Attributes:
         policy: the policy, on its device.
+        name: what it is called.
+        source: where the levels come from, in words.
         levels: the levels as the policy's task has them.
         targets: (N, H, W) bool, their canonical solutions.
         result: the end of each episode.
         n_steps: the limit of iterations.
+        batch: levels that ran at once, if that was asked for.
         enough: the iterations after which waiting is of no use.
         seconds: the time that it took.
     """
 
     policy: Policy
+    name: str
+    source: str
     levels: LevelSet
     targets: NDArray[np.bool_]
     result: SolveResult
     n_steps: int
+    batch: int | None
     enough: int
     seconds: float
 
@@ -81,9 +87,36 @@ class Solved:
             "max_steps": int(steps.max()) if len(steps) else None,
         }
 
-    def draw(self, path: Path, title: str, index: int | None = None) -> Path:
+    def save(self, folder: str | Path, picture: str = "gif", index: int | None = None) -> list[Path]:
+        """Write `results.json` and a picture of an episode; pictures of earlier results go.
+
+        Args:
+            folder: where to.
+            picture: gif for every step, png for the end, or none.
+            index: index of the level in the picture, by default the one with the longest solution.
+
+        Returns:
+            The files.
+
+        Raises:
+            OSError: a file could not be written.
+        """
+        folder = Path(folder)
+        configuration = {
+            "policy": self.name,
+            "levels": self.levels.config,
+            "batch": self.batch,
+            "device": str(self.policy.device),
+            "steps": self.n_steps,
+        }
+        timing = {"seconds": self.seconds, "levels_per_second": len(self.levels) / self.seconds}
+        earlier = [path.name for path in folder.glob("episode.*")]
+        path = save_results(folder, configuration, earlier, metrics=self.metrics, timing=timing)
+        return [path] if picture == "none" else [path, self.draw(folder / f"episode.{picture}", index)]
+
+    def draw(self, path: Path, index: int | None = None) -> Path:
         """Write a picture of the episode on a level, by default the one with the longest solution; returns its path."""
-        index = self.shown if index is None else index
+        index, title = self.shown if index is None else index, f"{self.name}, {self.source}"
         n_steps = int(self.result.steps[index])
         return draw_episode(path, self.policy, self.levels[index], self.targets[index], n_steps, title)
 
@@ -103,14 +136,15 @@ def describe_size(shape: Sequence[int]) -> str:
     return f"{n_levels:,} level{'s' * (n_levels > 1)} of {height:,} x {width:,} tiles"
 
 
-def solve(
+def solve_levels(
     policy: Policy,
     levels: LevelSet,
     name: str,
     *,
+    source: str = "levels",
     batch: int | None = None,
     steps: int | None = None,
-    device: str = "cpu",
+    device: str | None = None,
 ) -> Solved:
     """Run a policy on levels, each until it is solved; say on stderr what is coming, and how far it is.
 
@@ -118,15 +152,16 @@ def solve(
         policy: the policy, which is moved to the device.
         levels: levels that are all solvable.
         name: the name of the policy, for messages.
+        source: where the levels come from, in words.
         batch: levels that run at once; by default as many as keep the state small.
         steps: the largest number of iterations on a level, by default that after which waiting is of no use.
-        device: cpu, cuda, cuda:1 ...
+        device: cpu, cuda, cuda:1 ..., by default where the policy is.
 
     Raises:
         ValueError: a bad device or number, or an unsolvable level.
         MemoryError: the device has too little memory.
     """
-    policy, task = policy.to(find_device(device)), find_task(policy.task)
+    policy, task = policy if device is None else policy.to(find_device(device)), find_task(policy.task)
     levels = LevelSet(task.prepare(levels.tiles), levels.config)
     if levels.tiles.size > MANY_TILES:
         say(f"{name}: {describe_size(levels.tiles.shape)}; finding the exact solutions first")
@@ -136,13 +171,13 @@ def solve(
     check_steps(policy, n_steps)
     if policy.guarantees.needs_border and not has_border(levels.tiles).all():
         warnings.warn(border_warning(name), stacklevel=2)
-    batch = usual_batch(levels.tiles) if batch is None else batch
+    at_once = usual_batch(levels.tiles) if batch is None else batch
     say(f"{name}: {describe_size(levels.tiles.shape)}, at most {n_steps:,} iterations on each")
     begin = time.perf_counter()
-    with naming_memory(f"--batch {batch}", device), ProgressBar(name, len(levels)) as bar:
-        result = run_until_solved(policy, labelled, n_steps, batch=batch, report=bar.advance)
+    with naming_memory(f"--batch {at_once}", policy.device), ProgressBar(name, len(levels)) as bar:
+        result = run_until_solved(policy, labelled, n_steps, batch=at_once, report=bar.advance)
     seconds = time.perf_counter() - begin
-    return Solved(policy, levels, labelled.targets, result, n_steps, enough, seconds)
+    return Solved(policy, name, source, levels, labelled.targets, result, n_steps, batch, enough, seconds)
 
 
 def draw_episode(path: Path, policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> Path:

@@ -20,7 +20,7 @@ _ASK_EVERY = 8
 
 
 @one_thread()
-def play(
+def open_window(
     policy: Policy,
     *,
     name: str | None = None,

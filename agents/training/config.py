@@ -1,21 +1,18 @@
-"""The configuration of a training run, and the presets.
+"""The configuration of a training run.
 
 Importing this does not load torch; making a configuration does, which checks the model's options against its class.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.levels import has_border
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import MUTATIONS, find_mutation
-from maze_nca_gym.names import unknown_name
 from maze_nca_gym.options import (
     Between,
     OneOf,
@@ -24,9 +21,11 @@ from maze_nca_gym.options import (
     check_known,
     check_options,
     flat,
+    of_each,
     options_of,
     to_json,
     unflattened,
+    with_defaults,
 )
 from maze_nca_gym.population import BreedingSchedule, PopulationConfig
 from maze_nca_gym.population.config import PAPER_BREEDING, PAPER_POPULATION
@@ -42,12 +41,16 @@ from .options import (
     PoolConfig,
     constructor_options,
 )
+from .presets import SHIPPED_PRESETS, preset_options
 
 if TYPE_CHECKING:
     from ..policy import Policy
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-MUTATION_OPTIONS = {**PAPER_POPULATION.mutation_options, "n_edits": 5}
+_OF_MUTATIONS = of_each({kind: options_of(each) for kind, each in MUTATIONS.items()})
+MUTATION_OPTIONS = {name: option.default for name, option in _OF_MUTATIONS.items()} | dict(
+    PAPER_POPULATION.mutation_options
+)
 """Options of mutations, with their defaults, which are those of the paper's code."""
 
 
@@ -167,7 +170,7 @@ class TrainingConfig:
         sizes, n_levels, capacity = self.levels.sizes, self.levels.n_levels, self.population.capacity
         if not self.evolve:
             values = self.flat()
-            idle = [name for name in EVOLUTION if values[name] != DEFAULTS[name]]
+            idle = [name for name in SWITCHES["evolve"] if values[name] != DEFAULTS[name]]
             check(not idle, f"without levels that evolve there is no {', '.join(idle)}: set evolve")
             return
         check(capacity <= 2**20, f"capacity must be from 1 to {2**20:,}, got {capacity:,}")
@@ -247,7 +250,7 @@ class TrainingConfig:
         return unflattened(cls, DEFAULTS | dict(values))
 
 
-OPTIONS = {**options_of(TrainingConfig), **{k: v for kind in MUTATIONS.values() for k, v in options_of(kind).items()}}
+OPTIONS = {**options_of(TrainingConfig), **_OF_MUTATIONS}
 """Name of an option -> what it is: all but those of a model of one's own."""
 DEFAULTS = {
     **{name: option.default for name, option in OPTIONS.items()},
@@ -256,17 +259,32 @@ DEFAULTS = {
     **MUTATION_OPTIONS,
 }
 """Name of an option -> its default."""
-EVOLUTION = tuple(
-    name
-    for name, option in OPTIONS.items()
-    if option.group in (BreedingSchedule, PopulationConfig, *MUTATIONS.values()) or name == "evolve_absolute"
-)
-"""Options that mean nothing without `evolve`."""
-SWITCHES: dict[str, tuple[str, ...]] = {
-    "pool_size": tuple(name for name in options_of(PoolConfig) if name != "pool_size"),
-    "evolve": EVOLUTION,
+SWITCHES: Mapping[str, tuple[str, ...]] = {
+    "pool_size": tuple(name for name, option in OPTIONS.items() if option.group is PoolConfig and name != "pool_size"),
+    "evolve": tuple(
+        name
+        for name, option in OPTIONS.items()
+        if option.group in (PopulationConfig, BreedingSchedule, *MUTATIONS.values()) or name == "evolve_absolute"
+    ),
 }
 """Option -> those that mean nothing while it is off: 0 or False."""
+
+
+def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of a run by name, with the values of its preset; those of a model of one's own among them.
+
+    torch is loaded for the latter alone.
+
+    Args:
+        given: what is given of `preset` and `model`.
+
+    Raises:
+        ValueError: an unknown preset.
+    """
+    name = given.get("preset", "fast")
+    usual = preset_values(name)
+    is_own = "model" in given or name not in SHIPPED_PRESETS
+    return with_defaults({**(_of_model(given.get("model", usual["model"])) if is_own else {}), **OPTIONS}, usual)
 
 
 def _of_model(model: Any) -> Mapping[str, Option]:
@@ -276,216 +294,39 @@ def _of_model(model: Any) -> Mapping[str, Option]:
     return constructor_options(model) if isinstance(model, str) and model in MODELS else {}
 
 
-def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
+def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
     """Return a configuration with other values; a new model keeps only the options that it has.
 
     What `pool_size=0` or `evolve=False` makes meaningless gets its default, unless it is given too. So does an
     `n_iterations` of None, which needs a pool.
 
     Args:
-        config: to change.
+        start: a configuration, or the name of a preset.
         changes: options by name, those of a model of your own among them.
 
     Raises:
-        ValueError: bad values, or unknown options.
+        ValueError: an unknown preset, bad values, or unknown options.
     """
-    model = changes.get("model", config.model.model)
-    of_model = _of_model(model)
+    before = _with(DEFAULTS, preset_options(start)) if isinstance(start, str) else start.flat()
+    return cast(TrainingConfig, unflattened(TrainingConfig, _with(before, changes)))
+
+
+def _with(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all options with other values."""
+    of_model = _of_model(changes.get("model", values["model"]))
     known = {*DEFAULTS, *of_model}
     check_known(changes, known, "a configuration")
-    before = {name: value for name, value in config.flat().items() if name in known}
+    before = {name: value for name, value in values.items() if name in known}
     before |= {name: None for name in MODEL_OPTIONS if name not in of_model}
     for switch in SWITCHES.keys() & changes.keys():
         if not changes[switch]:
             before |= {name: DEFAULTS[name] for name in SWITCHES[switch]}
     if before["n_iterations"] is None and not changes.get("pool_size", before["pool_size"]):
         before["n_iterations"] = DEFAULTS["n_iterations"]
-    mutation = changes.get("mutation", before["mutation"])
     idle = {name: changes[name] for name in MUTATION_OPTIONS if changes.get(name, DEFAULTS[name]) != DEFAULTS[name]}
     if idle:
-        find_mutation(mutation, idle)
-    return unflattened(TrainingConfig, before | changes)
-
-
-_PUBLISHED: dict[str, dict[str, Any]] = {
-    "NCA": {"learning_rate": 5e-5, "pool_before_activation": True},
-    "GCN": {"learning_rate": 1e-4, "normalise_edges": False},
-}
-"""Class of a model -> its options that are peculiar to the paper's code."""
-
-
-def published_recipe(model: str) -> dict[str, Any]:
-    """Return the options by which the paper's code trains a class of model; docs/reproduction.md has the sources.
-
-    What a row of the paper's tables names is left out: channels, iterations, taps, sharing, max-pooling, evolution.
-    """
-    return {
-        "last_relu": True,
-        "initialisation": "paper",
-        "n_levels": 10_000,
-        "n_updates": 50_000,
-        "batch_size": 64,
-        "loss": "mse",
-        "loss_steps": (1.0,),
-        "optimiser": "adam",
-        "learning_rate": 1e-4,
-        "schedule": "constant",
-        "normalise_gradients": True,
-        **_PUBLISHED.get(model, {}),
-    }
-
-
-_PAPER: dict[str, Any] = {**published_recipe("NCA"), "n_channels": 128, "n_iterations": 64, "cut_corners": True}
-_PAPER_DIAMETER: dict[str, Any] = dict(_PAPER, task="diameter", cut_corners=False, max_pool=True)
-
-_PAPER_EVOLUTION: dict[str, Any] = {
-    "evolve": True,
-    "evolve_absolute": True,
-    "evolve_every": 10,
-    "evolve_below": 0.01,
-}
-
-_FAST: dict[str, Any] = {
-    "n_channels": 32,
-    "n_iterations": 40,
-    "cut_corners": True,
-    "long_fraction": 0.5,
-    "n_updates": 14_000,
-    "loss_steps": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
-    "learning_rate": 4e-3,
-    "schedule": "one-cycle",
-    "ema_decay": 0.998,
-}
-
-_EXTRAPOLATE: dict[str, Any] = {
-    "n_channels": 48,
-    "n_iterations": None,
-    "cut_corners": True,
-    "state_limit": 3.0,
-    "families": ("random", "sparse", "perfect", "loops"),
-    "sizes": (12, 24),
-    "long_fraction": 0.5,
-    "n_updates": 16_000,
-    "loss_steps": (0.25, 0.5, 0.75, 1.0),
-    "loss_after": 1.0,
-    "optimiser": "soap",
-    "learning_rate": 4e-3,
-    "schedule": "one-cycle",
-    "ema_decay": 0.999,
-    "pool_size": 2_048,
-    "pool_fresh": 0.15,
-    "pool_edited": 0.03,
-    "pool_steps": (12, 24),
-    "state_noise": 0.02,
-}
-
-_GUIDED: dict[str, Any] = dict(
-    _EXTRAPOLATE,
-    n_channels=32,
-    borderless=0.5,
-    n_updates=5_000,
-    loss_after=2.0,
-    guidance=1.0,
-    learning_rate=6e-3,
-    pool_edited=0.0,
-    pool_retry=2.5,
-    state_noise=0.0,
-)
-
-_PRESETS: dict[str, dict[str, Any]] = {
-    "paper-shortest-path": _PAPER,
-    "paper-diameter": _PAPER_DIAMETER,
-    "paper-shortest-path-evolved": {**_PAPER, **_PAPER_EVOLUTION},
-    "paper-diameter-evolved": {**_PAPER_DIAMETER, **_PAPER_EVOLUTION},
-    "fast": _FAST,
-    "fast-diameter": dict(
-        _FAST,
-        task="diameter",
-        n_channels=48,
-        n_iterations=48,
-        max_pool=True,
-        state_limit=3.0,
-        sizes=(10, 16),
-        n_updates=8_500,
-        optimiser="soap",
-        learning_rate=2e-3,
-    ),
-    "extrapolate": _EXTRAPOLATE,
-    "extrapolate-diameter": dict(
-        _EXTRAPOLATE,
-        task="diameter",
-        n_channels=64,
-        max_pool=True,
-        families=("random", "perfect"),
-        sizes=(10, 16, 24),
-        n_updates=12_000,
-        loss_steps=(0.5, 0.75, 1.0),
-        loss_after=0.0,
-        nearest_solution=0.75,
-        pool_fresh=0.2,
-        pool_edited=0.0,
-        pool_steps=(16, 32),
-        pool_retry=2.5,
-        state_noise=0.0,
-    ),
-    "guided": _GUIDED,
-    "healing": dict(_GUIDED, n_channels=48, n_updates=14_000, pool_edited=0.25, pool_edits="all-kinds"),
-}
-
-
-class _Presets(Mapping[str, TrainingConfig]):
-    """The configurations by name, each made when it is asked for."""
-
-    def __contains__(self, name: object) -> bool:
-        return name in _PRESETS
-
-    def __getitem__(self, name: str) -> TrainingConfig:
-        return _make_preset(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_PRESETS)
-
-    def __len__(self) -> int:
-        return len(_PRESETS)
-
-
-@cache
-def _make_preset(name: str) -> TrainingConfig:
-    return changed(TrainingConfig(), **_PRESETS[name])
-
-
-SHIPPED_PRESETS = frozenset(_PRESETS)
-"""Names of the presets of this package."""
-PRESETS = _Presets()
-"""Configurations by name.
-
-`paper-...-evolved` are the paper's networks with shared weights that are best on 16x16 test mazes after training on
-levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
-others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). All four follow the recipe of
-the paper and its code (`published_recipe`). `fast` and `fast-diameter` are
-our own for one size. `extrapolate`, `extrapolate-diameter`, `guided` and `healing` are our own for several sizes and
-families.
-"""
-
-
-def register_preset(name: str, base: str | None = None, **options: Any) -> None:
-    """Let a preset of your own be named wherever one is: in `train`, `preset` and, after --import, on the command line.
-
-    Its options are checked when it is first asked for.
-
-    Args:
-        name: its name.
-        base: a preset whose options it has too, by default none.
-        options: by name, as `changed` takes them; they replace those of the base.
-
-    Raises:
-        ValueError: the name of a preset of this package, one that is no word of a command line, or an unknown base.
-    """
-    check(name not in SHIPPED_PRESETS, f"this package has a preset {name} of its own: choose another name")
-    check(re.fullmatch(r"\w[\w.-]*", name) is not None, f"a preset needs a name such as wide or wide-2, got {name!r}")
-    check(base is None or base in _PRESETS, unknown_name("preset", base, _PRESETS))
-    _PRESETS[name] = {**({} if base is None else _PRESETS[base]), **options}
-    _make_preset.cache_clear()
+        find_mutation(changes.get("mutation", before["mutation"]), idle)
+    return before | dict(changes)
 
 
 def preset_values(name: str) -> dict[str, Any]:
@@ -494,9 +335,7 @@ def preset_values(name: str) -> dict[str, Any]:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    if name not in _PRESETS:
-        raise ValueError(unknown_name("preset", name, _PRESETS))
-    return {**DEFAULTS, **_PRESETS[name]}
+    return {**DEFAULTS, **preset_options(name)}
 
 
 def preset(name: str) -> TrainingConfig:
@@ -505,5 +344,4 @@ def preset(name: str) -> TrainingConfig:
     Raises:
         ValueError: unknown name; the message lists the known ones.
     """
-    preset_values(name)
-    return _make_preset(name)
+    return changed(name)

@@ -32,9 +32,9 @@ def _models() -> Collection[str]:
     return MODELS
 
 
-def _further(values: Mapping[str, Any]) -> Collection[str]:
+def _further(values: Mapping[str, Any]) -> Mapping[str, Option]:
     model = values["model"]
-    return constructor_options(model) if isinstance(model, str) and model in _models() else ()
+    return constructor_options(model) if isinstance(model, str) and model in _models() else {}
 
 
 def _losses() -> Collection[str]:

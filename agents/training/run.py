@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.options import Between, Further, OneOf, Shown, check, checked
 
 from ..runs import check_folder, naming_memory
-from .config import TrainingConfig, changed
-from .config import preset as find_preset
+from .config import TrainingConfig, changed, options_of_run
+from .presets import PRESETS
 
 if TYPE_CHECKING:
     from ..policy import Policy
@@ -16,38 +18,46 @@ FOLDER = Path("runs/train")
 """Default folder of runs, each in a folder with the name of its preset."""
 
 
+def folder_of(preset: str | TrainingConfig, out: str | Path | None) -> Path:
+    """Return the folder of a run: `out`, or by default `runs/train/` and the preset's name, `own` if it has none."""
+    return FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
+
+
+@checked
 def train(
-    preset: str | TrainingConfig = "fast",
+    preset: Annotated[str | TrainingConfig, OneOf(PRESETS), Shown("PRESET", positional=True)] = "fast",
     *,
-    out: str | Path | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     device: str = "auto",
-    threads: int | None = None,
-    log_every: int = 25,
-    validate_every: int = 250,
-    save_every: float = 60.0,
+    threads: Annotated[int | None, Between(1)] = None,
+    log_every: Annotated[int, Between(1)] = 25,
+    validate_every: Annotated[int, Between(1)] = 250,
+    save_every: Annotated[float, Between(0)] = 60.0,
     tensorboard: bool = False,
     overwrite: bool = False,
-    **configuration: Any,
+    **options: Annotated[Any, Further(options_of_run, named_by=("preset", "model"))],
 ) -> Policy:
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
-    This is the command `maze-nca-gym train`, with its options. Ctrl-C saves and raises KeyboardInterrupt; the same call
-    continues the run; once it is finished, the checkpoint is gone and the same call returns its policy. Started by
-    `torchrun`, the processes share the work.
+    Ctrl-C saves and ends the run; the same command or call continues it. Of a run that is finished it reads the policy.
+    The run's folder receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, curves.png,
+    rollouts.png, config.json and, until it is finished, checkpoint.safetensors. If its levels evolve, it ends with
+    population.npz, which is a set of levels. Processes that `torchrun` starts share the work.
 
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 
     Args:
-        preset: the name of a preset, or a configuration.
-        out: the run's folder, by default `runs/train/` and the preset's name, or `own` for a configuration.
-        device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
+        preset: preset whose values apply unless given; `train PRESET --help` shows them. In Python also a
+            configuration.
+        out: folder of the run, by default runs/train/ and the preset's name, or `own` for a configuration.
+        device: device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
         threads: number of CPU threads, by default one per core.
         log_every: number of updates between two lines of metrics.
-        validate_every: number of updates between two validations, a multiple of `log_every`.
+        validate_every: number of updates between two validations, a multiple of --log-every.
         save_every: seconds between two checkpoints.
-        tensorboard: whether to write events for TensorBoard into the folder `tb`.
-        overwrite: whether to delete the run in the folder, if there is one, and start a new one.
-        configuration: fields of `TrainingConfig` that replace those of the preset.
+        tensorboard: also write events for TensorBoard, into the folder tb of the run.
+        overwrite: delete the run in the folder, if there is one, and start a new one.
+        options: options of the configuration (`TrainingConfig`) that replace those of the preset.
 
     Returns:
         The trained policy, on the CPU.
@@ -63,11 +73,12 @@ def train(
     from .loop import Intervals
     from .session import run_session
 
+    multiple = f"validate_every must be a multiple of log_every {log_every}, got {validate_every}"
+    check(validate_every % log_every == 0, multiple)
     name = preset if isinstance(preset, str) else "fast"
-    start = find_preset(preset) if isinstance(preset, str) else preset
-    config, intervals = changed(start, **configuration), Intervals(log_every, validate_every, save_every)
-    folder = FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
+    folder, intervals = folder_of(preset, out), Intervals(log_every, validate_every, save_every)
     check_folder("--out", folder)
+    config = changed(preset, **options)
     with naming_memory(f"--batch-size {config.batch_size}", device):
         return run_session(
             folder,

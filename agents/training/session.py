@@ -18,9 +18,10 @@ from ..policy import Policy
 from ..registry import load
 from ..runs import CHECKPOINT, RunFolder, asked_to_stop, command_line, duration, import_option
 from ..weights import load_model, model_class
-from .config import SHIPPED_PRESETS, TrainingConfig, preset_values
+from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
 from .loop import LEVELS, Intervals, run_updates
+from .presets import SHIPPED_PRESETS
 from .processes import Workers, find_workers
 from .reports import CURVES, EVENT_FILES, EVENTS, ROLLOUTS, find_tensorboard, reporting
 from .state import MODEL, TrainingState

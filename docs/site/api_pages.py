@@ -19,7 +19,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.guarantees",
         "agents.animation",
         "agents.weights",
-        "agents.export",
+        "agents.exporting",
     ),
     "Rollouts": (
         "agents.rollouts.iterating",

@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from maze_nca_gym.cli.commands import parse
 
         with complaining(), importing_from_here():
-            code = parse(arguments).run()
+            code = parse(arguments)()
         sys.stdout.flush()  # here, where a reader that has left is still handled
         return code
     except SystemExit as end:  # tyro's, after `--help` or wrong usage

@@ -1,105 +1,150 @@
-"""The tree of commands, and parsing."""
+"""The tree of commands, each a function of the library with what is printed of its result, and parsing."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import make_dataclass
+from dataclasses import dataclass, field, make_dataclass, replace
 from functools import partial, reduce
 from operator import or_
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import tyro
 from tyro.conf import subcommand
 
-from maze_nca_gym.cli.bench import Bench
-from maze_nca_gym.cli.evaluate import Evaluate
-from maze_nca_gym.cli.evolve import Evolve, parse_evolve
-from maze_nca_gym.cli.export import Export
-from maze_nca_gym.cli.levels import Generate, ListLevels, ShowLevels
-from maze_nca_gym.cli.play import Play
-from maze_nca_gym.cli.policies import ListPolicies, ShowPolicy
-from maze_nca_gym.cli.reading import read_command
-from maze_nca_gym.cli.reproduce import Reproduce
-from maze_nca_gym.cli.solve import Solve
-from maze_nca_gym.cli.train import Train, parse_train
-from maze_nca_gym.cli.train_hinted import TrainHinted, parse_train_hinted
+from maze_nca_gym import agents
+from maze_nca_gym.agents.registry import import_own
+from maze_nca_gym.cli import bench, evaluate, evolve, levels, policies, reproduce, solve, train, train_hinted
+from maze_nca_gym.cli.reading import named, pairs, read_values
 from maze_nca_gym.names import unknown_name
+from maze_nca_gym.options import Option, Shown, further_options, options_of_call
 
 
-class Command(Protocol):
-    """A parsed command line."""
+@dataclass(frozen=True)
+class Command:
+    """A command.
 
-    def run(self) -> int:
-        """Run the command and return the exit code."""
+    Attributes:
+        run: takes the options, prints what came of them and returns the exit code.
+        function: the function of the library that does the work. Its signature has the options, its docstring the help;
+            what `run` names itself replaces or follows these. None: `run` has all of them.
+    """
+
+    run: Callable[..., int]
+    function: Callable[..., Any] | None = None
+
+    @property
+    def about(self) -> str:
+        """What it does: the paragraphs of the docstrings before their sections, without examples."""
+        functions = [each for each in (self.function, self.run) if each is not None]
+        paragraphs = [text for each in functions for text in (inspect.getdoc(each) or "").split("\n\n")]
+        return "\n\n".join(text for text in paragraphs if not text.startswith((">>>", "Args:", "Returns:", "Raises:")))
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """The options by name, without those that others bring."""
+        found = {} if self.function is None else dict(options_of_call(self.function))
+        for name, own in options_of_call(self.run).items():
+            found[name] = replace(found[name], type=own.type, default=own.default) if name in found else own
+        found["import"] = Option("import", str, default=None, group=_import, style=Shown("MODULE"))
+        return {name: option for name, option in found.items() if not option.style.python_only}
+
+    def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
+        """Return the command with the options that words give.
+
+        Raises:
+            SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+            ValueError: a module that cannot be imported, an option that there is not, or a bad value.
+        """
+        _import(pairs(words).get("--import"))
+        options = self.options
+        further = None if self.function is None else further_options(self.function)
+        if further is not None:
+            options = {**options, **further.options_of(named(words, further.named_by, options)), **options}
+        values = read_values(options, words, prog, self.about, (self.function, self.run, _import))
+        values.pop("import", None)
+        return partial(self.run, **values)
 
 
-class Levels:
-    """List and show levels: named mazes, packs, files."""
+@dataclass(frozen=True)
+class Commands:
+    """Commands under one name.
+
+    Attributes:
+        about: what they have to do with.
+        within: the commands by name.
+    """
+
+    about: str
+    within: Mapping[str, Command | Commands] = field(default_factory=dict)
+
+    def read(self, words: Sequence[str], prog: str) -> Callable[[], int]:
+        """Return the command that words name, with the options that they give.
+
+        Raises:
+            SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
+            ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
+        """
+        if not words:
+            raise ValueError(f"{prog} needs a command: {', '.join(self.within)}; --help describes them")
+        name = words[0].replace("_", "-")
+        if name.startswith("-"):
+            self._help(words, prog)
+        if name not in self.within:
+            raise ValueError(unknown_name("command", words[0], self.within))
+        return self.within[name].read(words[1:], f"{prog} {name}")
+
+    def _help(self, words: Sequence[str], prog: str) -> None:
+        """Print the help that lists commands, or what is wrong with an option in place of one; end the program."""
+        kinds = []
+        for name, command in self.within.items():
+            listed = make_dataclass(name.replace("-", "_"), [], namespace={"__doc__": command.about})
+            kinds.append(Annotated[listed, subcommand(name)])
+        form: Any = reduce(or_, kinds)
+        tyro.cli(form, prog=prog, description=self.about, args=list(words))
 
 
-class Policies:
-    """List and show the policies that come with the package."""
+def _import(modules: str | None) -> None:
+    """Import modules of one's own.
+
+    Args:
+        import: Python module to import first, or several with commas, for the models, tasks, presets and automata that
+            they register.
+    """
+    for name in [] if modules is None else modules.split(","):
+        import_own(name, "--import")
 
 
-COMMANDS: Mapping[str, Any] = {
-    "solve": Solve,
-    "play": Play,
-    "train": Train,
-    "train-hinted": TrainHinted,
-    "evaluate": Evaluate,
-    "evolve": Evolve,
-    "bench": Bench,
-    "reproduce": Reproduce,
-    "generate": Generate,
-    "export": Export,
-    "levels": Levels,
-    "policies": Policies,
-}
-"""Name of a command -> the class of its options, or of commands of its own."""
-_WITHIN: Mapping[Any, Mapping[str, Any]] = {
-    Levels: {"list": ListLevels, "show": ShowLevels},
-    Policies: {"list": ListPolicies, "show": ShowPolicy},
-}
-_PARSERS: Mapping[Any, Callable[[Sequence[str]], Command]] = {
-    Train: parse_train,
-    TrainHinted: parse_train_hinted,
-    Evolve: parse_evolve,
-}
-"""Commands whose options depend on what is named among them, which have parsers of their own."""
-ABOUT = "Mazes in which each step is one iteration of a neural cellular automaton."
+COMMANDS = Commands(
+    "Mazes in which each step is one iteration of a neural cellular automaton.",
+    {
+        "solve": Command(solve.run, agents.solve),
+        "play": Command(solve.run_window, agents.play),
+        "train": Command(train.run, agents.train),
+        "train-hinted": Command(train_hinted.run, agents.train_hinted),
+        "evaluate": Command(evaluate.run, agents.evaluate),
+        "evolve": Command(evolve.run, agents.evolve),
+        "bench": Command(bench.run, agents.bench),
+        "reproduce": Command(reproduce.run, agents.reproduce),
+        "generate": Command(levels.run, agents.generate),
+        "export": Command(policies.run_export, agents.export),
+        "levels": Commands(
+            "List and show levels: named mazes, packs, files.",
+            {"list": Command(levels.list_levels), "show": Command(levels.show_levels)},
+        ),
+        "policies": Commands(
+            "List and show the policies that come with the package.",
+            {"list": Command(policies.list_them), "show": Command(policies.show)},
+        ),
+    },
+)
 
 
-def parse(arguments: Sequence[str]) -> Command:
-    """Return the command that the arguments ask for.
+def parse(words: Sequence[str]) -> Callable[[], int]:
+    """Return what the words of a command line ask for.
 
     Raises:
         SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
         ValueError: an unknown command, preset or option, or a bad value; the message says what is known or allowed.
     """
-    return _parse(list(arguments), COMMANDS, "maze-nca-gym", ABOUT)
-
-
-def _parse(words: list[str], commands: Mapping[str, Any], prog: str, about: str) -> Command:
-    if not words:
-        raise ValueError(f"{prog} needs a command: {', '.join(commands)}; --help describes them")
-    name = words[0].replace("_", "-")
-    if name.startswith("-"):
-        _help(commands, words, prog, about)
-    if name not in commands:
-        raise ValueError(unknown_name("command", words[0], commands))
-    kind, prog = commands[name], f"{prog} {name}"
-    if kind in _WITHIN:
-        return _parse(words[1:], _WITHIN[kind], prog, inspect.getdoc(kind) or "")
-    parser: Callable[[Sequence[str]], Command] = _PARSERS.get(kind, partial(read_command, kind, prog=prog))
-    return parser(words[1:])
-
-
-def _help(commands: Mapping[str, Any], words: Sequence[str], prog: str, about: str) -> None:
-    """Print the help that lists commands, or what is wrong with an option in place of one; end the program."""
-    kinds = []
-    for name, kind in commands.items():
-        listed = make_dataclass(kind.__name__, [], namespace={"__doc__": inspect.getdoc(kind)})
-        kinds.append(Annotated[listed, subcommand(name)])
-    form: Any = reduce(or_, kinds)
-    tyro.cli(form, prog=prog, description=about, args=words)
+    return COMMANDS.read(words, "maze-nca-gym")

@@ -1,19 +1,17 @@
-"""`maze-nca-gym evaluate`: its options, and the tables that it prints."""
+"""`maze-nca-gym evaluate`: the tables that it prints."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
+from maze_nca_gym.agents import evaluate
 from maze_nca_gym.agents.evaluation import DEFAULT_N
 from maze_nca_gym.agents.guarantees import DRAWINGS
+from maze_nca_gym.agents.registry import named_policies
 from maze_nca_gym.agents.runs import check_folder
-from maze_nca_gym.cli.options import USUAL_BATCH, USUAL_STEPS, ImportOption
 from maze_nca_gym.cli.output import FAILED, complain
-from maze_nca_gym.families import FAMILIES
-from maze_nca_gym.options import Between, OneOf, Shown, check_options
 from maze_nca_gym.scoring import MINIBATCH
 from maze_nca_gym.tables import Table, percent
 
@@ -25,81 +23,34 @@ if TYPE_CHECKING:
     from maze_nca_gym.agents.statistics import Estimate
 
 
-@dataclass(frozen=True)
-class Evaluate(ImportOption):
-    """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables, JSON and
-    figures.
+def run(
+    *,
+    policies: tuple[str, ...],
+    details: bool = False,
+    out: Path = Path("runs/evaluate"),
+    format: str = "png",
+    **options: Any,
+) -> int:
+    """Exit with 1 if an exact policy leaves a level unsolved.
 
-    A set such as perfect-31 has the same levels on every machine. All policies must be of one task. results.json is
-    written anew after each set, so that Ctrl-C keeps what is there. The exit code is 1 if an exact policy leaves a
-    level unsolved.
+    Args:
+        details: print the intervals of accuracies, agreement with exact search and stability too; results.json has
+            them.
     """
+    check_folder("--out", out)
+    from maze_nca_gym.agents.evaluation.figures import FIGURES
 
-    policies: Annotated[tuple[str, ...], Shown("POLICY …", positional=True)]
-    """Names from `policies list`, or model files (*.safetensors); NAME=FILE gives one another name in tables and
-    figures."""
-    families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = ("random", "perfect")
-    """Families of levels, separated by commas or spaces; sparse is random with a fifth to a half of walls."""
-    sizes: Annotated[tuple[int, ...], Between(2, 9999), Shown("SIZE …")] = (16, 32)
-    """Inner sizes of the levels, separated by commas or spaces."""
-    n: Annotated[int | None, Between(1), Shown(default=str(DEFAULT_N))] = None
-    """Largest number of levels of each set; always the first ones. 8192 takes whole sets, which have fewer levels
-    beyond size 32."""
-    steps: Annotated[int | None, Between(1), Shown(default=USUAL_STEPS)] = None
-    """Number of iterations on a level."""
-    stability: bool = False
-    """Test of stability too: 10 times the iterations, corrupted states and edited mazes, on the first 256 of the levels
-    (fewer of large ones). It takes some 15 times as long as the rest does on them."""
-    batch: Annotated[int | None, Between(1), Shown(default=USUAL_BATCH)] = None
-    """Number of levels that run at once."""
-    device: str = "cpu"
-    """Device: cpu, cuda, cuda:1 …"""
-    details: bool = False
-    """Print the intervals of accuracies, agreement with exact search and stability too; results.json has them."""
-    out: Annotated[Path, Shown("FOLDER")] = Path("runs/evaluate")
-    """Folder for results.json and the figures; it replaces those of an earlier run."""
-    format: Annotated[str, OneOf(("png", "pdf", "svg"))] = "png"
-    """File type of the figures."""
-
-    def __post_init__(self) -> None:
-        check_options(self)
-
-    def run(self) -> int:
-        """Evaluate, print, save; returns the exit code.
-
-        Raises:
-            ValueError: a bad option, policy or combination.
-            MemoryError: the device has too little memory.
-        """
-        self.import_module()
-        check_folder("--out", self.out)
-        from maze_nca_gym.agents import evaluate
-        from maze_nca_gym.agents.evaluation.figures import FIGURES
-        from maze_nca_gym.agents.registry import named_policies
-
-        policies = named_policies(self.policies)
-        results = evaluate(
-            policies,
-            families=self.families,
-            sizes=self.sizes,
-            n=self.n,
-            steps=self.steps,
-            stability=self.stability,
-            batch=self.batch,
-            device=self.device,
-            out=self.out,
-            format=self.format,
-        )
-        _print_results(results, self.details)
-        if self.n is None:
-            print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")
-        for note in _notes(policies):
-            print(note)
-        print(f"results: {self.out / 'results.json'}")
-        figures = (self.out / f"{name}.{self.format}" for name in FIGURES)
-        for path in filter(Path.exists, figures):
-            print(f"figure: {path}")
-        return max(map(_verdict, results))
+    found = named_policies(policies)
+    results = evaluate(found, out=out, format=format, **options)
+    _print_results(results, details)
+    if options.get("n") is None and options.get("levels") is None:
+        print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")
+    for note in _notes(found):
+        print(note)
+    print(f"results: {out / 'results.json'}")
+    for path in filter(Path.exists, (out / f"{name}.{format}" for name in FIGURES)):
+        print(f"figure: {path}")
+    return max(map(_verdict, results))
 
 
 def _notes(policies: Mapping[str, Policy]) -> list[str]:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maze_nca_gym.agents import generate
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
-from maze_nca_gym.cli.options import GeneratorOptions, ImportOption
 from maze_nca_gym.cli.output import print_level
 from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
 from maze_nca_gym.loading import list_packs, load_levels, pack_file
-from maze_nca_gym.options import Between, Shown, check_options, flag
+from maze_nca_gym.options import Between, Shown, check, flag
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
 from maze_nca_gym.tables import Table
@@ -29,140 +28,91 @@ _FIGURES = ("regret", "solution length")
 """Figures in a pack's description, before and after its levels evolved."""
 
 
-@dataclass(frozen=True)
-class Generate(ImportOption):
-    """Write levels, and the configuration that made them, to one .npz file."""
+def run(*, file: Path, **options: Any) -> int:
+    """Print the size of the file."""
+    levels, path = generate(file, **options), npz_path(file)
+    _, height, width = levels.tiles.shape
+    print(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
+    return 0
 
-    file: Annotated[Path, Shown("FILE", positional=True)]
-    """File to write; `.npz` is added if missing."""
-    n: Annotated[int, Between(1)] = 1000
-    """Number of levels."""
-    seed: Annotated[int, Between(0)] = 0
-    """Seed of all randomness, at least 0; the same seed gives the same levels."""
-    no_endpoints: bool = False
-    """Leave out source and target: levels of the diameter task."""
-    force: bool = False
-    """Overwrite the file if it exists."""
-    options: GeneratorOptions = field(default_factory=GeneratorOptions)
 
-    def __post_init__(self) -> None:
-        check_options(self)
+def list_levels(
+    *, files: Annotated[tuple[str, ...], Shown("FILE|NAME …", "all names", positional=True)] = (), details: bool = False
+) -> int:
+    """List the named mazes, packs, benchmark sets and generators; with files or names, their contents.
 
-    def run(self) -> int:
-        """Generate the levels, save them and return the exit code.
+    Args:
+        files: files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes.
+        details: describe each name, with a table for each kind.
+    """
+    for path, levels in [(path, load_levels(path)) for path in files]:
+        Table.of_facts({"file": path, **_facts(levels)}).print()
+    if not files and not details:
+        _print_names()
+        print("--details describes each; `levels show NAME` draws levels.")
+    elif not files:
+        _print_prefabs()
+        _print_packs()
+        _print_benchmark_sets()
+        _print_generators()
+    return 0
 
-        Raises:
-            ValueError: a bad option, or the file exists.
-        """
-        self.import_module()
-        if self.file.is_dir():
-            raise ValueError(f"{self.file} is a folder; name a file in it")
-        path = npz_path(self.file)
-        if path.exists() and not self.force:
-            raise ValueError(f"{path} exists already; choose another name, or overwrite it with --force")
-        levels = self.options.generate(self.n, self.seed, endpoints=not self.no_endpoints)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        levels.save(path)
-        _, height, width = levels.tiles.shape
-        print(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
+
+def show_levels(
+    *,
+    source: Annotated[str, Shown("NAME|FILE", positional=True)],
+    index: Annotated[tuple[int, ...], Between(0), Shown("INDEX,…")] = (0,),
+    family: bool = False,
+    solution: bool = False,
+    png: Annotated[Path | None, Shown("FILE.png")] = None,
+    gif: Annotated[Path | None, Shown("FILE.gif")] = None,
+) -> int:
+    """Show levels as text, coloured on a terminal, or as a picture.
+
+    Args:
+        source: name from `levels list`, or a file written by `generate` or `evolve`.
+        index: indices of the levels to show, from 0: 3, or 0,1,2.
+        family: show the ancestors of an evolved level: a table or, with --png, its family tree.
+        solution: mark the shortest path or, in levels without source and target, the diameter.
+        png: picture to write instead of text.
+        gif: animation to write, with --family: the first ancestor becomes the level, generation by generation.
+
+    Raises:
+        ValueError: no such level, a level without a solution or without a family, or a bad file name.
+    """
+    _check_suffix("--png", png, ".png")
+    _check_suffix("--gif", gif, ".gif")
+    check(gif is None or family, "--gif shows a level's ancestors: it needs --family")
+    levels = load_levels(source)
+    last = len(levels) - 1
+    check(max(index) <= last, f"--index must be from 0 to {last} in {source}, got {max(index)}")
+    if family:
+        return _show_family(source, index, png, gif)
+    tiles = levels.tiles[list(index)]
+    paths = task_of_levels(tiles).solve_all(tiles) if solution else np.zeros(tiles.shape, np.bool_)
+    if png is not None:
+        _save_picture(png, tiles, paths)
         return 0
+    drawings = [to_text(level, path) for level, path in zip(tiles, paths, strict=True)]
+    for i, (number, drawing) in enumerate(zip(index, drawings, strict=True)):
+        print(f"{source}, level {number} of {len(levels):,}", file=sys.stderr)
+        print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
+    return 0
 
 
-@dataclass(frozen=True)
-class ListLevels(ImportOption):
-    """List the named mazes, packs, benchmark sets and generators; with files or names, their contents."""
+def _show_family(source: str, index: tuple[int, ...], png: Path | None, gif: Path | None) -> int:
+    from maze_nca_gym.rendering.family_tree import save_line, save_tree
 
-    files: Annotated[tuple[str, ...], Shown("FILE|NAME …", "all names", positional=True)] = ()
-    """Files written by `generate` or `evolve`, or names of packs, benchmark sets and mazes."""
-
-    details: bool = False
-    """Describe each name, with a table for each kind."""
-
-    def run(self) -> int:
-        """Print the tables and return the exit code.
-
-        Raises:
-            ValueError: a file that is no level-set file.
-        """
-        self.import_module()
-        for path, levels in [(path, load_levels(path)) for path in self.files]:
-            Table.of_facts({"file": path, **_facts(levels)}).print()
-        if not self.files and not self.details:
-            _print_names()
-            print("--details describes each; `levels show NAME` draws levels.")
-        elif not self.files:
-            _print_prefabs()
-            _print_packs()
-            _print_benchmark_sets()
-            _print_generators()
-        return 0
-
-
-@dataclass(frozen=True)
-class ShowLevels(ImportOption):
-    """Show levels as text, coloured on a terminal, or as a picture."""
-
-    source: Annotated[str, Shown("NAME|FILE", positional=True)]
-    """Name from `levels list`, or a file written by `generate` or `evolve`."""
-    index: Annotated[tuple[int, ...], Between(0), Shown("INDEX,…")] = (0,)
-    """Indices of the levels to show, from 0: 3, or 0,1,2."""
-    family: bool = False
-    """Show the ancestors of an evolved level: a table or, with --png, its family tree."""
-    solution: bool = False
-    """Mark the shortest path or, in levels without source and target, the diameter."""
-    png: Annotated[Path | None, Shown("FILE.png", "text")] = None
-    """Picture to write instead of text."""
-    gif: Annotated[Path | None, Shown("FILE.gif", "none; needs --family")] = None
-    """Animation to write: the first ancestor becomes the level, generation by generation."""
-
-    def __post_init__(self) -> None:
-        check_options(self)
-
-    def run(self) -> int:
-        """Print the levels, or write the pictures, and return the exit code.
-
-        Raises:
-            ValueError: no such level, a level without a solution or without a family, or a bad file name.
-        """
-        self.import_module()
-        _check_suffix("--png", self.png, ".png")
-        _check_suffix("--gif", self.gif, ".gif")
-        if self.gif is not None and not self.family:
-            raise ValueError("--gif shows a level's ancestors: it needs --family")
-        levels = load_levels(self.source)
-        shown = self._indices(len(levels))
-        if self.family:
-            return self._show_family(shown)
-        tiles = levels.tiles[shown]
-        paths = task_of_levels(tiles).solve_all(tiles) if self.solution else np.zeros(tiles.shape, np.bool_)
-        if self.png is not None:
-            _save_picture(self.png, tiles, paths)
-            return 0
-        drawings = [to_text(level, path) for level, path in zip(tiles, paths, strict=True)]
-        for i, (index, drawing) in enumerate(zip(shown, drawings, strict=True)):
-            print(f"{self.source}, level {index} of {len(levels):,}", file=sys.stderr)
-            print_level(drawing if i == len(drawings) - 1 else drawing + "\n")
-        return 0
-
-    def _show_family(self, shown: list[int]) -> int:
-        from maze_nca_gym.rendering.family_tree import save_line, save_tree
-
-        if len(shown) > 1:
-            raise ValueError(f"--family is for one level, got --index {','.join(map(str, self.index))}")
-        population = load_population(self.source)
-        id = int(population.members["id"][shown[0]])
-        if self.png is None and self.gif is None:
-            _print_line(population, id)
-        for path, save in ((self.png, save_tree), (self.gif, save_line)):
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                print(f"picture: {save(population, id, path)}")
-        return 0
-
-    def _indices(self, n: int) -> list[int]:
-        if max(self.index) >= n:
-            raise ValueError(f"--index must be from 0 to {n - 1} in {self.source}, got {max(self.index)}")
-        return list(self.index)
+    check(len(index) == 1, f"--family is for one level, got --index {','.join(map(str, index))}")
+    population = load_population(source)
+    id = int(population.members["id"][index[0]])
+    if png is None and gif is None:
+        _print_line(population, id)
+    for path, save in ((png, save_tree), (gif, save_line)):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            print(f"picture: {save(population, id, path)}")
+    return 0
 
 
 def _check_suffix(option: str, path: Path | None, suffix: str) -> None:

@@ -1,55 +1,49 @@
-"""`maze-nca-gym policies list` and `show`."""
+"""`maze-nca-gym policies list`, `policies show` and `export`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import indent, wrap
-from typing import Annotated
+from typing import Annotated, Any
 
 from gymnasium.error import DependencyNotInstalled
 from rich.console import Console
 from rich.text import Text
 
-from maze_nca_gym.agents import PolicyInfo, find_policy, list_policies, load
+from maze_nca_gym.agents import PolicyInfo, export, find_policy, list_policies, load
 from maze_nca_gym.agents.guarantees import DRAWINGS, USUAL_FAMILY, USUAL_SIZE
 from maze_nca_gym.agents.registry import MAIN, NAME_PARTS
-from maze_nca_gym.cli.options import ImportOption
 from maze_nca_gym.options import Shown
 from maze_nca_gym.tables import Table, percent
 
 
-@dataclass(frozen=True)
-class ListPolicies:
-    """List policies by task: name, state channels, complete levels of a test set, description."""
+def list_them(*, all: bool = False, details: bool = False) -> int:
+    """List policies by task: name, state channels, complete levels of a test set, description.
 
-    all: bool = False
-    """Also list those to compare with, ablations and baselines, and what the parts of names mean."""
-    details: bool = False
-    """Show descriptions in full, where they are wider than the terminal."""
-
-    def run(self) -> int:
-        """Print a list for each task and what its figures mean, and return the exit code."""
-        policies = list_policies(all=self.all)
-        for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
-            rows = [
-                (name, _figures(name, info), info.description)
-                for name, info in policies.items()
-                if (info.role, info.task) == (role, task)
-            ]
-            title = task if role == MAIN else f"{task}, {role}s"
-            _print_list(title, ("channels", "levels", "complete"), rows, whole=self.details)
-            print()
-        if self.all:
-            _print_legend("Parts of names", NAME_PARTS)
-        print("complete: levels of the test set whose path is the canonical one after the policy's")
-        print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
-        print("argument; drawing: exact too, but draws no single path, so that environments, which")
-        print("score one, never end solved. `policies show NAME` has all figures.")
-        if not self.all:
-            n_others = len(list_policies(all=True)) - len(policies)
-            print(f"`policies list --all` has {n_others} more, to compare with.")
-        return 0
+    Args:
+        all: also list those to compare with, ablations and baselines, and what the parts of names mean.
+        details: show descriptions in full, where they are wider than the terminal.
+    """
+    policies = list_policies(all=all)
+    for role, task in dict.fromkeys((info.role, info.task) for info in policies.values()):
+        rows = [
+            (name, _figures(name, info), info.description)
+            for name, info in policies.items()
+            if (info.role, info.task) == (role, task)
+        ]
+        title = task if role == MAIN else f"{task}, {role}s"
+        _print_list(title, ("channels", "levels", "complete"), rows, whole=details)
+        print()
+    if all:
+        _print_legend("Parts of names", NAME_PARTS)
+    print("complete: levels of the test set whose path is the canonical one after the policy's")
+    print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
+    print("argument; drawing: exact too, but draws no single path, so that environments, which")
+    print("score one, never end solved. `policies show NAME` has all figures.")
+    if not all:
+        n_others = len(list_policies(all=True)) - len(policies)
+        print(f"`policies list --all` has {n_others} more, to compare with.")
+    return 0
 
 
 def _print_list(
@@ -106,32 +100,34 @@ def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:
     return (n_channels, "", "") if score is None else (n_channels, levels, percent(score, digits=1))
 
 
-@dataclass(frozen=True)
-class ShowPolicy(ImportOption):
-    """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them."""
+def show(*, name: Annotated[str, Shown("NAME|FILE", positional=True)]) -> int:
+    """Show one policy: its channels, the number of its weights and, if it is hand-coded, all of them.
 
-    name: Annotated[str, Shown("NAME|FILE", positional=True)]
-    """Name from `policies list`, or a model file (*.safetensors)."""
+    Args:
+        name: name from `policies list`, a model file (*.safetensors), or module:class.
 
-    def run(self) -> int:
-        """Print the tables and return the exit code.
+    Raises:
+        ValueError: an unknown name, or no model file.
+    """
+    from maze_nca_gym.agents.policy import facts
 
-        Raises:
-            ValueError: an unknown name, or no model file.
-        """
-        from maze_nca_gym.agents.policy import facts
+    policy = load(name)
+    info = find_policy(name)
+    shown = {
+        "policy": name,
+        "description": info.description,
+        **facts(policy),
+        **{score: f"{figure:.4f}" for score, figure in info.scores.items()},
+    }
+    Table.of_facts(shown).print()
+    if hasattr(policy, "table"):
+        rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
+        Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias")).print()
+    return 0
 
-        self.import_module()
-        policy = load(self.name)
-        info = find_policy(self.name)
-        shown = {
-            "policy": self.name,
-            "description": info.description,
-            **facts(policy),
-            **{name: f"{figure:.4f}" for name, figure in info.scores.items()},
-        }
-        Table.of_facts(shown).print()
-        if hasattr(policy, "table"):
-            rows = [(r.out, r.source, r.kernel, f"{r.weight:g}", f"{r.bias:g}") for r in policy.table.rows()]
-            Table(("channel", "reads", "at", "weight", "bias"), rows, numbers=("weight", "bias")).print()
-        return 0
+
+def run_export(**options: Any) -> int:
+    """Print the size of the file."""
+    path = export(**options)
+    print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")
+    return 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, is_dataclass, make_dataclass
+from itertools import zip_longest
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
@@ -15,32 +16,48 @@ from tyro.constructors import PrimitiveConstructorSpec
 from maze_nca_gym.options import (
     REQUIRED,
     Option,
-    Shown,
     flag,
     meant,
-    options_of,
     type_name,
-    unflattened,
 )
 
+_FIELD = "option_"
+"""Prefix of the fields of what tyro parses: some names of options are words of Python."""
 _SWITCH = ("True", "False")
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
 
 
-def read_command(kind: Any, words: Sequence[str], prog: str) -> Any:
-    """Return a dataclass of options with the values that the words of a command line give.
+def pairs(words: Sequence[str]) -> dict[str, str]:
+    """Return the words that begin with --, each with its value or the word after it."""
+    found = {}
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
+        typed, equals, value = word.partition("=")
+        if typed.startswith("--"):
+            found[typed] = value if equals else following
+    return found
 
-    Raises:
-        SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
-        ValueError: an option that there is not, or a bad value.
+
+def named(words: Sequence[str], names: Sequence[str], options: Mapping[str, Option]) -> dict[str, str]:
+    """Return which values of some options words give, before all options are known.
+
+    Args:
+        words: of the command line, behind the command.
+        names: of the options.
+        options: those that are known; one without a name stands where a word is a name in its table.
     """
-    options = options_of(kind)
-    given = read_values(options, words, prog, inspect.getdoc(kind) or "", kind)
-    return unflattened(kind, {name: option.default for name, option in options.items()} | given)
+    found: dict[str, str] = {}
+    typed = pairs(words)
+    for name in names:
+        option = options.get(name)
+        if option is not None and option.style.positional:
+            found.update((name, word) for word in reversed(words) if word in _names(option))
+        elif flag(name) in typed:
+            found[name] = typed[flag(name)]
+    return found
 
 
 def read_values(
-    options: Mapping[str, Option], words: Sequence[str], prog: str, about: str, main: Any
+    options: Mapping[str, Option], words: Sequence[str], prog: str, about: str, main: Collection[Any]
 ) -> dict[str, Any]:
     """Return the values that are given, by the names of the options.
 
@@ -49,7 +66,7 @@ def read_values(
         words: of the command line, behind the command.
         prog: the words of the command, for the help.
         about: what the command does, for the help.
-        main: whose options come first, without a heading of their own.
+        main: groups whose options come first, without a heading of their own.
 
     Raises:
         SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
@@ -71,7 +88,7 @@ def _normalised(options: Mapping[str, Option], words: Sequence[str]) -> Iterator
     Raises:
         ValueError: an option that there is not.
     """
-    flags = {flag(_name(option)): option for option in options.values() if not _style(option).positional}
+    flags = {flag(option.name): option for option in options.values() if not option.style.positional}
     rest = list(words)
     while rest:
         word = rest.pop(0)
@@ -95,19 +112,20 @@ def _normalised(options: Mapping[str, Option], words: Sequence[str]) -> Iterator
 
 def _meant(typed: str, flags: Mapping[str, Option]) -> str:
     """Return which option may be meant by one that there is not, as the end of a message."""
-    names = [_name(option) for option in flags.values()]
+    names = [option.name for option in flags.values()]
     found = meant(typed.removeprefix("--"), names)
     for name in names:
         found = found.replace(repr(name), flag(name))
     return found or "; --help lists all"
 
 
-def _form(options: Mapping[str, Option], main: Any) -> Any:
+def _form(options: Mapping[str, Option], main: Collection[Any]) -> Any:
     """Return the dataclass from which tyro makes parser and help: a group of options a field."""
+    own: list[Any] = []
     groups: dict[Any, list[Any]] = {}
     for option in options.values():
-        groups.setdefault(option.group, []).append(_tyro_field(option))
-    own = groups.pop(main, [])
+        members = own if option.group in main else groups.setdefault(option.group, [])
+        members.append(_tyro_field(option))
     inner = []
     for group, members in groups.items():
         about = (inspect.getdoc(group) or "").split("\n\n")[0]
@@ -123,7 +141,7 @@ def _heading(name: str) -> str:
 
 
 def _tyro_field(option: Option) -> Any:
-    style, several, size = _style(option), _several(option), _fixed_size(option)
+    style, several, size = option.style, _several(option), _fixed_size(option)
     spec = PrimitiveConstructorSpec(
         nargs="*" if several else size,
         metavar=_metavar(option),
@@ -131,35 +149,30 @@ def _tyro_field(option: Option) -> Any:
         is_instance=lambda value: True,
         str_from_instance=lambda value: [""] * (0 if several else size),
     )
-    shown = arg(name=_shown(option).removeprefix("--"), help=option.help, help_behavior_hint=_default(option))
+    names = [] if style.metavar is None else _names(option)  # the metavar shows them otherwise
+    about = f"{option.help} Known: {', '.join(names)}." if names else option.help
+    shown = arg(name=_shown(option).removeprefix("--"), help=about, help_behavior_hint=_default(option))
     markers = (spec, shown, Positional) if style.positional else (spec, shown)
-    return (option.name, Annotated[(Any, *markers)], field(default=None))
+    return (_FIELD + option.name, Annotated[(Any, *markers)], field(default=None))
 
 
 def _found(parsed: Any, options: Mapping[str, Option]) -> Iterator[tuple[str, Any]]:
     """Yield the values that were given, by the names of their options."""
-    for name, words in vars(parsed).items():
+    for field_name, words in vars(parsed).items():
+        name = field_name.removeprefix(_FIELD)
         if is_dataclass(words):
             yield from _found(words, options)
-        elif words == () and not _style(options[name]).positional:
+        elif words == () and not options[name].style.positional:
             raise ValueError(f"{_shown(options[name])} needs a value")
         elif words:
             yield name, options[name].read(words)
 
 
-def _style(option: Option) -> Shown:
-    return option.style if isinstance(option.style, Shown) else Shown()
-
-
-def _name(option: Option) -> str:
-    return _style(option).name or option.name
-
-
 def _shown(option: Option) -> str:
     """Return the option as the help shows it: what is on by default has a --no-."""
-    if _style(option).positional:
+    if option.style.positional:
         return _metavar(option)
-    return flag("no_" * (_is_plain(option) and option.default is True) + _name(option))
+    return flag("no_" * (_is_plain(option) and option.default is True) + option.name)
 
 
 def _is_switch(option: Option) -> bool:
@@ -168,7 +181,7 @@ def _is_switch(option: Option) -> bool:
 
 def _is_plain(option: Option) -> bool:
     """Return whether an option is a switch whose default no preset changes, so that no value needs to follow."""
-    return option.type is bool and not _style(option).takes_value
+    return option.type is bool and not option.style.takes_value
 
 
 def _several(option: Option) -> bool:
@@ -179,15 +192,19 @@ def _fixed_size(option: Option) -> int:
     return len(get_args(option.type)) if get_origin(option.type) is tuple and not _several(option) else 1
 
 
+def _names(option: Option) -> list[str]:
+    """Return all that the value may be, if it is one of some names."""
+    names = [name for rule in option.rules for name in rule.names]
+    return names + (list(get_args(option.type)) if get_origin(option.type) is Literal else [])
+
+
 def _metavar(option: Option) -> str:
-    style = _style(option)
+    style = option.style
     if style.metavar is not None:
         return style.metavar
     if _is_plain(option):
         return ""
-    names = [name for rule in option.rules for name in rule.names]
-    names += get_args(option.type) if get_origin(option.type) is Literal else []
-    if names:
+    if names := _names(option):
         return "{" + ",".join(names) + "}" + " …" * _several(option)
     if _is_switch(option):
         return "{" + "None," * option.optional + "True,False}"
@@ -198,13 +215,13 @@ def _metavar(option: Option) -> str:
 
 
 def _default(option: Option) -> str:
-    style = _style(option)
+    style = option.style
     if style.default is not None:
         return f"(default: {style.default})"
     if option.default is REQUIRED:
         return "(required)"
-    if _is_plain(option):
-        return ""
+    if _is_plain(option) or (option.default in (None, ()) and not style.takes_value):
+        return ""  # the help says what happens
     return f"(default: {in_words(option.default)})"
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 import numpy as np
 
 from maze_nca_gym.files import OTHER_VERSION
-from maze_nca_gym.mutation import MUTATIONS, find_mutation, mutation_options
+from maze_nca_gym.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.names import unknown_name
-from maze_nca_gym.options import Above, Between, Further, OneOf, check_options
+from maze_nca_gym.options import Above, Between, Further, OneOf, Option, check_options, options_of
 from maze_nca_gym.population.selection import PRIORITISATIONS
 from maze_nca_gym.tasks import TASKS
 
@@ -23,8 +23,8 @@ PARENTS = ("random", "fittest", "replay")
 """Rules by which parents of offspring are chosen."""
 
 
-def _of_mutation(values: Mapping[str, Any]) -> Collection[str]:
-    return mutation_options(values["mutation"]) if values["mutation"] in tuple(MUTATIONS) else ()
+def _of_mutation(values: Mapping[str, Any]) -> Mapping[str, Option]:
+    return options_of(MUTATIONS[values["mutation"]]) if values["mutation"] in tuple(MUTATIONS) else {}
 
 
 @dataclass(frozen=True)

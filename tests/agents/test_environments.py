@@ -18,7 +18,7 @@ from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_e
 from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.policy import facts
-from maze_nca_gym.agents.training.config import PRESETS, changed
+from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.generation import generate
@@ -238,7 +238,7 @@ class TestLevelsThatThePolicyIsMeantFor:
             ({"families": ("loops", "random"), "sizes": (24,)}, None, 24),
             ({"families": ("perfect", "loops"), "sizes": (12, 24)}, "perfect", None),
         ):
-            guarantees = changed(PRESETS["fast"], **options).make_model().guarantees
+            guarantees = changed("fast", **options).make_model().guarantees
             assert (guarantees.family, guarantees.size) == (family, size)
 
 

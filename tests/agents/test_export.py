@@ -15,7 +15,7 @@ from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym.agents import list_policies, load
-from maze_nca_gym.agents.export import KIND, export
+from maze_nca_gym.agents.exporting import KIND, export
 from maze_nca_gym.agents.handcoded import ShortestPathNCA
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.weights import save_model

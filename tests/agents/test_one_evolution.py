@@ -15,11 +15,11 @@ from tables import for_each
 from maze_nca_gym.agents import evolve, load
 from maze_nca_gym.agents.evolution.loop import Evolution
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
+from maze_nca_gym.agents.evolution.run import options_of_evolution
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.data import Batch
 from maze_nca_gym.agents.training.evolving_levels import measured_by
-from maze_nca_gym.cli.evolve import population_options
-from maze_nca_gym.cli.train import parse_train
+from maze_nca_gym.cli.commands import parse as parse_words
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.levels import parse
@@ -79,7 +79,7 @@ class TestNames:
 
     def test_the_command_to_train(self):
         words = [word for name, value in OPTIONS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        assert OPTIONS.items() <= parse_train(words).configuration.items()
+        assert OPTIONS.items() <= parse_words(["train", *words]).keywords.items()
 
     def test_wrappers(self):
         for env in (
@@ -97,13 +97,13 @@ class TestNames:
         configuration = json.loads(Path("runs/evolve/config.json").read_text())["configuration"]
         assert (configuration["n_offspring"], configuration["parents"]) == (5, "fittest")
         for name in ("replay_probability", "evolve_every", "evolve_below"):
-            with pytest.raises(ValueError, match=f"unknown option '{name}'"):
+            with pytest.raises(ValueError, match=f"evolve has no option {name}"):
                 evolve("shortest-path-bfs", **SMALL, **{name: OPTIONS[name]})
 
     def test_the_command_to_evolve(self):
-        options = population_options()
-        assert options.keys() == OF_POPULATIONS | {"tile_rate", "source_rate", "n_edits", "n_offspring", "parents"}
-        usual = {f.name: f.default for f in (*fields(PopulationConfig), *fields(BreedingSchedule))}
+        options = options_of_evolution({})
+        assert options.keys() >= OF_POPULATIONS | {"tile_rate", "source_rate", "n_edits", "n_offspring", "parents"}
+        usual = {f.name: f.default for f in (*fields(PopulationConfig), *fields(BreedingSchedule))} | {"capacity": None}
         assert all(option.default == usual[name] for name, option in options.items() if name in usual)
 
 

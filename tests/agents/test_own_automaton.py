@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from maze_nca_gym.agents import evaluate, evolve, load, rollout
-from maze_nca_gym.agents.export import export
+from maze_nca_gym.agents.exporting import export
 from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.handcoded.base import HandcodedNCA, step
 from maze_nca_gym.agents.handcoded.weight_table import Weight, WeightTable

@@ -14,7 +14,7 @@ from simulated_gpu import gpu as gpu
 
 from maze_nca_gym.agents import bench, evaluate, evolve, list_policies, load, rollout
 from maze_nca_gym.agents.learned import GAT, GCN
-from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.families import test_levels as policy_levels
 from maze_nca_gym.levels import one_hot
 from maze_nca_gym.transfer import read_back
@@ -74,7 +74,7 @@ def test_evaluations_are_those_of_the_cpu(name: str, gpu: SimulatedGpu) -> None:
 def test_solving_is_that_of_the_cpu(gpu: SimulatedGpu) -> None:
     for name in SEVERAL:
         levels = levels_of("shortest-path")
-        here, there = (solve(load(name), levels, name, device=device).metrics for device in ("cpu", "cuda"))
+        here, there = (solve_levels(load(name), levels, name, device=device).metrics for device in ("cpu", "cuda"))
         assert {**there, "seconds": 0} == {**here, "seconds": 0}
 
 

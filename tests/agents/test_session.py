@@ -14,7 +14,7 @@ from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.learned import MLP
 from maze_nca_gym.agents.rollouts import window as window_module
 from maze_nca_gym.agents.rollouts.session import Session
-from maze_nca_gym.agents.rollouts.window import play
+from maze_nca_gym.agents.rollouts.window import open_window
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet, Tile, one_hot, parse
 from maze_nca_gym.rendering import Action, Request, Snapshot
@@ -237,7 +237,7 @@ POLICIES: dict[str, Callable[[], Any]] = {
 
 class TestPlay:
     def run(self, **options: Any) -> None:
-        play(load("shortest-path-bfs"), **{"levels": LEVEL, "policies": POLICIES, "name": "bfs", **options})
+        open_window(load("shortest-path-bfs"), **{"levels": LEVEL, "policies": POLICIES, "name": "bfs", **options})
 
     def test_a_solved_level_stays_until_asked(
         self, window: type[ScriptedWindow], capsys: pytest.CaptureFixture[str]

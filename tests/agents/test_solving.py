@@ -9,7 +9,7 @@ from scripted_policies import exact_path
 
 from maze_nca_gym.agents import Policy, evaluate, load, rollout
 from maze_nca_gym.agents.rollouts.scores import encode, score_paths
-from maze_nca_gym.agents.rollouts.solved import solve
+from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import progress
 from maze_nca_gym.generation import generate
@@ -82,12 +82,12 @@ class TestWhatIsSaid:
     LEVELS = LevelSet(np.stack([CORRIDOR] * 12))
 
     def test_what_is_coming(self, capsys):
-        solve(FindsItAfter(3), self.LEVELS, "mine", steps=5)
+        solve_levels(FindsItAfter(3), self.LEVELS, "mine", steps=5)
         assert capsys.readouterr().err == "mine: 12 levels of 3 x 5 tiles, at most 5 iterations on each\n"
 
     def test_how_far_it_is_without_a_terminal(self, capsys, monkeypatch):
         monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
-        solve(FindsItAfter(2), self.LEVELS, "mine", steps=5, batch=4)
+        solve_levels(FindsItAfter(2), self.LEVELS, "mine", steps=5, batch=4)
         said = capsys.readouterr().err.splitlines()[1:]
         assert [line.split(",")[0] for line in said] == [
             "mine 0 of 12",
@@ -115,7 +115,7 @@ class TestLevelsAreSolvedOnce:
 
     def test_by_solve_and_its_pictures(self, solutions, tmp_path):
         levels = LevelSet(np.stack([SQUARE] * 5))
-        solved = solve(load("shortest-path-bfs"), levels, "mine")
+        solved = solve_levels(load("shortest-path-bfs"), levels, "mine")
         solved.draw(tmp_path / "episode.gif", "title")
         assert solved._repr_html_()
         assert solutions == [levels.tiles.tobytes()]

@@ -20,7 +20,8 @@ from maze_nca_gym.agents.training import (
     changed,
     preset,
 )
-from maze_nca_gym.agents.training.config import DEFAULTS, EVOLUTION, OPTIONS, published_recipe
+from maze_nca_gym.agents.training.config import DEFAULTS, OPTIONS, SWITCHES
+from maze_nca_gym.agents.training.presets import published_recipe
 from maze_nca_gym.options import type_name
 
 POOL = {"pool_size": 64, "n_iterations": None}
@@ -44,7 +45,7 @@ EVOLVING = changed(
 )
 
 
-@for_each("name", [name for name in PRESETS if PRESETS[name].pool.pool_size])
+@for_each("name", [name for name in PRESETS if preset(name).pool.pool_size])
 def test_one_option_leaves_the_pool_of_a_preset_out(name):
     config = changed(preset(name), pool_size=0)
     assert config.pool == PoolConfig()
@@ -54,7 +55,7 @@ def test_one_option_leaves_the_pool_of_a_preset_out(name):
         changed(preset(name), pool_size=0, state_noise=0.1)
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].evolve])
+@pytest.mark.parametrize("name", [name for name in PRESETS if preset(name).evolve])
 def test_one_option_leaves_the_evolution_of_a_preset_out(name):
     plain = changed(preset(name), evolve=False)
     assert (plain.breeding, plain.population) == (TrainingConfig().breeding, changed(plain).population)
@@ -87,7 +88,7 @@ def test_every_preset_is_tested_above():
     assert len(PRESETS) == 10
 
 
-@pytest.mark.parametrize("config", [*PRESETS.values(), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
+@pytest.mark.parametrize("config", [*map(preset, PRESETS), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
 def test_survives_json(config):
     again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert again == config
@@ -95,19 +96,19 @@ def test_survives_json(config):
 
 
 def test_the_seed_decides_the_initial_weights():
-    first, again, other = (changed(PRESETS["fast"], seed=seed).make_model() for seed in (1, 1, 2))
+    first, again, other = (changed("fast", seed=seed).make_model() for seed in (1, 1, 2))
     assert torch.equal(first.weights[0], again.weights[0])
     assert not torch.equal(first.weights[0], other.weights[0])
 
 
 @for_each("model", ["GCN", "GAT", "MLP"])
 def test_a_changed_model_loses_the_options_that_it_has_not(model):
-    config = changed(PRESETS["fast"], model=model, batch_size=4)
+    config = changed("fast", model=model, batch_size=4)
     assert (config.model.model, config.batch_size, config.model.cut_corners) == (model, 4, None)
     with pytest.raises(ValueError, match="has no option cut_corners"):
-        changed(PRESETS["fast"], model=model, cut_corners=True)
-    with pytest.raises(ValueError, match="a configuration has no field bach_size"):
-        changed(PRESETS["fast"], bach_size=4)
+        changed("fast", model=model, cut_corners=True)
+    with pytest.raises(ValueError, match="a configuration has no option bach_size"):
+        changed("fast", bach_size=4)
 
 
 @for_each(
@@ -247,7 +248,7 @@ OF_EVOLUTION = {
 }
 
 
-@for_each("name", EVOLUTION)
+@for_each("name", SWITCHES["evolve"])
 def test_options_of_evolution(name):
     around = {"mutation": "edits"} if name == "n_edits" else {}
     good, bad = OF_EVOLUTION[name]
@@ -333,7 +334,7 @@ NUMBERS = (
 )
 
 
-@for_each("name", [name for name in OPTIONS if name not in EVOLUTION])
+@for_each("name", [name for name in OPTIONS if name not in SWITCHES["evolve"]])
 def test_values_of_another_type(name):
     kind = type_name(OPTIONS[name].type)
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
@@ -385,7 +386,7 @@ def test_one_thing_where_there_may_be_several(many):
     ],
 )
 def test_a_misspelt_option_says_which_is_meant(name, meant):
-    with pytest.raises(ValueError, match=rf"a configuration has no field {name}\. Did you mean {meant}\?"):
+    with pytest.raises(ValueError, match=rf"a configuration has no option {name}\. Did you mean {meant}\?"):
         changed(TrainingConfig(), **{name: 1})
 
 
@@ -402,7 +403,7 @@ def test_flat_options_are_refused_with_the_call_that_takes_them():
     [
         (
             lambda values: values.update(colour="red", age=3),
-            "a configuration has no field age, colour; another version",
+            "a configuration has no option age, colour; another version",
         ),
         (lambda values: values.update(sizes="16"), r"sizes must be of type tuple\[int, ...\], got '16'"),
         (lambda values: values.update(sizes=[[16, 16]]), r"sizes must be of type tuple\[int, ...\]"),

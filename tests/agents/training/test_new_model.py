@@ -99,7 +99,7 @@ def test_other_models_of_which_every_iteration_is_the_same_train_in_a_pool(optio
 def test_its_options_are_checked():
     with pytest.raises(ValueError, match="hidden must be from 1 to 64, got 0"):
         tiny(model="TwoLayerNCA", hidden=0)
-    with pytest.raises(ValueError, match="a configuration has no field hiden"):
+    with pytest.raises(ValueError, match="a configuration has no option hiden"):
         tiny(model="TwoLayerNCA", hiden=2)
     with pytest.raises(ValueError, match="TwoLayerNCA has no option kernel_size; its options: hidden, slope"):
         tiny(model="TwoLayerNCA", kernel_size=3)

@@ -10,13 +10,13 @@ from training_runs import tiny
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.training.config import PRESETS, TrainingConfig, changed
+from maze_nca_gym.agents.training.config import TrainingConfig, changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.families import validation_levels
 from maze_nca_gym.levels import one_hot
 
 EXACT = "nca-shortest-path-exact-weights"
-CONFIG = changed(PRESETS["extrapolate"], n_channels=16, start_from=EXACT)
+CONFIG = changed("extrapolate", n_channels=16, start_from=EXACT)
 
 
 def test_the_first_channels_do_what_the_network_does():

@@ -18,18 +18,21 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-import torch
 from gymnasium.error import DependencyNotInstalled
-from torch import Tensor, nn
 
 from maze_nca_gym.files import atomic_write
-from maze_nca_gym.names import unknown_name
+from maze_nca_gym.options import OneOf, Shown, Stored, checked
 
-from .policy import Policy
-from .program import Program
+from .registry import MODEL_FILE, named_policies
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from .policy import Policy
+    from .program import Program
 
 KIND = "maze_nca_gym automaton 1"
 """Value of `format` in JSON files."""
@@ -49,40 +52,6 @@ class Format(NamedTuple):
     needs: str
     holds: Callable[[Policy], bool]
     content: Callable[[Policy, str], bytes]
-
-
-def export(policy: Policy, path: str | Path, kind: str | None = None, name: str | None = None) -> Path:
-    """Write one iteration of a policy to a file, atomically.
-
-    Args:
-        policy: what to write, on the CPU.
-        path: the file; the format's suffix is added if missing.
-        kind: a name in `FORMATS`, by default that of the path's suffix, or "json".
-        name: the policy's name in the file, by default that of its class.
-
-    Returns:
-        The file's path.
-
-    Raises:
-        ValueError: an unknown format, or one that cannot hold the policy; the message says which can.
-        DependencyNotInstalled: the format needs packages that are not there.
-        OSError: the file could not be written.
-    """
-    path = Path(path)
-    kind = next((k for k, v in FORMATS.items() if v.suffix == path.suffix), "json") if kind is None else kind
-    if kind not in FORMATS:
-        raise ValueError(unknown_name("format", kind, FORMATS))
-    chosen, name = FORMATS[kind], type(policy).__name__ if name is None else name
-    if not chosen.holds(policy):
-        others = " or ".join(other for other, format_ in FORMATS.items() if format_.holds(policy))
-        raise ValueError(
-            f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
-        )
-    path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
-    content = chosen.content(policy, name)
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
 
 
 def to_json(policy: Policy, name: str) -> bytes:
@@ -137,22 +106,23 @@ def _short(values: Tensor) -> Any:
     return int(number) if number.is_integer() else number
 
 
-class _Iteration(nn.Module):
-    """An iteration as a module of two arguments."""
+def _iteration(policy: Policy) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
+    """Return an iteration as a module of two arguments, and a sample of them: a maze and a state of any size."""
+    import torch
 
-    def __init__(self, policy: Policy) -> None:
-        super().__init__()
-        self.policy = copy.deepcopy(policy)
-        if hasattr(policy, "sum_dtype"):  # many runtimes have no float64 convolution
-            setattr(self.policy, "sum_dtype", torch.float32)  # noqa: B010 - no attribute of every policy
-        self.step = policy.stationary_from or 0
+    class Iteration(torch.nn.Module):  # here, since the options of `export` are known without torch
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy = copy.deepcopy(policy)
+            if hasattr(policy, "sum_dtype"):  # many runtimes have no float64 convolution
+                setattr(self.policy, "sum_dtype", torch.float32)  # noqa: B010 - no attribute of every policy
+            self.step = policy.stationary_from or 0
 
-    def forward(self, maze: Tensor, state: Tensor) -> Tensor:
-        return self.policy.update(self.policy.encode_maze(maze), state, self.step)
+        def forward(self, maze: Tensor, state: Tensor) -> Tensor:
+            return self.policy.update(self.policy.encode_maze(maze), state, self.step)
 
-    def sample(self) -> tuple[Tensor, Tensor]:
-        """Return a maze and a state of any size."""
-        return torch.zeros(2, self.policy.n_tiles, 7, 9), torch.zeros(2, self.policy.n_channels, 7, 9)
+    module = Iteration().eval()
+    return module, (torch.zeros(2, policy.n_tiles, 7, 9), torch.zeros(2, policy.n_channels, 7, 9))
 
 
 @contextmanager
@@ -170,9 +140,11 @@ def _quietly() -> Iterator[None]:
 
 def to_torchscript(policy: Policy, name: str) -> bytes:
     """Return a policy as a TorchScript module, `next = module(maze, state)`."""
-    module, buffer = _Iteration(policy), io.BytesIO()
+    import torch
+
+    (module, sample), buffer = _iteration(policy), io.BytesIO()
     with _quietly():
-        torch.jit.save(torch.jit.trace(module, module.sample(), check_trace=False), buffer)
+        torch.jit.save(torch.jit.trace(module, sample, check_trace=False), buffer)
     return buffer.getvalue()
 
 
@@ -186,12 +158,14 @@ def to_onnx(policy: Policy, name: str) -> bytes:
         import onnxscript  # noqa: F401 # what PyTorch's exporter imports
     except ImportError as error:
         raise DependencyNotInstalled("onnx files need the packages of maze-nca-gym[onnx]") from error
-    module = _Iteration(policy).eval()
+    import torch
+
+    module, sample = _iteration(policy)
     free = dict.fromkeys((0, 2, 3), torch.export.Dim.DYNAMIC)
     with _quietly():
         program = torch.onnx.export(
             module,
-            module.sample(),
+            sample,
             input_names=["maze", "state"],
             output_names=["next"],
             dynamo=True,
@@ -226,3 +200,52 @@ FORMATS = {
     "onnx": Format(".onnx", _CONVOLUTIONS, is_convolution, to_onnx),
 }
 """Kinds of file by name."""
+
+
+@checked
+def export(
+    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)],
+    out: Annotated[str | Path | None, Shown("FILE")] = None,
+    format: Annotated[str | None, OneOf(FORMATS)] = None,
+    *,
+    name: Annotated[str | None, Shown("NAME")] = None,
+) -> Path:
+    """Write one iteration of a policy to a file that runs without this package.
+
+    A json file holds weights and the name of the activations, as the page in docs/play runs them. A torchscript file is
+    for torch.jit.load. An onnx file is for onnxruntime, and needs maze-nca-gym[onnx].
+
+    >>> export("nca-shortest-path", "nca.onnx")
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class. In Python also a policy on the
+            CPU.
+        out: file to write; the format's suffix is added if missing. A file that exists is replaced. By default it has
+            the policy's name, and is in the current folder.
+        format: format of the file, by default that of the suffix of the file, .json, .pt or .onnx; else json.
+        name: the policy's name in the file, by default that by which it is given, or that of its class.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        ValueError: an unknown policy or format, or a format that cannot hold the policy; the message says which can.
+        DependencyNotInstalled: the format needs packages that are not there.
+        OSError: the file could not be written.
+    """
+    ((label, found),) = named_policies(policy).items()
+    name = (Path(label).stem if label.endswith(MODEL_FILE) else label) if name is None else name
+    path = Path(name if out is None else out)
+    by_suffix = next((kind for kind, each in FORMATS.items() if each.suffix == path.suffix), "json")
+    kind = by_suffix if format is None else format
+    chosen = FORMATS[kind]
+    if not chosen.holds(found):
+        others = " or ".join(other for other, each in FORMATS.items() if each.holds(found))
+        raise ValueError(
+            f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
+        )
+    path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
+    content = chosen.content(found, name)
+    with atomic_write(path) as file:
+        file.write(content)
+    return path

@@ -1,0 +1,155 @@
+"""Levels for policies, fresh ones or those of a set; and `generate`, which writes fresh ones to a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from maze_nca_gym import __version__
+from maze_nca_gym.files import npz_path
+from maze_nca_gym.generation import GENERATORS, check_size, find_generator, options_of
+from maze_nca_gym.generation import generate as draw_tiles
+from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.loading import load_levels
+from maze_nca_gym.options import Between, Further, OneOf, Option, Shown, check, checked, of_each, options_of_call
+
+from .environments import level_options
+from .guarantees import USUAL_FAMILY, USUAL_SIZE
+
+if TYPE_CHECKING:
+    from .policy import Policy
+
+
+def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options of all generators by name, whatever is given."""
+    return of_each(
+        {
+            kind: {name: option for name, option in options_of_call(generator).items() if name in options_of(kind)}
+            for kind, generator in GENERATORS.items()
+        }
+    )
+
+
+def read_size(words: Sequence[str]) -> int | tuple[int, int]:
+    """Return the inner size that a word gives.
+
+    Raises:
+        ValueError: it gives none.
+    """
+    match = re.fullmatch(r"(\d+)(?:x(\d+))?", words[0])
+    if match is None:
+        raise ValueError(f"a number such as 16, or ROWSxCOLS such as 12x20, is expected, got {words[0]!r}")
+    return int(match[1]) if match[2] is None else (int(match[1]), int(match[2]))
+
+
+SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
+"""How a command line shows and reads an inner size."""
+
+
+def draw_levels(
+    n: int, seed: int, *, generator: str, size: int | tuple[int, int], endpoints: bool, **options: Any
+) -> LevelSet:
+    """Return `n` fresh levels, with all that is needed to draw them again.
+
+    Args:
+        n: the number of levels.
+        seed: the seed of all randomness.
+        generator: a name in `generation.GENERATORS`.
+        size: inner size, or (rows, cols).
+        endpoints: whether they have source and target.
+        options: options of the generator.
+
+    Raises:
+        ValueError: a bad size or option.
+    """
+    find_generator(generator, options)
+    shape = check_size(size)
+    tiles = draw_tiles(np.random.default_rng(seed), n, shape, generator, endpoints=endpoints, **options)
+    config = {"generator": generator, "size": list(shape), "n": n, "seed": seed, "endpoints": endpoints}
+    return LevelSet(tiles, {**config, **options_of(generator), **options, "version": __version__})
+
+
+@checked
+def generate(
+    file: Annotated[str | Path, Shown("FILE", positional=True)],
+    *,
+    n: Annotated[int, Between(1)] = 1000,
+    seed: Annotated[int, Between(0)] = 0,
+    endpoints: bool = True,
+    force: bool = False,
+    generator: Annotated[str, OneOf(GENERATORS)] = "random",
+    size: Annotated[int | tuple[int, int], SIZE] = 16,
+    **options: Annotated[Any, Further(generator_options)],
+) -> LevelSet:
+    """Write levels, and the configuration that made them, to one .npz file.
+
+    >>> levels = generate("runs/levels.npz", n=100, generator="caves", size=(12, 20), smoothing=3)
+
+    Args:
+        file: file to write; `.npz` is added if missing.
+        n: number of levels.
+        seed: seed of all randomness, at least 0; the same seed gives the same levels.
+        endpoints: give the levels a source and a target; without them they are levels of the diameter task.
+        force: overwrite the file if it exists.
+        generator: generator of the levels; `maze-nca-gym levels list --details` describes each.
+        size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
+        options: options of the generator.
+
+    Returns:
+        The levels, as the file has them.
+
+    Raises:
+        ValueError: a bad option, or the file exists.
+        OSError: the file could not be written.
+    """
+    check(not Path(file).is_dir(), f"{file} is a folder; name a file in it")
+    path = npz_path(Path(file))
+    message = f"{path} exists already; choose another name, or overwrite it with --force"
+    check(force or not path.exists(), message)
+    given = {name: value for name, value in options.items() if value is not None}
+    levels = draw_levels(n, seed, generator=generator, size=size, endpoints=endpoints, **given)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    levels.save(path)
+    return levels
+
+
+def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
+    """Return what levels a policy runs on: `levels`, or else `generator`, `size` and options of fresh ones.
+
+    Args:
+        policy: a policy, which decides what is not given: the levels that it is meant for.
+        levels: a set, or what names one; None for fresh levels.
+        given: `generator`, `size` and options of the generator; None is not given.
+
+    Raises:
+        ValueError: options of fresh levels are given beside a set, or an option is not the generator's.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    if levels is not None:
+        check(not given, f"{next(iter(given), '')} is for fresh levels: leave it out with levels")
+        return {"levels": levels}
+    usual = {"generator": USUAL_FAMILY, "size": USUAL_SIZE}
+    chosen = {**usual, **level_options(policy, given), **given}
+    find_generator(chosen["generator"], [name for name in chosen if name not in usual])
+    return chosen
+
+
+def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None) -> LevelSet:
+    """Return the first `n` levels of a set, or all.
+
+    Raises:
+        ValueError: no such levels, or fewer than `n`.
+    """
+    found = load_levels(levels)
+    message = f"--n must be at most {len(found)}, the number of levels of {describe_source(levels)}, got {n}"
+    check(n is None or n <= len(found), message)
+    return LevelSet(found.tiles[:n], found.config)
+
+
+def describe_source(levels: object) -> str:
+    """Return what a set of levels is called: its file or name, if it was given so."""
+    return str(levels) if isinstance(levels, str | Path) and "\n" not in str(levels) else "levels"

@@ -1,0 +1,154 @@
+"""Policies that run on levels, each until it is solved: `solve`, and `play` in a window."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from maze_nca_gym.generation import GENERATORS, check_size
+from maze_nca_gym.levels import LevelSet, Tiles
+from maze_nca_gym.options import Above, Between, Further, OneOf, Shown, Stored, check, checked
+from maze_nca_gym.tasks import find_task
+
+from .levels import SIZE, describe_source, draw_levels, first_levels, generator_options, levels_for
+from .registry import list_policies, load, named_policies
+from .runs import check_folder, say
+
+if TYPE_CHECKING:
+    from .policy import Policy
+    from .rollouts.solved import Solved
+
+DEFAULT_N = 1000
+"""Number of fresh levels that are solved unless another is asked for."""
+PICTURES = ("gif", "png")
+"""File types of an episode's picture."""
+
+
+@checked
+def solve(
+    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
+    *,
+    n: Annotated[int | None, Between(1)] = None,
+    seed: Annotated[int, Between(0)] = 0,
+    batch: Annotated[int | None, Between(1)] = None,
+    steps: Annotated[int | None, Between(1)] = None,
+    device: str | None = None,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    picture: Annotated[str, OneOf((*PICTURES, "none"))] = "gif",
+    picture_level: Annotated[int | None, Between(0), Shown("INDEX")] = None,
+    levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
+    generator: Annotated[str | None, OneOf(GENERATORS)] = None,
+    size: Annotated[int | tuple[int, int] | None, SIZE] = None,
+    **options: Annotated[Any, Further(generator_options)],
+) -> Solved:
+    """Run a policy on many levels, each until it is solved; write the results and a picture of one episode.
+
+    A level is solved when the path is optimal at some iteration; `evaluate` scores after a fixed number of iterations.
+    Levels are fresh ones of a generator, those that the policy is meant for by default, or those of a set.
+
+    >>> solve("nca-shortest-path", n=100, generator="perfect", size=31).metrics["solved"]
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
+            name in what is shown. In Python also a policy.
+        n: number of levels, by default 1000, or all of a set; of a set the first ones.
+        seed: seed of fresh levels, at least 0; the same seed gives the same levels.
+        batch: number of levels that run at once, by default as many as keep the state small.
+        steps: largest number of iterations on a level, by default that after which waiting is of no use: the policy's
+            limit, or else the environment's.
+        device: device, such as cpu, cuda or cuda:1; by default where the policy is: the CPU, if it is given by name.
+        out: folder for results.json and the picture, which replace those of an earlier run. In Python, nothing is
+            written by default.
+        picture: picture of one episode. gif shows every step, png the end, none is no picture.
+        picture_level: index of the level in the picture, from 0; by default the one with the longest solution.
+        levels: set of levels to run on: a file written by `generate` or `evolve`, or a name from `levels list`. In
+            Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
+            policy is meant for, or else random.
+        size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
+            By default what the policy is meant for, or else 16.
+        options: options of the generator.
+
+    Returns:
+        The results of all levels.
+
+    Raises:
+        ValueError: a bad option or file, or an unsolvable level.
+        MemoryError: the device has too little memory.
+        OSError: a file could not be written.
+    """
+    if out is not None:
+        check_folder("--out", Path(out))
+    from .rollouts.solved import MANY_TILES, solve_levels
+
+    ((name, found),) = named_policies(policy).items()
+    chosen = levels_for(found, levels, generator=generator, size=size, **options)
+    if levels is None:
+        n = DEFAULT_N if n is None else n
+        rows, cols = check_size(chosen["size"])
+        if n * rows * cols > MANY_TILES:
+            say(f"drawing {n:,} levels of {rows:,} x {cols:,}")
+        source = ", ".join([f"{chosen['generator']} {rows} x {cols}", *_in_words(chosen)])
+        these = draw_levels(n, seed, endpoints=find_task(found.task).has_endpoints, **chosen)
+    else:
+        these = first_levels(levels, n)
+        rows, cols = these.tiles.shape[1:]
+        source = f"{describe_source(levels)}, {rows} x {cols} tiles"
+        these = LevelSet(these.tiles, {"levels": describe_source(levels), **these.config})
+    check(
+        picture_level is None or picture_level < len(these),
+        f"--picture-level must be at most {len(these) - 1}, got {picture_level}",
+    )
+    solved = solve_levels(found, these, name, source=source, batch=batch, steps=steps, device=device)
+    if out is not None:
+        solved.save(out, picture, picture_level)
+    return solved
+
+
+def _in_words(chosen: dict[str, Any]) -> list[str]:
+    return [f"{name.replace('_', ' ')} {value}" for name, value in chosen.items() if name not in ("generator", "size")]
+
+
+@checked
+def play(
+    policy: Annotated[str | Policy, Stored(str), Shown("POLICY", positional=True)] = "shortest-path-bfs",
+    *,
+    fps: Annotated[float, Above(0)] = 10.0,
+    episodes: Annotated[int | None, Between(1)] = None,
+    seed: Annotated[int, Between(0)] = 0,
+    levels: Annotated[str | Path | LevelSet | Tiles | None, Stored(str | None), Shown("FILE|NAME")] = None,
+    generator: Annotated[str | None, OneOf(GENERATORS)] = None,
+    size: Annotated[int | tuple[int, int] | None, SIZE] = None,
+    **options: Annotated[Any, Further(generator_options)],
+) -> None:
+    """Play with a policy in a window: draw walls, move the ends, damage states, step back; press ? for all keys.
+
+    A solved level stays until another is asked for. The window changes policy, generator and speed, and saves pictures.
+
+    >>> play("nca-shortest-path-healing", generator="caves", size=24)
+
+    Args:
+        policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
+            name in the window. In Python also a policy on the CPU.
+        fps: largest number of iterations per second, at first.
+        episodes: number of levels after which the window closes by itself; by default it stays until q is pressed.
+        seed: seed of the levels, at least 0; the same seed gives the same levels.
+        levels: set of levels to play on: a file written by `generate` or `evolve`, or a name from `levels list`. In
+            Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
+        generator: generator of fresh levels; `maze-nca-gym levels list --details` describes each. By default what the
+            policy is meant for, or else random.
+        size: inner size of fresh levels in tiles, rows and columns if they differ, without the border of one wall tile.
+            By default what the policy is meant for, or else 16.
+        options: options of the generator.
+
+    Raises:
+        ValueError: a bad option or file, or levels on which the policy cannot run.
+        NoScreenError: there is no screen.
+    """
+    from .rollouts.window import open_window
+
+    ((name, found),) = named_policies(policy).items()
+    chosen = levels_for(found, levels, generator=generator, size=size, **options)
+    others = {other: partial(load, other) for other in list_policies()}
+    open_window(found, name=name, fps=fps, episodes=episodes, seed=seed, policies=others, **chosen)
