@@ -24,6 +24,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Rollouts": (
         "agents.rollouts.iterating",
         "agents.rollouts.solving",
+        "agents.solving",
         "agents.rollouts.solved",
     ),
     "Hand-coded automata": (

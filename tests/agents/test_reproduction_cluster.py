@@ -79,7 +79,7 @@ def test_a_reproduction_begins_in_a_folder_that_is_not_there(tmp_path, monkeypat
 
 def test_what_submitit_refuses_makes_no_folder(tmp_path):
     with pytest.raises(ValueError, match=r"submitit refuses the cluster local with \{'speed': 3\}"):
-        run.reproduce(["1.5"], out=tmp_path / "it", launcher="submitit", launcher_options={"speed": 3}, device="cpu")
+        run.reproduce(["1.5"], out=tmp_path / "it", launcher="submitit", submit={"speed": 3}, device="cpu")
     assert not list(tmp_path.iterdir())
 
 
