@@ -65,7 +65,7 @@ def path_spaces(wrapper: str, env: object, space: object) -> tuple[gym.Space[Any
 
 
 def paths_of(actions: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the paths in [0, 1] that actions in [-1, 1] mean, of the same shape.
+    """Return the paths in [0, 1] that (..., H, W) actions in [-1, 1] mean, of the same shape.
 
     Values that are not finite stay so, for the environment to refuse.
     """
