@@ -16,6 +16,7 @@ from maze_nca_gym.tasks import find_task
 from ..guarantees import StepBound
 from ..neighbours import DIRECTIONS, offsets
 from .rules import Bits, Rule, expression_of
+from .theorem import Theorem
 
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
@@ -41,6 +42,7 @@ class Automaton:
             default all signals that are not the same everywhere are one group.
         invariant: what is known of every tile at every iteration, beyond what follows from the rules alone. It reads
             the tile itself, PATH included.
+        theorem: what its signals are after t iterations, which `proof.prove` proves; None where that is not known.
         heals: whether it restarts when the maze changes.
         learning: options of `hinting.config.HintConfig` with which networks learn it, where others are needed than the
             defaults.
@@ -58,6 +60,7 @@ class Automaton:
     everywhere: tuple[IntEnum, ...] = ()
     parts: tuple[tuple[IntEnum, ...], ...] = ()
     invariant: Rule | None = None
+    theorem: Theorem | None = None
     heals: bool = False
     learning: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,13 +1,15 @@
 """A proof that learned weights do what the automaton does, on every maze, of any size, at every iteration.
 
 A certificate proves only that, and only for float32 arithmetic: sums in any order, each operation rounded once, without
-TF32, bfloat16 or fast convolutions (`learned.convolving`). It takes two things for granted, which the automaton's
-module argues and the tests check, without a proof:
+TF32, bfloat16 or fast convolutions (`learned.convolving`). What a tile can hold is found from the rules (`worlds`). Two
+things are taken for granted:
 
-- The automaton is right. On all mazes of up to 3 x 4 or 4 x 3 tiles it finds the canonical path. They are 287,852 with
-  a source and a target, 9,418 of the diameter.
-- Its invariant holds at every tile, if it has one: `assumed` says so. What else a tile can hold is found from the rules
-  (`worlds`). On the same mazes nothing else occurs at any iteration.
+- The automaton is right.
+- Its invariant holds at every tile, if it has one: `assumed` says so.
+
+`automata.proof` proves both for the shortest path, and for the one that heals that it is right where mazes stay as they
+are. The rest is argued in the automaton's module. All of it is tested on all mazes of up to 3 x 4 or 4 x 3 tiles:
+287,852 with a source and a target, 9,418 of the diameter.
 
 The tests are in `tests/agents/test_hinting_exhaustive.py`. The proof is an induction over iterations.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from maze_nca_gym.options import Between, Further, Option, Shown, Stored, checked, flat, options_of, with_defaults
 
 from ..automata import Automaton
+from ..automata.proof import proof_in_words
 from ..guarantees import Guarantees
 from ..registry import MODEL_OF_RUN
 from ..runs import ProgressBar, RunFolder, check_folder, command_line
@@ -86,7 +87,11 @@ def train_hinted(
     exact = certificate.holds and automaton.bound is not None
     model.guarantees = Guarantees(exact=exact, bound=automaton.bound)
     save_model(model, folder / MODEL_OF_RUN)
-    run.finish(exact=exact, certificate={**asdict(certificate), "holds": certificate.holds})
+    run.finish(
+        exact=exact,
+        certificate={**asdict(certificate), "holds": certificate.holds},
+        automaton=proof_in_words(automaton),
+    )
     return model, certificate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ def run(*, out: Path = Path("runs/train-hinted"), **options: Any) -> int:
 
 def _summarise(model: Policy, certificate: Certificate, out: Path) -> None:
     """Print what came out, and where it is."""
-    from maze_nca_gym.agents.runs import METRICS, duration, read_last
+    from maze_nca_gym.agents.runs import DESCRIPTION, METRICS, duration, read_last
     from maze_nca_gym.agents.training.state import MODEL
 
     last = read_last(out / METRICS)  # an update, or a round of repair
@@ -32,6 +33,7 @@ def _summarise(model: Policy, certificate: Certificate, out: Path) -> None:
             "policy": f"NCA, {model.task}, {model.n_weights:,} weights",
             "learning": f"{last['update']:,} updates, {duration(last['seconds'])}",
             "certificate": _in_words(certificate),
+            "automaton": json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["automaton"],
         }
     ).print()
     print(f"model: {out / MODEL}")

@@ -1,0 +1,242 @@
+"""A proof by a machine that an automaton gives the right answer on every maze, of any size, with or without a border.
+
+It is an induction over iterations. Suppose that every signal of every tile is what a `Theorem` says after t iterations.
+The rules, run on the symbols of the solver z3, then make it what the theorem says after t + 1. One tile stands for all:
+of it and those around it nothing is assumed but the axioms about their ghosts.
+
+What this takes for granted: the axioms, which follow from what the ghosts are and are tested on real mazes
+(`theorem.broken_axioms`), and z3. `mistakes` compares the theorem with what the automaton does on real mazes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.levels import Tile, Tiles
+
+from ..neighbours import DIRECTIONS, Offset
+from .automaton import Automaton
+from .theorem import CENTRE, MazePicture, Number, Theorem, Truth, moved
+
+PATIENCE = 120.0
+"""Seconds that the solver has for one lemma."""
+TAPS = ("C", *DIRECTIONS)
+GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A step of a proof.
+
+    Attributes:
+        claim: what it says.
+        holds: whether it was proven; None if the solver gave up.
+        seconds: the time that it took.
+        counterexample: a picture that refuses it, as text; empty if there is none.
+    """
+
+    claim: str
+    holds: bool | None
+    seconds: float
+    counterexample: str = ""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The lemmas of a proof, in the order in which they were tried."""
+
+    lemmas: tuple[Lemma, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all lemmas were proven."""
+        return all(lemma.holds for lemma in self.lemmas)
+
+    @property
+    def refused(self) -> tuple[Lemma, ...]:
+        """The lemmas that were not proven."""
+        return tuple(lemma for lemma in self.lemmas if not lemma.holds)
+
+
+def prove(automaton: Automaton) -> Proof:
+    """Prove that an automaton gives the right answer on every maze within its bound, as its theorem says.
+
+    Proven too is its invariant, which the certificate of a network that learned it assumes.
+
+    Raises:
+        ValueError: it has no theorem, or a bound that is not in whole numbers of moves.
+        ImportError: z3 is not installed.
+    """
+    theorem, bound = automaton.theorem, automaton.bound
+    if theorem is None or bound is None:
+        raise ValueError(f"{automaton.name} has no theorem to prove, or no bound")
+    if bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1:
+        raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
+    return Proof(tuple(_Prover(automaton, theorem).lemmas()))
+
+
+def proof_in_words(automaton: Automaton) -> str:
+    """Return what a proof of an automaton says, in a sentence, or why there is none."""
+    if automaton.theorem is None:
+        return "it has no theorem; that it is right is argued and tested"
+    try:
+        proof = prove(automaton)
+    except ImportError as error:
+        return f"not tried: {error}"
+    if proof.holds:
+        return f"right on every maze within {automaton.bound} iterations: proven in {len(proof.lemmas)} lemmas"
+    return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
+
+
+def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
+    """Yield (signal, t) wherever an automaton does not do on a real (H, W) maze what its theorem says."""
+    assert automaton.theorem is not None
+    assert automaton.bound is not None
+    theorem, path = automaton.theorem, automaton.signals(0)
+    picture = MazePicture(tiles, theorem.ghosts(tiles))
+    answer, due = theorem.answer(picture, CENTRE), automaton.bound(tiles.size, int(theorem.n_moves(picture)))
+    for t, (signals,) in enumerate(automaton.trace(tiles[None])):
+        for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
+            if (signals[signal] != said).any():
+                yield signal, t
+        if (signals[path] & ~answer).any() or (t >= due and (signals[path] != answer).any()):
+            yield path, t
+
+
+class _Symbols:
+    """A picture of symbols, which are made when they are asked for."""
+
+    def __init__(self, z3: Any) -> None:
+        self._z3, self.made = z3, dict[tuple[str, Offset | None], Any]()
+
+    def _symbol(self, sort: str, name: str, at: Offset | None = None) -> Any:
+        if (name, at) not in self.made:
+            self.made[name, at] = getattr(self._z3, sort)(name if at is None else f"{name} {at[0]} {at[1]}")
+        return self.made[name, at]
+
+    def kind(self, at: Offset) -> Number:
+        return self._symbol("Int", "kind", at)  # -1 is beyond the edge
+
+    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+        return self.kind(at) == int(kind)
+
+    def inside(self, at: Offset = CENTRE) -> Truth:
+        return self.kind(at) >= 0
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+        return self._symbol("Bool", ghost, at) & self.inside(at)
+
+    def number(self, ghost: str, at: Offset = CENTRE) -> Number:
+        return self._symbol("Int", ghost, at)
+
+    def of_map(self, ghost: str) -> Number:
+        return self._symbol("Int", ghost)
+
+
+class _See:
+    """What rules see of a picture, whose tiles hold given signals by tap."""
+
+    def __init__(self, picture: _Symbols, held: Mapping[str, Mapping[IntEnum, Truth]]) -> None:
+        self._picture, self._held = picture, held
+
+    def __call__(self, signal: IntEnum, tap: str = "C") -> Truth:
+        return self._held[tap][signal]
+
+    def tile(self, kind: Tile, tap: str = "C") -> Truth:
+        return self._picture.tile(kind, moved(CENTRE, tap))
+
+
+class _Prover:
+    def __init__(self, automaton: Automaton, theorem: Theorem) -> None:
+        self._z3 = _import_z3()
+        self._automaton, self._theorem = automaton, theorem
+        self._picture = picture = _Symbols(self._z3)
+        self._t = picture.of_map("t")
+        facts = [fact for tap in TAPS for fact in theorem.axioms(picture, moved(CENTRE, tap)).values()]
+        places = [at for name, at in picture.made if name == "kind" and at is not None]
+        kinds = [fact for at in places for fact in (picture.kind(at) >= -1, picture.kind(at) < len(automaton.kinds))]
+        self._axioms = [self._t >= 0, *kinds, *facts]
+
+    def lemmas(self) -> Iterator[Lemma]:
+        """Yield the steps of the proof."""
+        z3, picture, theorem, rules = self._z3, self._picture, self._theorem, self._automaton.rules
+        inside, t, path = picture.inside(), self._t, self._automaton.signals(0)
+        yield self._possible()
+        first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
+        yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
+        yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
+        see = _See(picture, {tap: theorem.signals(picture, moved(CENTRE, tap), t) for tap in TAPS})
+        for signal, said in after.items():
+            # a pooled signal that no tile switches on is on nowhere; any other would need a proof about all tiles
+            told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
+            yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
+        shown, answer = rules[path](see), theorem.answer(picture, CENTRE)
+        yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
+        yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
+        if self._automaton.invariant is not None:
+            held = _See(picture, {"C": {**after, path: shown}})
+            yield self._lemma("the invariant holds", self._automaton.invariant(held), inside)
+
+    def _is_due(self) -> Truth:
+        """Whether the iteration after the present one is within the bound no more."""
+        bound = self._automaton.bound
+        assert bound is not None
+        return self._t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self._picture)
+
+    def _possible(self) -> Lemma:
+        """Check that there can be an answer: axioms that contradict each other would prove anything."""
+        began, solver = time.perf_counter(), self._solver()
+        solver.add(self._theorem.answer(self._picture, CENTRE), self._is_due())
+        return Lemma("the axioms allow an answer", solver.check() == self._z3.sat, time.perf_counter() - began)
+
+    def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
+        z3, began, solver = self._z3, time.perf_counter(), self._solver()
+        solver.add(*given, z3.Not(statement))
+        found = solver.check()
+        drawn = _draw(self._picture, solver.model()) if found == z3.sat else ""
+        holds = None if found == z3.unknown else found == z3.unsat
+        return Lemma(claim, holds, time.perf_counter() - began, drawn)
+
+    def _solver(self) -> Any:
+        solver = self._z3.Solver()
+        solver.set("timeout", int(1000 * PATIENCE))
+        solver.add(*self._axioms)
+        return solver
+
+
+def _draw(picture: _Symbols, model: Any) -> str:
+    """Return a picture that refuses a lemma as text.
+
+    First come the tiles: `?` for any, nothing beyond the edge. Then the numbers of the map, and the ghosts of the tile
+    in the middle and its neighbours.
+    """
+
+    def value(symbol: Any) -> str:
+        return str(model.eval(symbol, model_completion=True))
+
+    kinds = {at: int(value(symbol)) for (name, at), symbol in picture.made.items() if name == "kind" and at is not None}
+    reach = max(abs(step) for at in kinds for step in at)
+    span = range(-reach, reach + 1)
+    rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]
+    numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
+    lines = []
+    for tap in TAPS:
+        place = moved(CENTRE, tap)
+        ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
+        told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]
+        lines.append(f"{tap}: {', '.join(told)}")
+    return "\n".join([*rows, numbers, *lines])
+
+
+def _import_z3() -> Any:
+    try:
+        import z3
+    except ImportError as error:
+        raise ImportError('a proof needs z3: pip install "maze-nca-gym[proof]"') from error
+    return z3

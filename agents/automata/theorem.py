@@ -1,0 +1,120 @@
+"""Theorems about automata: what every signal of a tile is after t iterations, on every maze, and what PATH then shows.
+
+A theorem speaks of *ghosts*: facts about a maze that no tile holds, such as a tile's distance to the target. It is
+written with Python's operators only, as rules are. So the same lines run on the symbols of a solver, where `proof`
+shows that the rules keep them, and on the arrays of real mazes, where `broken_axioms` tests the axioms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maze_nca_gym.levels import Tile, Tiles
+
+from ..neighbours import Offset, offsets
+
+CENTRE: Offset = (0, 0)
+Truth: TypeAlias = Any
+"""A boolean: a solver's, or one for each tile of a map, (H, W) bool. `&`, `|`, `~` and `==` combine them."""
+Number: TypeAlias = Any
+"""An integer: a solver's, or one for each tile of a map, (H, W) int64. `+`, `-`, `<` and `==` combine them."""
+
+
+class Picture(Protocol):
+    """A tile and those around it, with their kinds and ghosts; places are (rows down, columns right) of that tile."""
+
+    def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
+        """Return whether a tile is of a kind; beyond the edge it is of none."""
+
+    def inside(self, at: Offset = CENTRE) -> Truth:
+        """Return whether a tile is on the map."""
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
+        """Return a ghost that is a boolean of a tile; beyond the edge it is false."""
+
+    def number(self, ghost: str, at: Offset = CENTRE) -> Number:
+        """Return a ghost that is an integer of a tile; beyond the edge it may be any."""
+
+    def of_map(self, ghost: str) -> Number:
+        """Return a ghost that is an integer of the whole map."""
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """What an automaton's signals are after t iterations on a maze that stays as it is, from a state without signals.
+
+    Attributes:
+        axioms: (picture, at) -> facts about the ghosts of a tile and those around it, by name. They follow from what
+            the ghosts are, whatever the maze.
+        signals: (picture, at, t) -> each signal of a tile after t iterations, but for PATH, which no rule reads.
+        answer: (picture, at) -> whether a tile is part of the answer.
+        n_moves: (picture) -> the moves of the answer, in which the automaton's bound is stated.
+        ghosts: (H, W) tiles -> the ghosts by name, found by an exact search: (H, W) bools or integers, or one integer.
+    """
+
+    axioms: Callable[[Picture, Offset], Mapping[str, Truth]]
+    signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]]
+    answer: Callable[[Picture, Offset], Truth]
+    n_moves: Callable[[Picture], Number]
+    ghosts: Callable[[Tiles], Mapping[str, Any]]
+
+
+def moved(at: Offset, tap: str) -> Offset:
+    """Return the tile at a tap of another, such as the one above it for "U"."""
+    ((down, right),) = offsets(tap)
+    return at[0] + down, at[1] + right
+
+
+def implies(condition: Truth, then: Truth) -> Truth:
+    """Return whether something holds wherever a condition does."""
+    return ~condition | then
+
+
+class MazePicture:
+    """The pictures around all tiles of a real maze at once, in arrays of shape (H, W).
+
+    Args:
+        tiles: (H, W) uint8.
+        ghosts: as `Theorem.ghosts` returns them.
+    """
+
+    def __init__(self, tiles: Tiles, ghosts: Mapping[str, Any]) -> None:
+        self._tiles, self._ghosts = tiles.astype(np.int64), ghosts
+
+    def tile(self, kind: Tile, at: Offset = CENTRE) -> NDArray[np.bool_]:
+        """Return whether the tiles there are of a kind, (H, W) bool."""
+        return _shifted(self._tiles, at, beyond=-1) == kind
+
+    def inside(self, at: Offset = CENTRE) -> NDArray[np.bool_]:
+        """Return whether there are tiles, (H, W) bool."""
+        return _shifted(self._tiles, at, beyond=-1) >= 0
+
+    def true(self, ghost: str, at: Offset = CENTRE) -> NDArray[np.bool_]:
+        """Return a boolean of the tiles there, (H, W) bool."""
+        return _shifted(self._ghosts[ghost], at, beyond=False)
+
+    def number(self, ghost: str, at: Offset = CENTRE) -> NDArray[np.int64]:
+        """Return an integer of the tiles there, (H, W) int64; 0 beyond the edge."""
+        return _shifted(self._ghosts[ghost], at, beyond=0)
+
+    def of_map(self, ghost: str) -> np.int64:
+        """Return an integer of the map."""
+        return np.int64(self._ghosts[ghost])
+
+
+def _shifted(values: NDArray[Any], at: Offset, beyond: int) -> NDArray[Any]:
+    (height, width), most = values.shape, max(map(abs, at))
+    framed = np.pad(values, most, constant_values=beyond)
+    return framed[most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
+
+
+def broken_axioms(theorem: Theorem, tiles: Tiles) -> set[str]:
+    """Return the names of the axioms that do not hold at some tile of a real (H, W) maze."""
+    axioms = theorem.axioms(MazePicture(tiles, theorem.ghosts(tiles)), CENTRE)
+    return {name for name, holds in axioms.items() if not np.all(holds)}

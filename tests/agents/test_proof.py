@@ -1,0 +1,119 @@
+"""Machine proofs that automata are right: axioms against real mazes, right rules, and wrong ones."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from maze_nca_gym.agents.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH
+from maze_nca_gym.agents.automata.proof import mistakes, proof_in_words, prove
+from maze_nca_gym.agents.automata.rules import any_on, around
+from maze_nca_gym.agents.automata.shortest_path import CANONICAL, NEAR, Signal
+from maze_nca_gym.agents.automata.theorem import Theorem, broken_axioms
+from maze_nca_gym.agents.guarantees import StepBound
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, parse
+from tests.tables import for_each
+
+WITH_THEOREMS = [automaton for automaton in AUTOMATA.values() if automaton.theorem is not None]
+
+
+def real_mazes():
+    """Yield mazes of several kinds; of some the target cannot be reached."""
+    rng = np.random.default_rng(7)
+    for generator in ("random", "perfect", "loops"):
+        for border in (True, False):
+            yield from generate(rng, 6, 7, generator, border=border)
+    yield from (parse(drawing) for drawing in ("S#T", "ST", "T.S\n.#.", "S.#..\n#####\n..#.T"))
+
+
+def test_the_package_proves_the_shortest_path_and_the_fresh_start_of_the_one_that_heals():
+    assert WITH_THEOREMS == [SHORTEST_PATH, HEALING]
+
+
+@for_each("automaton", WITH_THEOREMS)
+def test_the_theorem_is_true_of_real_mazes(automaton):
+    for tiles in real_mazes():
+        assert not broken_axioms(automaton.theorem, tiles)
+        assert not list(mistakes(automaton, tiles))
+
+
+@for_each("automaton", WITH_THEOREMS)
+def test_the_automaton_is_proven_right_on_every_maze(automaton):
+    proof = prove(automaton)
+    assert proof.holds, [(lemma.claim, lemma.counterexample) for lemma in proof.refused]
+    # every rule has its lemma
+    claims = " ".join(lemma.claim for lemma in proof.lemmas)
+    assert all(signal.name in claims for signal in automaton.signals)
+
+
+def through_walls(see):
+    return CANONICAL.end(see, "C") | see(Signal.FLOOD) | around(see, Signal.FLOOD)
+
+
+def any_arrival(see):
+    return (see(Signal.NEAR_U) | see(Signal.FLOOD, "U")) & ~see.tile(Tile.WALL)
+
+
+def from_every_side(see):
+    return CANONICAL.on_path(see, "D") & see(NEAR[1], "D")
+
+
+def too_early(see):
+    return CANONICAL.on_path(see)
+
+
+@for_each(
+    ("signal", "rule", "refused"),
+    [
+        (Signal.FLOOD, through_walls, "FLOOD is what the theorem says"),
+        (Signal.NEAR_U, any_arrival, "NEAR_U is what the theorem says"),
+        (Signal.ENTER_U, from_every_side, "ENTER_U is what the theorem says"),
+        (Signal.PATH, too_early, "PATH shows nothing but the answer"),
+        (Signal.PATH, lambda see: see(Signal.FLOOD) & any_on(see, CANONICAL.enter), "PATH shows all of it"),
+    ],
+)
+def test_a_wrong_rule_is_refused_with_a_maze(signal, rule, refused):
+    proof = prove(replace(SHORTEST_PATH, rules={**SHORTEST_PATH.rules, signal: rule}))
+    (lemma,) = [lemma for lemma in proof.refused if lemma.claim.startswith(refused)]
+    assert lemma.holds is False
+    assert {"length", "t"} <= set(lemma.counterexample.replace(",", " ").split())
+    assert any(glyph in lemma.counterexample for glyph in ".#ST")
+
+
+@for_each(
+    ("change", "refused"),
+    [
+        ({"bound": StepBound(constant=1, per_move=2)}, "PATH shows all of it within the bound"),
+        ({"invariant": lambda see: ~see(Signal.FLOOD) | ~see(Signal.NEAR_U)}, "the invariant holds"),
+    ],
+)
+def test_a_bound_too_small_and_a_wrong_invariant_are_refused(change, refused):
+    assert [lemma.claim for lemma in prove(replace(SHORTEST_PATH, **change)).refused] == [refused]
+
+
+def test_axioms_that_contradict_each_other_prove_nothing():
+    theorem = SHORTEST_PATH.theorem
+    assert isinstance(theorem, Theorem)
+
+    def contradictory(picture, at):
+        return {**theorem.axioms(picture, at), "no": ~theorem.answer(picture, at)}
+
+    proof = prove(replace(SHORTEST_PATH, theorem=replace(theorem, axioms=contradictory)))
+    assert "the axioms allow an answer" in [lemma.claim for lemma in proof.refused]
+    assert broken_axioms(replace(theorem, axioms=contradictory), parse("S.T")) == {"no"}
+
+
+def test_what_cannot_be_proven_says_why(monkeypatch):
+    assert "no theorem" in proof_in_words(DIAMETER)
+    with pytest.raises(ValueError, match="diameter has no theorem"):
+        prove(DIAMETER)
+    with pytest.raises(ValueError, match="whole numbers of moves can be proven, got A"):
+        prove(replace(SHORTEST_PATH, bound=StepBound(per_tile=1)))
+    wrong = replace(SHORTEST_PATH, bound=StepBound(constant=1, per_move=2))
+    assert proof_in_words(wrong) == "not proven: PATH shows all of it within the bound"
+    monkeypatch.setitem(sys.modules, "z3", None)
+    assert "maze-nca-gym[proof]" in proof_in_words(SHORTEST_PATH)
