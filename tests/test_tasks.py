@@ -222,6 +222,8 @@ def test_bad_tasks():
         replace(SHORTEST_PATH, n_tiles=2)
     with pytest.raises(ValueError, match=r"unknown task 'diametre'.*diameter"):
         find_task("diametre")
+    with pytest.raises(ValueError, match=r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 7"):
+        usual_task(7)
     with pytest.raises(ValueError, match="no environment has the task 'reachable': see"):
         maze_nca_gym.environment_id("reachable")
 
