@@ -1,22 +1,17 @@
 """What training on levels that evolve buys: runs of the same budget and seeds that differ in their levels alone.
 
-Each is trained, tested on four named sets and written to a folder of its own, `<out>/<model>-<levels>-<seed>`; one that
-is there is not made again. At the end EVOLUTION.md and a figure for each model tell of all that the folder holds.
+Each is trained, tested on four named sets and kept in a folder of its own, `<out>/<model>-<levels>-<seed>`; one that is
+there is not made again. At the end EVOLUTION.md and a figure for each model show all runs in the folder.
 """
 
 from __future__ import annotations
 
-import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import torch
 import tyro
-from rich.console import Console
 
 from benchmarks import machine
 from maze_nca_gym.agents import Policy, train
@@ -25,10 +20,10 @@ from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.agents.training import TrainingConfig, changed, preset
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.families import test_levels
-from maze_nca_gym.files import atomic_write
 from maze_nca_gym.random_streams import rng_for
 
 from .evolution_report import write_report
+from .kept import Record, all_kept
 
 TEST_SETS = {"random": (16, 32), "perfect": (16,), "loops": (16,)}
 N_TESTED = 1024
@@ -114,18 +109,15 @@ def configuration(model: str, levels: str, seed: int, n_updates: int | None) -> 
     return changed(config, **rounds) if config.evolve else config
 
 
-def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: Path) -> None:
-    """Train and test; write `result.json` unless it is there."""
-    if (folder / "result.json").exists():
-        return
-    torch.set_num_threads(1)  # of the tests
+def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: str) -> Record:
+    """Train in a folder, test, and return what a report needs."""
     config = configuration(model, levels, seed, n_updates)
     policy = train(config, out=folder, device="cpu", threads=1, validate_every=500)
-    lines = read_metrics(folder / METRICS)
+    lines = read_metrics(Path(folder) / METRICS)
     lengths = [(line["update"], line["mean_solution_length"]) for line in lines if "mean_solution_length" in line]
     stream = LevelStream(config)
     began_at = stream.fixed if config.evolve else stream.draw(rng_for(seed, "probe"), N_PROBED, config.levels.sizes[0])
-    result = {
+    return {
         "model": model,
         "levels": levels,
         "seed": seed,
@@ -139,8 +131,6 @@ def make_run(model: str, levels: str, seed: int, n_updates: int | None, folder: 
         },
         "machine": machine.describe(),
     }
-    with atomic_write(folder / "result.json") as file:
-        file.write(json.dumps(result, indent=1).encode())
 
 
 def _test(policy: Policy, family: str, size: int) -> dict[str, float]:
@@ -150,22 +140,14 @@ def _test(policy: Policy, family: str, size: int) -> dict[str, float]:
 
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
-    out, report = arguments.out, arguments.report or arguments.out
-    runs = list(product(arguments.seeds, arguments.levels))
-    for seed, levels in runs:
-        configuration(arguments.model, levels, seed, arguments.n_updates)
-    with (
-        Console().status(f"0 of {len(runs)} runs") as status,
-        ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool,
-    ):
-        jobs = []
-        for seed, levels in runs:
-            folder = out / f"{arguments.model}-{levels.replace(',', '').replace(' ', '-')}-{seed}"
-            jobs.append(pool.submit(make_run, arguments.model, levels, seed, arguments.n_updates, folder))
-        for done, job in enumerate(jobs, start=1):
-            job.result()
-            status.update(f"{done} of {len(runs)} runs")
-    print(write_report(out, report, tuple(LEVELS)))
+    model, n_updates, out = arguments.model, arguments.n_updates, arguments.out
+    calls = {}
+    for seed, levels in product(arguments.seeds, arguments.levels):
+        configuration(model, levels, seed, n_updates)  # refuses what is unknown before hours of training
+        folder = out / f"{model}-{levels.replace(',', '').replace(' ', '-')}-{seed}"
+        calls[folder / "result.json"] = (model, levels, seed, n_updates, str(folder))
+    all_kept("runs", make_run, calls, arguments.jobs)
+    print(write_report(out, arguments.report or out, tuple(LEVELS)))
 
 
 if __name__ == "__main__":

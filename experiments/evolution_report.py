@@ -26,7 +26,8 @@ def read_runs(folder: Path) -> list[Run]:
     Raises:
         ValueError: there is none.
     """
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*/result.json"))]
+    paths = sorted(folder.glob("*/result.json"))
+    runs = [json.loads(path.read_text(encoding="utf-8"))["result"] for path in paths]
     if not runs:
         raise ValueError(f"no run in {folder} has finished")
     return runs

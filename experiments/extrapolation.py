@@ -1,29 +1,24 @@
 """How far policies get beyond the sizes and kinds of maze that they were trained on, beside what is published.
 
-Each policy runs on each named test set and the figures go to a file of their own, `<out>/<policy>/<set>.json`; one
-that is there is not measured again. At the end a table and two figures tell of all that was asked for.
+The figures of each policy on each named test set are kept in a file, `<out>/<policy>/<set>.json`; what is there is not
+measured again. At the end a table and two figures show all that was asked for.
 """
 
 from __future__ import annotations
 
-import json
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 
-import torch
 import tyro
-from rich.progress import track
 
 from benchmarks import machine
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.families import test_levels
-from maze_nca_gym.files import atomic_write
 
-from .extrapolation_report import Measured, read, write_report
+from .extrapolation_report import Measured, write_report
+from .kept import Record, all_kept
 
 SETS: dict[str, dict[int, int]] = {
     "random": {16: 1024, 32: 512, 64: 128, 128: 32},
@@ -77,33 +72,26 @@ def sets_of(arguments: Arguments) -> list[tuple[str, int, int]]:
     return chosen
 
 
-def make(policy: str, family: str, size: int, n: int, path: Path) -> None:
-    """Measure a policy on a set, unless that is done."""
-    if path.exists() and read(path).n_levels >= n:
-        return
-    torch.set_num_threads(1)
+def make(policy: str, family: str, size: int, n: int) -> Record:
+    """Measure a policy on the first n levels of a set, and return a `Measured` as a mapping."""
     evaluation = measure(load(policy), test_levels(family, size, "shortest-path", n))
     curve = [(p.step, p.metrics.accuracy.value, p.metrics.complete.value) for p in evaluation.curve]
     final = {
         name: (metric["value"], metric["low"], metric["high"]) for name, metric in asdict(evaluation.final).items()
     }
-    measured = Measured(Path(policy).stem, family, size, n, evaluation.n_steps, final, curve, machine.describe())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as file:
-        file.write(json.dumps(asdict(measured), indent=1).encode())
+    return asdict(
+        Measured(Path(policy).stem, family, size, n, evaluation.n_steps, final, curve, machine.describe()),
+    )
 
 
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
-    chosen, paths = sets_of(arguments), []
-    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
-        jobs = []
-        for policy, (family, size, n) in product(arguments.policies, chosen):
-            paths.append(arguments.out / Path(policy).stem / f"{family}-{size}.json")
-            jobs.append(pool.submit(make, policy, family, size, n, paths[-1]))
-        for job in track(jobs, "sets"):
-            job.result()
-    print(write_report([read(path) for path in paths], arguments.out))
+    calls = {
+        arguments.out / Path(policy).stem / f"{family}-{size}.json": (policy, family, size, n)
+        for policy, (family, size, n) in product(arguments.policies, sets_of(arguments))
+    }
+    results = all_kept("sets", make, calls, arguments.jobs)
+    print(write_report([Measured(**result) for result in results], arguments.out))
 
 
 if __name__ == "__main__":

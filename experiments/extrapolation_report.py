@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle, product
@@ -68,11 +67,6 @@ LINES = ("-", "-", "-", "--")
 """Of the policies in turn: the last of four is dashed, so that it does not hide the one before where both are right."""
 SHOWN = {"random": 32, "perfect": 31, "loops": 31, "sparse": 32}
 """Family -> size of the levels whose curves are drawn: twice what was trained on."""
-
-
-def read(path: Path) -> Measured:
-    """What was written to a file."""
-    return Measured(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def write_report(results: Sequence[Measured], out: Path) -> str:

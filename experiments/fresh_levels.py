@@ -1,34 +1,33 @@
 """Learned policies on levels that no choice has seen: sets of a seed that is used once.
 
 Variants were compared on some of the named test sets before one was shipped (docs/reproduction.md lists where). The
-levels here are drawn as those sets are, from another seed, and measured at the end. Writes results.json and
-FRESH_LEVELS.md to a folder.
+levels here are drawn as those sets are, from another seed, and measured at the end. The figures of each policy on each
+set are kept in a file, `<out>/<policy>/<set>.json`; what is there is not measured again. Writes FRESH_LEVELS.md too.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 import tyro
-from rich.progress import track
 
 from benchmarks import machine
 from maze_nca_gym.agents import list_policies, load
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.pretrained import cards
-from maze_nca_gym.agents.runs import write_json
 from maze_nca_gym.families import FAMILIES, named_seed
 from maze_nca_gym.files import write_all
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
+
+from .kept import Record, all_kept
 
 SETS = {("random", 16): 2048, ("sparse", 16): 1024, ("random", 32): 512, ("perfect", 16): 1024, ("perfect", 31): 256}
 """Family and inner size -> number of levels."""
@@ -53,6 +52,8 @@ class Arguments:
     """Names of policies; by default all that have weights in files, but for the exact ones, which nothing chose."""
     share: float = 1.0
     """Part of the levels of each set that run, at least four."""
+    jobs: int = 1
+    """Sets at a time, each on one thread."""
     out: Path = Path("runs/fresh-levels")
     """Folder for the results."""
 
@@ -94,21 +95,24 @@ def _cell(metrics: dict[str, Any]) -> str:
     return ", ".join(f"{100 * metrics[name]['value']:.1f}" for name in ("complete", "optimal", "paper_accuracy"))
 
 
+def make(policy: str, family: str, size: int, n: int, seed: int) -> Record:
+    """Measure a policy on n fresh levels."""
+    loaded = load(policy)
+    final = measure(loaded, fresh_levels(family, size, loaded.task, n, seed)).final
+    return {"policy": policy, "family": family, "size": size, "n": n, "metrics": asdict(final)}
+
+
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
-    torch.set_num_threads(1)
-    names = arguments.policies or tuple(name for name in cards() if name in list_policies(all=True))
-    policies = {name: policy for name in names if not (policy := load(name)).guarantees.exact or arguments.policies}
-    results = []
-    for name, policy in track(list(policies.items()), "policies"):
-        for (family, size), most in SETS.items():
-            n = max(4, round(arguments.share * most) // 4 * 4)
-            final = measure(policy, fresh_levels(family, size, policy.task, n, arguments.seed)).final
-            results.append({"policy": name, "family": family, "size": size, "n": n, "metrics": asdict(final)})
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    content = {"seed": arguments.seed, "share": arguments.share, "machine": machine.describe(), "results": results}
-    write_json(arguments.out / "results.json", content)
-    text = report(content)
+    chosen = [name for name in cards() if name in list_policies(all=True) and not load(name).guarantees.exact]
+    counts = {key: max(4, round(arguments.share * most) // 4 * 4) for key, most in SETS.items()}
+    calls = {
+        arguments.out / Path(policy).stem / f"{family}-{size}.json": (policy, family, size, n, arguments.seed)
+        for policy, ((family, size), n) in product(arguments.policies or chosen, counts.items())
+    }
+    results = all_kept("sets", make, calls, arguments.jobs)
+    about = {"seed": arguments.seed, "share": arguments.share, "machine": machine.describe(), "results": results}
+    text = report(about)
     write_all({arguments.out / "FRESH_LEVELS.md": text.encode()})
     print(text)
 

@@ -3,13 +3,11 @@
 That network, of 152,064 weights with max-pooling, completes 97.61 +- 0.20 % of 16x16 test levels after 50,000 updates
 on a fixed training set (its table "Online adversarial data evolution"; the best in its sweep of fixed sets completes
 98.32 %). What those updates take here is scaled up from a few, without the max-pooling.
-Writes results.json and QUALITY.md to a folder.
+Each run is kept in a folder, `<out>/<seed>`, where it goes on after an interruption. Writes QUALITY.md too.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +15,6 @@ from pathlib import Path
 
 import torch
 import tyro
-from rich.console import Console
 
 from benchmarks import machine
 from benchmarks.report import duration
@@ -26,7 +23,10 @@ from maze_nca_gym.agents import train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.runs import METRICS, read_metrics
 from maze_nca_gym.families import test_levels
+from maze_nca_gym.files import write_all
 from maze_nca_gym.tables import Table
+
+from .kept import Record, kept
 
 PAPERS_COMPLETE = 0.976
 PAPERS_UPDATES = 50_000
@@ -46,7 +46,7 @@ class Arguments:
     threads: int = 2
     """Of a run; give it cores of its own."""
     out: Path = Path("runs/quality")
-    """Folder for results.json and QUALITY.md."""
+    """Folder of the runs and of QUALITY.md."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,14 @@ class Quality:
     complete: float
 
 
-def quality(seed: int, n_updates: int) -> Quality:
-    """Train from this seed, then test."""
-    with tempfile.TemporaryDirectory() as folder:
-        how = {"out": folder, "device": "cpu", "threads": torch.get_num_threads(), "validate_every": 100}
-        policy = train("fast", **how, seed=seed, n_updates=n_updates)
-        lines = read_metrics(Path(folder) / METRICS)
+def quality(seed: int, n_updates: int, threads: int, folder: str) -> Record:
+    """Train from this seed, test, and return a `Quality` as a mapping."""
+    how = {"out": folder, "device": "cpu", "threads": threads, "validate_every": 100}
+    policy = train("fast", **how, seed=seed, n_updates=n_updates)
+    lines = read_metrics(Path(folder) / METRICS)
     reached = [line["seconds"] for line in lines if line.get("complete", 0.0) >= PAPERS_COMPLETE]
     tested = measure(policy, test_levels("random", 16, "shortest-path")).final
-    return Quality(seed, next(iter(reached), None), lines[-1]["seconds"], tested.complete.value)
+    return asdict(Quality(seed, next(iter(reached), None), lines[-1]["seconds"], tested.complete.value))
 
 
 def papers_seconds() -> float:
@@ -116,16 +115,13 @@ The paper's 50,000 updates of 152,064 weights would take {papers / 3600:.0f} hou
 def main() -> None:
     arguments = tyro.cli(Arguments, description=__doc__)
     torch.set_num_threads(arguments.threads)
-    description, papers, runs = machine.describe(), papers_seconds(), []
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    with Console().status("") as status:
-        for seed in arguments.seeds:
-            status.update(f"seed {seed}")
-            runs.append(quality(seed, arguments.n_updates))
-            record = {"machine": description, "papers_seconds": papers, "runs": [asdict(run) for run in runs]}
-            (arguments.out / "results.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    text = markdown(arguments, papers, runs, description)
-    (arguments.out / "QUALITY.md").write_text(text, encoding="utf-8")
+    papers, runs = papers_seconds(), []
+    for seed in arguments.seeds:
+        folder = arguments.out / str(seed)
+        call = (seed, arguments.n_updates, arguments.threads, str(folder))
+        runs.append(Quality(**kept(folder / "result.json", quality, *call)))
+    text = markdown(arguments, papers, runs, machine.describe())
+    write_all({arguments.out / "QUALITY.md": text.encode()})
     print(text)
 
 

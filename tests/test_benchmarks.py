@@ -18,17 +18,19 @@ from maze_nca_gym.generation import generate
 
 sys.path.append(str(Path(__file__).parents[1]))  # not in the installed package
 
-from benchmarks import automata, graphs, machine, plainly, report, timing, training
+from benchmarks import automata, graphs, machine, making, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
 from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
-from experiments import extrapolation, fresh_levels
+from experiments import extrapolation, extrapolation_report, fresh_levels
+from experiments.kept import kept
 
 SMALLEST = Effort(rounds=1, seconds=0, share=0.002)
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_every_row_runs_without_peers(row):
+def test_every_row_runs_without_peers(row, monkeypatch):
+    monkeypatch.setattr(making, "FIRST_USE", "import numpy")  # else a new process compiles
     for job in ROWS[row](SMALLEST):
         result = measure(replace(job, peers=()), SMALLEST)
         assert result.row == row
@@ -170,21 +172,31 @@ def test_jax_has_the_same_loss_gradient_and_path():
     np.testing.assert_allclose(path, states[-1][:, 0].detach().numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_extrapolation_measures_each_set_once(tmp_path):
-    path, policy = tmp_path / "perfect-8.json", "nca-shortest-path-hinted"
-    extrapolation.make(policy, "perfect", 8, 4, path)
-    measured = extrapolation.read(path)
-    assert (measured.policy, measured.family, measured.size, measured.n_levels) == (policy, "perfect", 8, 4)
+def test_extrapolation_becomes_a_table_and_figures(tmp_path):
+    policy = "nca-shortest-path-hinted"
+    measured = extrapolation_report.Measured(**extrapolation.make(policy, "perfect", 8, 4))
     assert measured.final["complete"][0] == measured.final["optimal"][0] == 1  # proven
     assert measured.final["complete"][1] < 1  # four levels prove little
     first, last = measured.curve[0], measured.curve[-1]
     assert first[2] < last[2] == 1
-    written = path.stat().st_mtime_ns
-    extrapolation.make(policy, "perfect", 8, 3, path)
-    assert path.stat().st_mtime_ns == written
-    text = extrapolation.write_report([measured], tmp_path)
+    text = extrapolation_report.write_report([measured], tmp_path)
     assert f"| {policy} | perfect-8 | 4 | {measured.n_steps} | 100.0 (" in text
     assert {file.name for file in tmp_path.glob("*.png")} == {"extrapolation.png", "iterations.png"}
+
+
+def sides_of(n):
+    return {"sides": [n, n]}
+
+
+def test_results_are_kept(tmp_path):
+    path = tmp_path / "folder" / "result.json"
+    assert kept(path, sides_of, 3) == {"sides": [3, 3]}
+    assert kept(path, None, 3) == {"sides": [3, 3]}  # it is not made again
+    assert kept(path, sides_of, 4) == {"sides": [4, 4]}
+    for other in ('{"sides": [3', '{"sides": [3, 3]}', "[]"):
+        path.write_text(other)
+        with pytest.raises(ValueError, match=r"result\.json is not a result"):
+            kept(path, sides_of, 4)
 
 
 def test_extrapolation_chooses_sets():

@@ -20,8 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # the experiments are no part o
 from experiments.scaling import __main__ as scaling
 from experiments.scaling.automata import AUTOMATA, automaton
 from experiments.scaling.families import draw
-from experiments.scaling.journal import Journal
-from experiments.scaling.measure import Cell, Effort, Mazes, Results, describe, measure, run_level
+from experiments.scaling.measure import Effort, Results, describe, measure, run_level
 from experiments.scaling.report import markdown, spread, write
 
 SMALLEST = scaling.Arguments(max_size=8, levels=1)
@@ -98,13 +97,14 @@ def test_the_figure_is_drawn(smallest):
 
 
 def test_what_is_left_out_is_said():
-    cell = measure("depth-first", "open", 16, Effort(2, budget=0, seed=0))
+    effort = Effort(2, budget=0, seed=0)
+    cell = measure("depth-first", "open", 16, effort)
     assert cell.steps == []
     assert cell.left_out > 0
-    mazes = describe("open", 16, Effort(2, budget=0, seed=0))
+    mazes = describe("open", 16, effort)
     assert len(mazes.free) == 2
     assert len(mazes.diameters) == 1
-    assert "| open | left out (" in markdown(Results(cell.effort, [mazes], [cell]), "")
+    assert "| open | left out (" in markdown(Results(effort, [mazes], [cell]), "")
 
 
 def test_sums_of_eccentricities_are_those_of_networkx():
@@ -165,29 +165,10 @@ def test_an_automaton_that_never_finishes_is_a_violation():
     assert run_level(policy, guaranteed, seconds_left=60).violations == ("not finished after 11 steps",)
 
 
-def test_a_journal_drops_what_was_cut_off(tmp_path):
-    effort = Effort(1, 1, 0)
-    journal = Journal(tmp_path / "journal.jsonl")
-    mazes = journal.find_or(describe, Mazes, "comb", 8, effort)
-    with (tmp_path / "journal.jsonl").open("a") as file:
-        file.write('{"automaton": "dep')
-    again = Journal(tmp_path / "journal.jsonl")
-    assert again.find_or(describe, Mazes, "comb", 8, effort) == mazes
-    again.find_or(measure, Cell, "depth-first", "comb", 8, effort)
-    kinds = [sorted(json.loads(line))[0] for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
-    assert kinds == ["diameters", "automaton"]
-
-
 @for_each("bad", [{"max_size": 7}, {"levels": 0}, {"seed": -1}])
 def test_bad_arguments_are_refused(bad):
     with pytest.raises(ValueError, match="at least"):
         scaling.Arguments(**bad)
-
-
-def test_a_file_that_is_no_journal_is_refused(tmp_path):
-    (tmp_path / "journal.jsonl").write_text('{"some": "thing"}\n')
-    with pytest.raises(ValueError, match="not a record"):
-        Journal(tmp_path / "journal.jsonl")
 
 
 @pytest.mark.parametrize(

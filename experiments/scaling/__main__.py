@@ -9,16 +9,17 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
 
+from experiments.kept import Record, kept
+
 from .automata import AUTOMATA
 from .families import FAMILIES
-from .journal import Journal
 from .measure import Cell, Effort, Mazes, Results, describe, measure
 from .report import write
 
@@ -34,7 +35,7 @@ class Arguments:
     quick: bool = False
     """Sizes 8 and 16, two levels each: a minute."""
     out: Path = Path("runs/scaling")
-    """Folder of the results, and of journal.jsonl, what has been measured so far."""
+    """Folder of the results, and of `measured`, what has been measured so far."""
     policies: Annotated[tuple[Name, ...], tyro.conf.arg(metavar="NAME …")] = tuple(AUTOMATA)
     """Automata to run."""
     max_size: int = 256
@@ -61,8 +62,8 @@ def sizes(largest: int) -> Iterator[int]:
 
 
 def run(arguments: Arguments) -> Results:
-    """Measure what the journal does not have yet, small sizes first."""
-    journal = Journal(arguments.out / "journal.jsonl")
+    """Measure what the folder does not have yet, small sizes first."""
+    folder = arguments.out / "measured"
     largest, n_levels = arguments.max_size, arguments.levels
     if arguments.quick:
         largest, n_levels = min(largest, QUICK_SIZE), min(n_levels, QUICK_LEVELS)
@@ -71,11 +72,23 @@ def run(arguments: Arguments) -> Results:
     cells: list[Cell] = []
     for size in sizes(largest):
         for family in FAMILIES:
-            mazes.append(journal.find_or(describe, Mazes, family, size, effort))
-            row = [journal.find_or(measure, Cell, name, family, size, effort) for name in arguments.policies]
+            what = (family, size, *asdict(effort).values())
+            mazes.append(Mazes(**kept(folder / f"{family} {size}.json", _describe, *what)))
+            row = [
+                Cell(**kept(folder / f"{name.replace(':', ' ')} {family} {size}.json", _measure, name, *what))
+                for name in arguments.policies
+            ]
             cells += row
             print(f"{family}, size {size}: " + ", ".join(_brief(cell) for cell in row), flush=True)
     return Results(effort, mazes, cells)
+
+
+def _describe(family: str, size: int, *effort: Any) -> Record:
+    return asdict(describe(family, size, Effort(*effort)))
+
+
+def _measure(name: str, family: str, size: int, *effort: Any) -> Record:
+    return asdict(measure(name, family, size, Effort(*effort)))
 
 
 def _brief(cell: Cell) -> str:

@@ -39,7 +39,7 @@ class Mazes:
     """The levels of a family and size, a number each; distances in edges.
 
     Attributes:
-        family, size, effort: what was drawn.
+        family, size: what was drawn.
         free: free tiles.
         reached: free tiles that are connected with the source.
         lengths: distances from source to target.
@@ -50,7 +50,6 @@ class Mazes:
 
     family: str
     size: int
-    effort: Effort
     free: list[int]
     reached: list[int]
     lengths: list[int]
@@ -63,7 +62,7 @@ class Cell:
     """One automaton on the levels of a family and size, a number for each level that the budget allowed.
 
     Attributes:
-        automaton, family, size, effort: what was run.
+        automaton, family, size: what was run.
         steps: iterations until it had finished.
         known: for "diameter", iterations until all eccentricities were known; else empty.
         seconds: time of one core for an iteration.
@@ -74,7 +73,6 @@ class Cell:
     automaton: str
     family: str
     size: int
-    effort: Effort
     steps: list[int]
     known: list[int]
     seconds: list[float]
@@ -100,7 +98,6 @@ def describe(family: str, size: int, effort: Effort) -> Mazes:
     return Mazes(
         family=family,
         size=size,
-        effort=effort,
         free=(levels != Tile.WALL).sum(axis=(1, 2)).tolist(),
         reached=(distances >= 0).sum(axis=(1, 2)).tolist(),
         lengths=distances[levels == Tile.TARGET].tolist(),
@@ -138,7 +135,6 @@ def measure(name: str, family: str, size: int, effort: Effort) -> Cell:
         automaton=name,
         family=family,
         size=size,
-        effort=effort,
         steps=[run.steps for run in runs],
         known=[run.known for run in runs if run.known],
         seconds=[run.seconds / run.steps for run in runs],

@@ -61,7 +61,7 @@ def _json(results: Results, command: str) -> str:
     head = {"command": command, "machine": machine(), "effort": asdict(results.effort)}
     parts = [f'"{key}": {json.dumps(value)}' for key, value in head.items()]
     for kind, records in (("mazes", results.mazes), ("cells", results.cells)):
-        fields = [{key: _rounded(value) for key, value in vars(r).items() if key != "effort"} for r in records]
+        fields = [{key: _rounded(value) for key, value in vars(r).items()} for r in records]
         parts.append(f'"{kind}": [\n' + ",\n".join(json.dumps(record) for record in fields) + "\n]")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 

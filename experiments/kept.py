@@ -1,0 +1,67 @@
+"""Results kept as files, so that a study that was cut off goes on, and one that has ended is not repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from maze_nca_gym.agents.runs.folder import write_json
+from maze_nca_gym.agents.runs.progress import ProgressBar
+
+Record = dict[str, Any]
+
+
+def kept(path: Path, make: Callable[..., Record], *arguments: Any) -> Record:
+    """Return what `make(*arguments)` returns, from a file if that has the result of the same arguments.
+
+    Args:
+        path: the file, which is written if need be.
+        make: what to call; its result is JSON.
+        arguments: JSON too.
+
+    Raises:
+        ValueError: the file is something else.
+    """
+    called_with = json.loads(json.dumps(arguments))
+    if path.exists():
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            before, result = content["arguments"], content["result"]
+        except (TypeError, KeyError, ValueError) as error:
+            raise ValueError(f"{path} is not a result of this study ({error!r})") from error
+        if before == called_with:
+            return dict(result)
+    made = make(*arguments)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"arguments": called_with, "result": made})
+    return made
+
+
+def all_kept(
+    label: str, make: Callable[..., Record], calls: Mapping[Path, tuple[Any, ...]], n_at_once: int
+) -> list[Record]:
+    """Return what `kept` returns for each call, made in processes of one thread each, in the order of the calls.
+
+    Args:
+        label: of the progress bar.
+        make: a function of a module.
+        calls: file -> arguments.
+        n_at_once: number of processes.
+    """
+    one_thread: dict[str, Any] = {"initializer": torch.set_num_threads, "initargs": (1,)}
+    # Spawned, since a copy of this process would lack its threads. If a call fails, the others still finish.
+    with (
+        ProcessPoolExecutor(n_at_once, get_context("spawn"), **one_thread) as pool,
+        ProgressBar(label, len(calls)) as bar,
+    ):
+        pending = [pool.submit(kept, path, make, *arguments) for path, arguments in calls.items()]
+        for call in as_completed(pending):
+            call.result()  # raises at once what the call has raised
+            bar.advance(1)
+    return [call.result() for call in pending]
