@@ -222,7 +222,7 @@ class Option:
         if not _is_of(plain, self.type):
             if self.accepts is not None and _is_of(value, self.accepts):
                 return value
-            raise ValueError(f"{self.name} must be of type {type_name(self.type)}, got {value!r}")
+            raise ValueError(f"{self.name} must be of type {type_name(self.accepts or self.type)}, got {value!r}")
         for rule in self.rules:
             for each in plain if isinstance(plain, tuple) else (plain,):
                 broken = None if each is None else rule.broken_by(self, each)

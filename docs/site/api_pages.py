@@ -25,6 +25,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "agents.rollouts.iterating",
         "agents.rollouts.solving",
         "agents.solving",
+        "agents.levels",
         "agents.rollouts.solved",
     ),
     "Hand-coded automata": (

@@ -265,7 +265,7 @@ class TestPolicies:
 
     @for_each("option", ["n", "steps", "batch"])
     def test_numbers_are_at_least_1(self, option):
-        with pytest.raises(ValueError, match=f"--{option} must be at least 1, got 0"):
+        with pytest.raises(ValueError, match=f"^{option} must be at least 1, got 0"):
             bench("dt-net-9", policies="shortest-path-bfs", **{option: 0})
 
 

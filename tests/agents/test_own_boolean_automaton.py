@@ -100,7 +100,7 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
 
 
 def test_what_is_no_automaton_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="an automaton is given by name, or as an Automaton, got 5"):
+    with pytest.raises(ValueError, match=r"automaton must be of type str \| Automaton, got 5"):
         train_hinted(5, out=tmp_path / "run")  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
 

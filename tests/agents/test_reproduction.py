@@ -298,7 +298,7 @@ class TestReproduce:
             ("1.3 --launcher sge", "unknown launcher 'sge'; known: local, submitit, slurm"),
             ("1.3 --workers 0", "workers must be at least 1, got 0"),
             ("1.3 --submit timeout_min=3", "the launcher local takes no options, got timeout_min"),
-            ("1.3 --submit fast", "--submit takes words such as timeout_min=600, got 'fast'"),
+            ("1.3 --submit fast", "submit takes words such as timeout_min=600, got 'fast'"),
             ("1.3 --trials 0", "trials must be at least 1"),
             ("1.3 --device abacus", "unknown device 'abacus'"),
         ],

@@ -116,7 +116,7 @@ class TestLevelsAreSolvedOnce:
     def test_by_solve_and_its_pictures(self, solutions, tmp_path):
         levels = LevelSet(np.stack([SQUARE] * 5))
         solved = solve_levels(load("shortest-path-bfs"), levels, "mine")
-        solved.draw(tmp_path / "episode.gif", "title")
+        solved.draw(tmp_path / "episode.gif")
         assert solved._repr_html_()
         assert solutions == [levels.tiles.tobytes()]
 
