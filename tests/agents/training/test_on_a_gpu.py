@@ -16,9 +16,9 @@ from maze_nca_gym.agents import train as train_by_name
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.runs import Line
 from maze_nca_gym.agents.training import Diverged, TrainingState, Workers, loop
-from maze_nca_gym.agents.training.config import PRESETS
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.loop import Intervals, run_updates
+from maze_nca_gym.agents.training.presets import PRESETS
 from maze_nca_gym.agents.training.updates import read_losses, update
 
 WAITS = {"healing": 2, "extrapolate": 2, "extrapolate-diameter": 5, "evolved": 1}
