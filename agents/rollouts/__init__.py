@@ -1,10 +1,10 @@
-"""All that runs policies: step by step, differentiable, visited now and then, or until levels are solved.
+"""Everything that runs policies.
 
-    rollout, iterate    states after chosen iterations, or one after the other, by the first of `engines` that can
-    run_to_end          the last state, found early where nothing changes any more; find_paths: of many levels
+    rollout, iterate    the states after chosen iterations, or one after the other, by the first engine that can
+    run_to_end          the last state, found early if states repeat; find_paths does this for many levels
     run_until_solved    many levels, each until it is solved
-    default_steps       how many iterations a policy gets; check_steps, step_limit, curve_steps
-    encode, score_paths what a policy reads of levels, and the scores of what it draws
+    default_steps       the number of iterations for a policy; see also check_steps, step_limit and curve_steps
+    encode, score_paths what a policy reads of levels, and the scores of the paths that it outputs
 
 The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.
 """

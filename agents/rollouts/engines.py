@@ -1,8 +1,9 @@
-"""The engines that run rollouts, in order of preference: the first that supports a policy and its mazes runs it.
+"""The engines that run rollouts, in order of preference: the first that supports a policy and its mazes is used.
 
-On the CPU that is machine code for policies that are a `Program`, and PyTorch for all others; on a GPU it is PyTorch.
-Recordings as CUDA graphs wait for tests on a GPU: `with preferring(RECORDED)` asks for them. What equals stepping the
-environments bit for bit runs `with preferring(STEPPING)`. An engine of your own may join `ENGINES`.
+On the CPU that is machine code for policies that are a `Program`, or few weights where nearly all are zero, and PyTorch
+for all others. On a GPU it is PyTorch. Recordings as CUDA graphs are an option: `with preferring(RECORDED)`. For
+rollouts that equal stepping an environment bit for bit, use `with preferring(STEPPING)`. You can add an engine of your
+own to `ENGINES`.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ class Engine(Protocol):
     """One way to run rollouts."""
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it runs a policy on (B, T, H, W) mazes here.
+        """Return whether it can run a policy on (B, T, H, W) mazes.
 
-        That depends on their dtype, the present autocast, and whether maze or state, (B, C, H, W), need gradients.
+        That depends on their dtype and device, on autocast, and on whether the maze or the (B, C, H, W) state need
+        gradients.
         """
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-        """Return the states that are asked for, each (B, n_returned, H, W).
+        """Return the requested states, each (B, n_returned, H, W).
 
         Args:
             policy: the policy to iterate.
             maze: (B, T, H, W) floats.
             state: (B, C, H, W), the first state; None for zeros.
-            request: what is asked for.
+            request: which states to return, and the options of the rollout.
         """
 
 
@@ -52,7 +54,7 @@ def engine_for(policy: Policy, maze: Tensor, state: Tensor | None = None) -> Eng
 
 @contextmanager
 def preferring(engine: Engine) -> Iterator[None]:
-    """Let an engine run all that it supports while the block runs."""
+    """Use an engine for everything that it supports while the block runs."""
     ENGINES.insert(0, engine)
     try:
         yield

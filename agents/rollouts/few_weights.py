@@ -1,7 +1,7 @@
-"""Rollouts that visit only the weights that are not zero, without gradients on the CPU.
+"""Rollouts on the CPU that compute only with non-zero weights, without gradients.
 
-Under a dense convolution, 1 of 70 products of the diameter's exact network is not a zero. It is many times faster to
-visit these weights alone.
+In a dense convolution with the exact network of the diameter, 69 of 70 products are zero. Skipping them is many times
+faster.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from ..program import RELU, Program, rectified
 from .pytorch import Request
 
 FEW = 0.05
-"""The largest fraction of weights that are not zero with which a network is run so."""
+"""Largest fraction of non-zero weights with which this engine runs a network."""
 
 
 class FewWeights:
-    """Rollouts of networks of which nearly all weights are zero, such as those written by hand.
+    """Rollouts of networks with few non-zero weights, such as those written by hand.
 
-    Sums are taken in float64. So states are the network's own to the bit where its weights and activations are integers
-    below 2**24, and up to rounding elsewhere.
+    Sums are computed in float64. So states equal the network's own bit for bit if its weights and activations are
+    integers below 2**24, and up to rounding otherwise.
     """
 
     def __init__(self) -> None:
         self._taps: WeakKeyDictionary[Policy, tuple[tuple[int, ...], Taps | None]] = WeakKeyDictionary()
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it runs a policy that is a `Program` on (B, T, H, W) mazes here."""
+        """Return whether it can run a policy on (B, T, H, W) mazes; the policy must be a `Program`."""
         if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
             return False
         program = policy.program()
@@ -45,7 +45,7 @@ class FewWeights:
         )
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-        """Return the states that are asked for, each (B, n_returned, H, W)."""
+        """Return the requested states, each (B, n_returned, H, W)."""
         program = policy.program()
         assert program is not None  # else it does not support the policy
         few = self._taps_of(policy, program)
@@ -64,8 +64,8 @@ class FewWeights:
         return kept
 
     def _taps_of(self, policy: Policy, program: Program) -> Taps | None:
-        """Return the weights of a policy that are not zero; None where they are many."""
-        # Weights that an optimiser or a user has changed in place have another version.
+        """Return a policy's non-zero weights; None if they are more than `FEW`."""
+        # A tensor's version changes when an optimiser or a user changes its numbers in place.
         now = tuple(number for x in (program.weight, program.bias) for number in (x.data_ptr(), x._version))
         before = self._taps.get(policy)
         if before is not None and before[0] == now:

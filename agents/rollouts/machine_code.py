@@ -1,4 +1,4 @@
-"""Rollouts in machine code for the CPU, of policies that are a `Program`."""
+"""Rollouts in machine code on the CPU, for policies that are a `Program`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .pytorch import Request, needs_gradients
 
 
 class MachineCode:
-    """Rollouts computed by numba on the CPU, several times as fast as by PyTorch, up to rounding.
+    """Rollouts compiled by numba for the CPU: several times as fast as PyTorch, and equal up to rounding.
 
-    It runs float32, or multiplies in bfloat16 under autocast where the machine has instructions for that; sums are of
-    float32. An exact policy under autocast is left to PyTorch, for only the policy itself knows in which dtypes it
-    stays exact. Neither states nor gradients depend on the number of threads. The first rollout compiles, which takes
+    It computes in float32. Under autocast it multiplies in bfloat16, if the CPU has instructions for that, and adds in
+    float32. Exact policies under autocast are left to PyTorch, because only the policy itself decides in which dtypes
+    it stays exact. States and gradients do not depend on the number of threads. The first rollout compiles, which takes
     some seconds once per installation.
     """
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether it runs a policy on (B, T, H, W) mazes here; it makes gradients of weights alone."""
+        """Return whether it can run a policy on (B, T, H, W) mazes; it computes gradients of weights only."""
         low = torch.is_autocast_enabled("cpu")
         program = None if policy.guarantees.exact and low else policy.program()
         return (
             program is not None
             and not needs_gradients(maze, state)
             and program.activation == RELU
-            and not program.pool_before_activation  # it gains nothing there
+            and not program.pool_before_activation  # where it is no faster than PyTorch
             and all(x.dtype == torch.float32 and x.is_cpu for x in (maze, program.weight, program.bias))
             and (not low or torch.get_autocast_dtype("cpu") == torch.bfloat16)
             and maze.numel() > 0
@@ -38,8 +38,8 @@ class MachineCode:
         )
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-        """Return the states that are asked for, each (B, n_returned, H, W)."""
-        from .fused.function import Plan, Unroll  # here, because they import the compiler
+        """Return the requested states, each (B, n_returned, H, W)."""
+        from .fused.function import Plan, Unroll  # here, because they import numba
         from .fused.layout import layout
 
         program = policy.program()
@@ -51,7 +51,7 @@ class MachineCode:
         shape = form, request.keep, request.n_returned or len(weight), n_seen, unbounded
         low = torch.is_autocast_enabled("cpu")
         plan = Plan(*shape, program.max_pool, policy.engine_hints.state_limit, request.growth, low)
-        if not torch.is_grad_enabled():  # inside of a function that cannot be told from parameters that need gradients
+        if not torch.is_grad_enabled():  # else `needs_input_grad` within the function would be true for parameters
             weight, bias = weight.detach(), bias.detach()
         return list(Unroll.apply(plan, maze, state, weight, bias))
 
@@ -59,15 +59,15 @@ class MachineCode:
 @cache
 def _compiles() -> bool:
     try:
-        from .fused.function import compiled  # here, because importing the compiler takes a third of a second
+        from .fused.function import compiled  # here, because importing numba takes a third of a second
 
         compiled()
-    except Exception:  # whatever keeps it from working here: everything works without it
+    except Exception:  # whatever the reason is: PyTorch runs everything that this engine does not
         return False
     return True
 
 
 def _multiplies_pairs() -> bool:
-    from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports the compiler
+    from .fused.vectors import MULTIPLIES_PAIRS  # here, because it imports numba
 
     return MULTIPLIES_PAIRS

@@ -1,4 +1,4 @@
-"""Rollouts in PyTorch, one iteration after the other; works for every policy on every device."""
+"""Rollouts in PyTorch, one iteration after the other, for every policy on every device."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Iteration = Callable[[Tensor, int], Tensor]
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a rollout, see `rollout`.
+    """The options of a rollout, see `rollout`.
 
     Attributes:
-        keep: the numbers of iterations after which to return a state; the last is that of the whole rollout.
-        start_step: iterations that the first state has already had.
+        keep: the numbers of iterations after which to return a state, ascending; the last is the length of the rollout.
+        start_step: the number of iterations that led to the first state.
         n_returned: the number of channels to return; None for all.
         growth: the largest growth of a maze's state gradient per step back.
     """
@@ -38,12 +38,12 @@ class Request:
 
     @property
     def n_steps(self) -> int:
-        """Iterations of the rollout."""
+        """The length of the rollout in iterations."""
         return self.keep[-1]
 
 
 def needs_gradients(*given: Tensor | None) -> bool:
-    """Return whether any of the tensors that a rollout is given is to get a gradient."""
+    """Return whether any of the given tensors needs a gradient."""
     return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in given)
 
 
@@ -51,14 +51,14 @@ class PyTorch:
     """Rollouts of every policy, on every device, in every dtype."""
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return that it runs the policy."""
+        """Return True: it runs every policy."""
         return True
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-        """Return the states that are asked for, each (B, n_returned, H, W)."""
+        """Return the requested states, each (B, n_returned, H, W)."""
         if state is None:
             state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
-        # With gradients the way back follows later, on as many threads as PyTorch likes.
+        # Not with gradients: the backward pass, outside of this block, uses all threads anyway.
         few_threads = not policy.engine_hints.gains_from_threads and not torch.is_grad_enabled()
         with one_thread() if few_threads else nullcontext():
             maze, state, iteration = self._prepared(policy, maze, state)
@@ -67,7 +67,7 @@ class PyTorch:
             return [current[:, : request.n_returned] for n_steps, current in reached if n_steps in request.keep]
 
     def _prepared(self, policy: Policy, maze: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Iteration]:
-        """Return maze and state as they are iterated fastest, and an iteration that has encoded the maze."""
+        """Return maze and state in the fastest memory format, and an iteration for which the maze is encoded once."""
         layout = policy.engine_hints.memory_format
         maze, state = (tensor.contiguous(memory_format=layout) for tensor in (maze, state))
         encode, update = policy.encode_maze, policy.update
@@ -77,9 +77,9 @@ class PyTorch:
 
 
 class Stepping(PyTorch):
-    """Rollouts that equal stepping the environments with the policy's actions, bit for bit, and are slower for it.
+    """Rollouts that equal stepping an environment with the policy's actions, bit for bit; slower than other engines.
 
-    Other engines encode the maze once, choose the order of numbers in memory, or add in another order.
+    The others differ in rounding: they encode the maze once, choose a memory format, or add in another order.
     """
 
     def _prepared(self, policy: Policy, maze: Tensor, state: Tensor) -> tuple[Tensor, Tensor, Iteration]:
@@ -87,7 +87,7 @@ class Stepping(PyTorch):
 
 
 def _states(iteration: Iteration, state: Tensor, request: Request, shrinking: _Shrinking) -> Iterator[Tensor]:
-    """Yield every state of a rollout, the first as given."""
+    """Yield every state of a rollout, beginning with the given one."""
     yield state
     for step in range(request.start_step, request.start_step + request.n_steps):
         state = iteration(shrinking.before(state), step).clamp(-STATE_LIMIT, STATE_LIMIT)
@@ -97,19 +97,19 @@ def _states(iteration: Iteration, state: Tensor, request: Request, shrinking: _S
 
 @dataclass
 class _Shrinking:
-    """Scaling of gradients of states.
+    """A limit on how fast gradients of states grow from step to step, by hooks on the states.
 
     Attributes:
         growth: the largest growth of a state's gradient over that of the next state, as a factor; infinity means no
             limit.
-        most: the largest number in a state; there, and at 0, gradients stop and do not count.
+        most: the upper bound of a state. Where a state is at this bound or at 0, gradients do not count.
     """
 
     growth: float
     most: float
 
     def before(self, state: Tensor) -> Tensor:
-        """Return what the next iteration should read in place of a (B, C, H, W) state."""
+        """Return a view of a (B, C, H, W) state for the next iteration to read, whose gradient is limited."""
         if self.growth == math.inf or not state.requires_grad:
             return state
         seen = state.view_as(state)
@@ -117,7 +117,7 @@ class _Shrinking:
         return seen
 
     def after(self, state: Tensor) -> None:
-        """Take note of the gradient of a (B, C, H, W) state, from the next one and from losses."""
+        """Have the whole gradient of a (B, C, H, W) state, from the next one and from losses, set the next limit."""
         if self.growth < math.inf and state.requires_grad:
             state.register_hook(lambda gradient: self._note(gradient, state))
 
@@ -129,16 +129,17 @@ class _Shrinking:
         return gradient * torch.where(lengths > self._longest, self._longest / lengths, 1)
 
     def _lengths(self, gradient: Tensor, state: Tensor) -> Tensor:
-        """Return (B, 1, 1, 1) norms."""
+        """Return the norms of (B, C, H, W) gradients where they pass, (B, 1, 1, 1)."""
         inside = (state != 0) & (state < self.most)
         return (gradient * inside).square().sum(dim=(1, 2, 3), keepdim=True).sqrt()
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread, and then on as many as before.
+    """Make torch use one thread within the block or the function, and then as many as before.
 
-    More gain little on small maps, and wait for each other where the CPU is shared, which makes them many times slower.
+    More threads gain little on small maps. On a CPU shared with other programs they wait for each other, which makes
+    them many times slower.
     """
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)

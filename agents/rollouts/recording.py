@@ -1,7 +1,7 @@
-"""Computations that are recorded once and then repeated, on memory of their own: on a CUDA device each is one launch.
+"""Rollouts recorded once as CUDA graphs, and then repeated with one launch each.
 
-A GPU waits for the CPU where each operation is small: an iteration of a network on small mazes takes less time than its
-launch. A CUDA graph launches all of them at once. On the CPU the same code runs the operations again.
+On small mazes a GPU needs less time for an operation than the CPU needs to launch it. A CUDA graph launches all
+operations of a rollout at once. On the CPU, where tests run it, the same code runs the operations one by one.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ..policy import Policy
 from .pytorch import PyTorch, Request, needs_gradients
 
 MOST = 16
-"""Recordings of one model that stay in memory; each has its own, for all states of its rollout."""
+"""Number of recordings kept for one model. Each has memory of its own for all states of its rollout."""
 WARM_UPS = 2
-"""Runs before a recording, in which libraries choose their algorithms and take their memory."""
+"""Number of runs before a recording, in which libraries choose their algorithms and allocate memory."""
 
 Work = Callable[[], list[Any]]
 Compute = Callable[..., list[Tensor]]
 
 
 class Recording:
-    """One computation and its way back, repeated on inputs of the same shape.
+    """A computation and its backward pass, repeated on inputs of the same shapes.
 
-    Its results and gradients are copies, so they stay as they are when the computation is repeated.
+    The results and gradients that it returns are copies, so a later run does not change them.
 
     Args:
-        compute: from the inputs to a list of tensors, the same operations whatever the numbers.
-        inputs: tensors like those that it will get; they get no gradients.
-        weights: the leaves of which it makes gradients; empty for none. It reads them where they lie.
+        compute: maps the inputs to a list of tensors, by the same operations whatever the numbers are.
+        inputs: examples of the inputs, with their shapes, dtypes and device; inputs receive no gradients.
+        weights: the leaves that receive gradients; empty for none. They are read in place, so changed weights count.
     """
 
     def __init__(self, compute: Compute, inputs: Sequence[Tensor], weights: Iterable[Tensor]) -> None:
         self._compute, self.weights = compute, list(weights)
-        # A graph reads fixed addresses, so its inputs have memory of their own, into which others are copied.
+        # A graph reads fixed addresses, so every call copies its inputs into these.
         self._inputs = [tensor.detach().clone() for tensor in inputs]
         self._results: list[Tensor] = []
         self._gradients = [torch.zeros_like(result) for result in self._forwards()]
@@ -56,14 +56,14 @@ class Recording:
         return list(_Repeated.apply(self, len(inputs), *inputs, *self.weights))
 
     def forward(self, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Compute the results; `turn` then says which inputs the way back would belong to."""
+        """Compute the results; `turn` then identifies the run to which a backward pass would belong."""
         _overwrite(self._inputs, inputs)
         self.turn += 1
-        # The next launch overwrites its results, and a caller may hold on to these.
+        # Copies, because the next launch overwrites the graph's results while a caller may still hold these.
         return [result.detach().clone() for result in self._repeat[0]()]
 
     def backward(self, gradients: Sequence[Tensor]) -> list[Tensor | None]:
-        """Return the gradients of the weights from those of the latest results, once; None where a weight is unused."""
+        """Return the gradients of the weights, None for unused ones, from those of the latest results; only once."""
         _overwrite(self._gradients, gradients)
         self.turn += 1
         return [None if gradient is None else gradient.clone() for gradient in self._repeat[1]()]
@@ -78,11 +78,11 @@ class Recording:
 
 
 class _Repeated(torch.autograd.Function):
-    """The results of a recording as a function of its inputs and weights."""
+    """A recording as a differentiable function of its weights."""
 
     @staticmethod
     def forward(ctx: Any, recording: Recording, n_inputs: int, *tensors: Tensor) -> tuple[Tensor, ...]:
-        """Return the results, and remember which they are."""
+        """Return the results, and note the run that they are of."""
         results = recording.forward(tensors[:n_inputs])
         ctx.save_for_backward(*tensors)
         ctx.recording, ctx.n_inputs, ctx.turn = recording, n_inputs, recording.turn
@@ -91,27 +91,27 @@ class _Repeated(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return gradients for the weights alone; a recording that has served others since goes forward again."""
+        """Return gradients for the weights only; runs forward again if the recording has been used since."""
         inputs = ctx.saved_tensors[: ctx.n_inputs]
-        # The graph's intermediate states belong to the latest way forward, which may have been another's.
+        # The graph's intermediate states are those of its latest run, which may have had other inputs.
         if ctx.turn != ctx.recording.turn:
             ctx.recording.forward(inputs)
         return None, None, *(None for _ in inputs), *ctx.recording.backward(gradients)
 
 
 class Recordings:
-    """The recordings of models. They go with their model, and the oldest go where there are more than `MOST`."""
+    """The recordings of models: the `MOST` that each model used last, until the model is freed."""
 
     def __init__(self) -> None:
         self._of: WeakKeyDictionary[nn.Module, OrderedDict[Hashable, Recording | None]] = WeakKeyDictionary()
 
     def find(self, model: nn.Module, key: Hashable, make: Callable[[], Recording]) -> Recording | None:
-        """Return what was recorded under a key; None at its first request, since most are never repeated.
+        """Return the recording of a key, made at its second request; None at the first, as many have no second.
 
         Args:
             model: the model that owns the recording.
-            key: all that the recorded operations depend on, but for the numbers in inputs and weights.
-            make: makes the recording; refers to the model weakly.
+            key: everything that the recorded operations depend on, except the numbers in inputs and weights.
+            make: makes the recording. It must not hold a strong reference to the model, which would never be freed.
         """
         own = self._of.setdefault(model, OrderedDict())
         asked_before = key in own
@@ -123,9 +123,9 @@ class Recordings:
 
 
 def _captured(works: Sequence[Work], device: torch.device) -> list[Work]:
-    """Return functions that launch the graphs of some works, one after the other on the same memory."""
+    """Record some works as graphs that share a pool of memory; return functions that launch them, in the same order."""
     with torch.cuda.device(device):
-        # Recording is not allowed on the default stream, and neither is choosing algorithms while it runs.
+        # Warm up on a side stream, as CUDA demands before a capture: lazy initialisation must not be captured.
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -139,7 +139,7 @@ def _captured(works: Sequence[Work], device: torch.device) -> list[Work]:
 
 def _capture(work: Work, pool: Any) -> Work:
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):  # other threads make levels
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):  # other threads may call CUDA
         results = work()
 
     def launch() -> list[Any]:
@@ -155,15 +155,16 @@ def _overwrite(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
 
 
 class Recorded:
-    """Rollouts that repeat a recording of PyTorch's work; the first of its kind runs in PyTorch, the second records."""
+    """Rollouts by recordings of `PyTorch`. The first rollout of a kind runs there, the second is recorded."""
 
     def __init__(self) -> None:
         self._recordings = Recordings()
 
     def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
-        """Return whether a rollout of (B, T, H, W) mazes can be recorded, on a GPU; gradients are of weights alone.
+        """Return whether a rollout of (B, T, H, W) mazes can be recorded: on a GPU, with gradients of weights only.
 
-        An exact network under autocast reads its weights on the CPU; a recording within another one belongs to that.
+        Refused are exact networks under autocast, which read their weights on the CPU, and rollouts within another
+        capture, which records them anyway.
         """
         autocast = torch.is_autocast_enabled(maze.device.type)
         free = maze.is_cuda and maze.numel() > 0 and not torch.cuda.is_current_stream_capturing()
@@ -175,8 +176,10 @@ class Recorded:
         )
 
     def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
-        """Return the states that are asked for, each (B, n_returned, H, W)."""
-        if policy.stationary_from is not None:  # later starts are the same rollout
+        """Return the requested states, each (B, n_returned, H, W)."""
+        if (
+            policy.stationary_from is not None
+        ):  # iterations from there on are all the same, so later starts share a recording
             request = replace(request, start_step=min(request.start_step, policy.stationary_from))
         inputs = [maze] if state is None else [maze, state]
         weights = [each for each in policy.parameters() if each.requires_grad and torch.is_grad_enabled()]
@@ -184,7 +187,7 @@ class Recorded:
 
         def compute(*own: Tensor) -> list[Tensor]:
             current = owner()
-            assert current is not None  # a recording goes with its policy
+            assert current is not None  # a recording is freed with its policy
             with autocast:
                 return PyTorch()(current, own[0], own[1] if len(own) > 1 else None, request)
 
@@ -194,14 +197,15 @@ class Recorded:
 
 
 def _autocast(maze: Tensor) -> torch.autocast:
-    """Return the present autocast of the mazes' device; what it has cast is not for others, nor theirs for it."""
+    """Return the present autocast of the mazes' device, without its cache of weights that were cast."""
+    # A graph that read a cached copy of a weight would keep reading it after the weight or the cache has changed.
     kind = maze.device.type
     enabled, dtype = torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind)
     return torch.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=False)
 
 
 def _key(policy: Policy, inputs: list[Tensor], request: Request) -> Hashable:
-    """Return all that the operations of a rollout depend on, but for the numbers in its tensors."""
+    """Return everything that the operations of a rollout depend on, except the numbers in its tensors."""
     kind = inputs[0].device.type
     modes = torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled(kind)
     shapes = tuple((tensor.shape, tensor.dtype, tensor.device) for tensor in inputs)

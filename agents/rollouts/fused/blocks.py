@@ -1,11 +1,10 @@
-"""The innermost loops, written so that all their sums stay in vector registers; importing this imports numba.
+"""The innermost loops for dense states, which keep all their sums in vector registers; importing this imports numba.
 
-numba's functions call these with int64 and float32 alone: addresses are in bytes, see `kernels` for all else. The
-number in a name is that of the vectors of channels that it writes; `sparse` has the loops for mostly empty states.
+Functions that numba compiles call these with int64 and float32 arguments. Addresses count bytes; `kernels` explains the
+rest. The number at the end of a name is the number of vectors of channels that the loop writes.
 
-Products are of float32 numbers, or, where `low` is not 0, of bfloat16 numbers in pairs. For steps these are two
-channels of a tile, so that a map has half its size. For the gradient of the weights they are a channel of two tiles
-side by side.
+Products are of float32 numbers, or, if `low` is not 0, of pairs of bfloat16 numbers. In steps a pair is two channels of
+a tile, so that a map takes half the memory. In the gradient of the weights it is one channel of two adjacent tiles.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from numba import types
 from .vectors import LANES, PAIRS, VECTOR, ZERO, Code, Value, constant, inlined
 
 HEIGHT = 6
-"""Tiles, or rows of the gradient of the weights, that a block works on."""
+"""Number of tiles, or of rows of the gradient of the weights, that a block computes."""
 WIDTH = 2
-"""Vectors of channels that a block writes, at most: its sums, weights and one input fill the 16 registers of AVX2."""
+"""Largest number of vectors of channels in a block: 12 sums, 2 weights and an input nearly fill AVX2's 16 registers."""
 UNROLLED = 4
-"""Channels read between two jumps: a divisor of every depth."""
+"""Number of input channels by which the innermost loop is unrolled: a divisor of every depth."""
 
 
 def _write_either(code: Code, low: Value, write: Callable[[Any], None]) -> None:
-    """Write code for both kinds of factors; while it runs, `low` decides."""
+    """Write the code for both kinds of factors, and a branch on `low` between them."""
     with code.builder.if_else(code.builder.icmp_signed("!=", low, code.integer(0))) as branches:
         for kind, branch in zip((PAIRS, VECTOR), branches, strict=True):
             with branch:
@@ -47,10 +46,10 @@ def _add_convolution(
     depth: Value,
     kind: Any,
 ) -> None:
-    """Add the products of the inputs at the taps around some places, and of the weights, (taps, depth, vectors)."""
+    """Add a convolution at some places to their sums: inputs at the taps times weights, (taps, depth, vectors)."""
     step, build = len(sums[0]) * LANES, code.builder
     halved = code.integer(int(kind == PAIRS))
-    # Weights lie in the order of these loops, so one address runs through them all.
+    # Weights are packed in the order of these loops, so one address advances through them.
     weight = code.variable(weights)
     with code.loop(n_taps) as tap:
         distance = code.load_integer(taps, tap)
@@ -58,7 +57,7 @@ def _add_convolution(
         with code.loop(build.sdiv(build.ashr(depth, halved), code.integer(UNROLLED))) as index:
             first, here = build.mul(index, code.integer(UNROLLED)), build.load(weight)
             inputs = [code.forward(start, first) for start in starts]
-            # Unrolled while the code is written: the loop's jump is paid once for four channels.
+            # Unrolled: one jump for `UNROLLED` channels.
             for channel in range(UNROLLED):
                 rights = [code.load(here, channel * step + first, kind) for first in range(0, step, LANES)]
                 code.add_products(sums, [code.load_spread(address, channel, kind) for address in inputs], rights)
@@ -81,7 +80,7 @@ def _write_step(
     low: Value,
 ) -> None:
     spots = [code.load_integer(places, code.integer(tile)) for tile in range(HEIGHT)]
-    # Sums begin with what the maze adds, which saves a pass that would add it.
+    # Sums begin with the share of the inputs, which saves a pass over the map to add it.
     sums = code.variables([[code.load(code.forward(share, spot), v * LANES) for v in range(width)] for spot in spots])
     _write_either(code, low, partial(_add_convolution, code, sums, spots, x, weights, taps, n_taps, depth))
     bounds = code.spread(least), code.spread(most)
@@ -130,7 +129,7 @@ def _write_weigh(
 ) -> None:
     starts = [code.forward(x, code.load_integer(rows, code.integer(row))) for row in range(HEIGHT)]
     outs = [code.forward(out, code.builder.mul(channels, code.integer(row))) for row in range(HEIGHT)]
-    # Sums begin with those of earlier chunks and steps, in the order in which these come: no order depends on threads.
+    # Sums continue those of earlier chunks, steps and mazes of the group, so the order of additions is fixed.
     sums = code.variables([[code.load(address, v * LANES) for v in range(width)] for address in outs])
 
     def add(kind: Any) -> None:
@@ -149,7 +148,7 @@ def _write_weigh(
 def _write_pair_channels(code: Code, x: Value, n: Value, out: Value) -> None:
     with code.loop(code.builder.sdiv(n, code.integer(LANES))) as index:
         first = code.builder.mul(index, code.integer(LANES))
-        # Two rounded numbers take the room of one float.
+        # Two bfloat16 numbers take the room of one float.
         half = code.builder.ashr(first, code.integer(1))
         code.store_as(code.halves(code.load(code.forward(x, first))), code.forward(out, half))
 
@@ -171,7 +170,7 @@ def _write_squares(code: Code, x: Value, n: Value) -> Value:
 
 @contextmanager
 def _vectors(code: Code, x: Value, n: Value, filler: float) -> Iterator[tuple[Value, Value]]:
-    """Yield for each vector of n floats how many lie before it, and its numbers; beyond the n there is the filler."""
+    """Yield the offset and the numbers of each vector of n floats; lanes beyond the n-th float hold the filler."""
     build = code.builder
     with code.loop(build.sdiv(build.add(n, code.integer(LANES - 1)), code.integer(LANES))) as index:
         first = build.mul(index, code.integer(LANES))
@@ -190,7 +189,7 @@ def _write_share_out(
 ) -> Value:
     build, n_equal, spread = code.builder, code.variable(n_more), code.spread(highest)
     with _vectors(code, x, n, math.nan) as (_, numbers):
-        # Lanes that do not count are filled with what is not a number, which equals nothing.
+        # Lanes beyond the n-th float hold NaN, which equals nothing.
         equal = build.fcmp_ordered("==", numbers, spread)
         build.store(build.add(build.load(n_equal), code.count(equal)), n_equal)
     part = build.fdiv(whole, build.sitofp(build.load(n_equal), whole.type))
@@ -206,14 +205,17 @@ step_1, step_2 = (inlined(partial(_write_step, width)) for width in (1, 2))
 step_back_1, step_back_2 = (inlined(partial(_write_step_back, width)) for width in (1, 2))
 """Write the gradient of a block of tiles from that of the next state."""
 weigh_1, weigh_2 = (inlined(partial(_write_weigh, width)) for width in (1, 2))
-"""Add to a block of rows of the gradient of the weights."""
+"""Add some tiles' products to a block of rows of the gradient of the weights."""
 pair_channels = inlined(_write_pair_channels)
-"""Round n floats, which fill whole vectors, and write them side by side: pairs of channels of a tile."""
+"""Write n floats as bfloat16 side by side, which makes pairs of the channels of a tile; n is a multiple of `LANES`."""
 pair_tiles = inlined(_write_pair_tiles)
-"""Write pairs of a channel at a tile and at the next one, for all but the last tile of a map of n floats."""
+"""Write pairs of each channel of a tile and the same of the next tile, for all but the last of a map of n floats."""
 squares = inlined(_write_squares, types.float32)
-"""Return the sum of the squares of n floats, which fill whole vectors."""
+"""Return the sum of the squares of n floats; n is a multiple of `LANES`."""
 highest = inlined(_write_highest, types.float32)
-"""Return the largest of n floats, or one that is not a number."""
+"""Return the largest of n floats, or NaN if one of them is NaN."""
 share_out = inlined(_write_share_out, types.float32)
-"""Add equal parts to the gradients of those of n floats that equal the highest, as `n_more` more do; gives one."""
+"""Divide a gradient `whole` evenly among all numbers that equal `highest`: those of n floats, and `n_more` others.
+
+Adds a part to the gradient of each of the n floats, and returns one part for the others.
+"""

@@ -22,14 +22,14 @@ from . import blocks, kernels, sparse, vectors
 from .layout import Floats, Integers, Layout, zeros
 
 GROUPS = 64
-"""Largest number of groups of mazes, each with its own sums, so that no sum depends on the number of threads."""
+"""Largest number of groups of mazes. Each has its own sums, so that results do not depend on the number of threads."""
 MODULES = (vectors, blocks, sparse, kernels)
-"""All whose change makes cached machine code worthless."""
+"""Modules whose source goes into the machine code: a change to any of them invalidates numba's cache."""
 
 
 @cache
 def compiled() -> SimpleNamespace:
-    """Return `forward` and `backward`, which release Python's lock while they run; the first call compiles them."""
+    """Return compiled `forward` and `backward`, which release the GIL; the first call compiles or loads them."""
     namespace: dict[str, Any] = dict(vars(kernels))
     for function in kernels.HELPERS:
         namespace[function.__name__] = jit_within(namespace, MODULES, function)
@@ -42,18 +42,18 @@ def compiled() -> SimpleNamespace:
 
 @dataclass(frozen=True)
 class Plan:
-    """The options of a computation.
+    """The options of a rollout.
 
     Attributes:
         layout: the layout of the maps and the weights.
-        keep: the numbers of iterations after which to return a state; the last is that of the whole rollout.
-        n_returned: the number of its channels to return.
-        n_seen: the number of iterations, the first ones, that read the maze.
-        unbounded: the iteration without a ReLU, counted from the first, if it is one of these.
+        keep: the numbers of iterations after which to return a state, ascending; the last is the length of the rollout.
+        n_returned: the number of channels to return.
+        n_seen: the number of iterations that see the maze, the first ones.
+        unbounded: the index of the iteration that has no ReLU; outside of the rollout if every iteration has one.
         max_pool: whether the last two channels become maxima, see `NCA`.
-        state_limit: the largest number that an iteration leaves.
-        growth: the largest growth of a gradient from a state to the one before, see `rollout`.
-        low: whether numbers are multiplied as bfloat16 ones; sums are of float32.
+        state_limit: the upper bound of a state.
+        growth: the largest growth of a state's gradient per step back, as a factor, see `rollout`.
+        low: whether products are of bfloat16 numbers; sums are float32 in any case.
     """
 
     layout: Layout
@@ -68,32 +68,31 @@ class Plan:
 
     @property
     def steps(self) -> tuple[int, int, Integers, int, np.float32]:
-        """Arguments for the kernels: iterations that read the maze, the unbounded one, places of kept states, pools and
-        a bound."""
+        """The kernels' arguments `n_seen`, `unbounded`, `kept`, `n_pooled` and `most`."""
         kept = np.full(self.keep[-1] + 1, -1, np.int64)
         kept[list(self.keep)] = range(len(self.keep))
         n_pooled = self.layout.n_channels if self.max_pool else 0
         return self.n_seen, self.unbounded, kept, n_pooled, np.float32(self.state_limit)
 
     def unpooled(self, n: int, n_states: int, n_tiles: int) -> Floats:
-        """Return memory for what the channels of maxima are before these are taken, of n rollouts."""
+        """Return memory for the pooled channels of n rollouts as they are before pooling, (n, n_states, n_tiles, 2)."""
         return np.empty((n, n_states, n_tiles if self.max_pool else 0, 2), np.float32)
 
 
 class Unroll(torch.autograd.Function):
-    """States after some numbers of iterations.
+    """A rollout as a function of its weights.
 
-    Its arguments are a `Plan`; the mazes, (B, T, H, W); and the first state, (B, C, H, W), or None for zeros. Then come
-    the weights, (C, T + C, taps), and the bias, (C,).
+    Its arguments are a `Plan`, the mazes, (B, T, H, W), the first state, (B, C, H, W), or None for zeros, the weights,
+    (C, T + C, taps), and the bias, (C,).
     """
 
     @staticmethod
     def forward(
         ctx: Any, plan: Plan, maze: Tensor, state: Tensor | None, weight: Tensor, bias: Tensor
     ) -> tuple[Tensor, ...]:
-        """Return the states, each (B, n_returned, H, W), channels side by side in memory."""
+        """Return the states that the plan keeps, each (B, n_returned, H, W), in channels-last memory."""
         mazes, history = _as_tiles([maze])[0], None
-        # Without gradients two maps in turn are enough, however long the rollout.
+        # Without gradients there is no history: two maps take turns, however long the rollout is.
         if any(ctx.needs_input_grad):
             shape = len(maze), plan.keep[-1] + 1
             history = _histories.take((*shape, plan.layout.size)), plan.unpooled(*shape, mazes.shape[1])
@@ -107,7 +106,7 @@ class Unroll(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return none for plan, mazes and state, and the gradients of weights and bias."""
+        """Return the gradients of weights and bias, and None for the other arguments."""
         *history, weight = ctx.saved_tensors
         sums = _backward(ctx.plan, [part.numpy() for part in history], gradients, ctx.mazes, ctx.has_state, weight)
         return None, None, None, *map(torch.from_numpy, ctx.plan.layout.unpack(*sums))
@@ -116,10 +115,9 @@ class Unroll(torch.autograd.Function):
 def _forward(
     plan: Plan, history: Sequence[Floats] | None, mazes: Floats, state: Tensor | None, weight: Tensor, bias: Tensor
 ) -> Floats:
-    """Return the (k, B, H W, n_returned) states; every state goes to `history`, maps and `unpooled`, if there is
-    one."""
+    """Return the kept states, (k, B, H W, n_returned), and write every state to the history, if there is one."""
     layout, (n_mazes, n_tiles, n_fed) = plan.layout, mazes.shape
-    # Every iteration reads the positive part alone, so the first state may as well begin there.
+    # An iteration reads the positive part of a state only, and the kernels rely on that for the first one.
     start = np.empty((0, 0, 0), np.float32) if state is None else _as_tiles([state.clamp(min=0)])[0]
     outs = np.empty((len(plan.keep), n_mazes, n_tiles, plan.n_returned), np.float32)
     dense = weight.detach().numpy()
@@ -139,10 +137,10 @@ def _forward(
 def _backward(
     plan: Plan, history: Sequence[Floats], gradients: Sequence[Tensor], mazes: Floats, has_state: bool, weight: Tensor
 ) -> list[Floats]:
-    """Return the gradients of the weights, by row: of what is fed in, and of the state."""
+    """Return the gradients of the weights of the inputs and of the state, as (rows, channels) sums."""
     layout, groups = plan.layout, _groups(len(mazes))
     input_rows, channels = layout.form[3], layout.form[4]
-    # Sums of each group, added in the order of the groups: no result depends on which thread was first.
+    # Groups have sums of their own, which are added in the order of the groups, whichever thread finished first.
     sums = [zeros((len(groups), n_rows, channels)) for n_rows in (len(input_rows), layout.n_rows)]
     packed = _packed(plan, weight.detach()[:, mazes.shape[2] :].transpose(0, 1).numpy())
     given, growth, run = _as_tiles(gradients), np.float32(plan.growth), compiled().backward
@@ -157,32 +155,33 @@ def _backward(
 
 
 def _packed(plan: Plan, weight: Floats) -> tuple[Floats, Floats, int, bool]:
-    """Return the arguments of the kernels for (C out, C in, taps) weights of the state."""
+    """Return the kernels' arguments `weights` to `low` for (C out, C in, taps) weights of the state."""
     layout = plan.layout
-    most_active = layout.most_active // 2 if plan.low else layout.most_active  # reading all takes half the time then
+    # In bfloat16 the dense kernels are twice as fast, so fewer states gain from the sparse ones.
+    most_active = layout.most_active // 2 if plan.low else layout.most_active
     return layout.pack(weight, plan.low), layout.pack_rows(weight), most_active, plan.low
 
 
 def _groups(n_mazes: int) -> list[range]:
-    # By the number of mazes alone, not of threads, for the same reason.
+    # They depend on the number of mazes only, not of threads, and so does the order of sums.
     size = -(-n_mazes // GROUPS)
     return [range(begin, min(begin + size, n_mazes)) for begin in range(0, n_mazes, size)]
 
 
 def _on_threads(work: Callable[[range], None], groups: Sequence[range]) -> None:
-    """Do the work on as many threads as PyTorch may use."""
+    """Do the work for every group, on as many threads as PyTorch may use."""
     n_threads = torch.get_num_threads()
     if min(n_threads, len(groups)) == 1:
         for group in groups:
             work(group)
     else:
-        for _ in _threads(n_threads, os.getpid()).map(work, groups):  # raises what a thread has raised
+        for _ in _threads(n_threads, os.getpid()).map(work, groups):  # re-raises what a thread raised
             pass
 
 
 @cache
 def _threads(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """Return one for each process: a fork has none of its parent's threads."""
+    """Return an executor for each process, since a forked child has none of its parent's threads."""
     return ThreadPoolExecutor(n_threads, "maze_nca_gym rollouts")
 
 
@@ -196,16 +195,16 @@ def _as_tiles(tensors: Sequence[Tensor]) -> Floats:
 
 
 class _Histories:
-    """The memory of one history, for the next one of the same shape: memory fresh from the system is slow."""
+    """A cache for the memory of the last history: fresh memory from the system is slow at its first use."""
 
     def __init__(self) -> None:
         self._free: dict[tuple[int, ...], Floats] = {}
         self._lock = threading.Lock()
 
     def take(self, shape: tuple[int, ...]) -> Floats:
-        """Return an array with zeros where none of its users writes; it comes back here once nothing refers to it."""
+        """Return an array whose padding is zero; its memory comes back here once nothing refers to the array."""
         with self._lock:
-            # Taken out, not shared: two rollouts may be waiting for their gradients at once.
+            # Removed from the cache, not shared: two rollouts may await their backward passes at once.
             memory = self._free.pop(shape, None)
         if memory is None:
             memory = zeros(shape)
@@ -215,7 +214,7 @@ class _Histories:
 
     def _put_back(self, memory: Floats) -> None:
         with self._lock:
-            # The last one alone: another shape means another size of levels, and memory should not add up.
+            # Only the last one is kept, or runs with levels of many sizes would keep memory for every size.
             self._free = {memory.shape: memory}
 
 

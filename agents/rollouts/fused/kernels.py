@@ -1,16 +1,18 @@
-"""Whole rollouts of single mazes, forwards and backwards, as source for the compiler; importing this compiles nothing.
+"""Whole rollouts of single mazes, forward and backward, as source for numba; importing this compiles nothing.
 
-A map is flat: `channels` floats for each tile, rows of tiles, zeros around them, see `layout`. Its `form` is a tuple:
+A map is a flat array: tiles row by row, `channels` floats for each, with zeros around the maze (see `layout`). Its
+`form` is a tuple; all offsets but `distances` count floats:
 
-    places: starts of the tiles, row by row, and then one of them again, for a multiple of `blocks.HEIGHT`.
-    taps: distances from a tile to the starts of the tiles that it reads.
-    rows: distances from a tile to all floats that it reads, and then zeros, for a multiple of `blocks.HEIGHT`.
+    places: the offsets of the tiles, row by row, padded with the last one to a multiple of `blocks.HEIGHT`.
+    taps: the offsets from a tile to the tiles that it reads.
+    rows: the offsets from a tile to every float that it reads, padded with zeros to a multiple of `blocks.HEIGHT`.
     input_rows: the same for the first `depth` floats of each of these tiles.
-    channels: the floats of each tile, a multiple of `blocks.LANES`.
-    depth: floats of each tile that hold what is fed in, the maze and a 1: a multiple of `blocks.UNROLLED`.
-    distances: the taps in tiles.
-    groups: the taps, and then zeros, for a multiple of `sparse.TAPS`.
-    pairs: starts of tiles that make pairs with those to the right of them: all tiles are in one pair, some with zeros.
+    channels: the number of floats of each tile, a multiple of `vectors.LANES`.
+    depth: the number of floats of each tile that hold inputs, the maze and a 1: a multiple of `blocks.UNROLLED`.
+    distances: the taps, counted in tiles.
+    groups: the taps, padded with zeros to a multiple of `sparse.TAPS`.
+    pairs: the offsets of every second tile of a row, each paired with the tile to its right; the last tile of a row of
+        odd length is paired with zeros.
 """
 
 from __future__ import annotations
@@ -29,10 +31,10 @@ LOWEST = np.float32(-STATE_LIMIT)
 INFINITY = np.float32(np.inf)
 ZERO, ONE = np.float32(0), np.float32(1)
 CHUNK = 72
-"""Tiles whose states and gradients stay in the innermost cache while the gradients of all weights grow."""
+"""Number of tiles whose states and gradients stay in the L1 cache while the gradients of all weights are summed."""
 
 SPARSE_CHUNK = 160
-"""The same for sparse states, with more of the gradients and less of the states."""
+"""The same for sparse states, of which more tiles fit, since only their non-zero floats are read."""
 
 FORM = "Tuple((i8[::1], i8[::1], i8[::1], i8[::1], i8, i8, i8[::1], i8[::1], i8[::1]))"
 STEPS = "i8, i8, i8[::1], i8, f4"
@@ -44,40 +46,40 @@ BACKWARD = f"void(i8, i8, {STATES}, f4[:,:,:,::1], f4[:,:,::1], b1, {WEIGHTS}, {
 
 
 def address(array, n_floats):
-    """Return the address in bytes of a float32 in a flat array."""
+    """Return the address, in bytes, of a float32 in a flat array."""
     return np.int64(array.ctypes.data) + 4 * n_floats
 
 
 def place(array, index):
-    """Return the address in bytes of an int64 in a flat array."""
+    """Return the address, in bytes, of an int64 in a flat array."""
     return np.int64(array.ctypes.data) + 8 * index
 
 
 def put(tiles, places, flat):
-    """Write (n_tiles, C) tiles into a map."""
+    """Write an (n_tiles, C) state into a map."""
     for tile in range(tiles.shape[0]):
         for channel in range(tiles.shape[1]):
             flat[places[tile] + channel] = tiles[tile, channel]
 
 
 def take(flat, places, tiles):
-    """Read the first channels of a map, (n_tiles, C)."""
+    """Copy the first C channels of a map into `tiles`, (n_tiles, C)."""
     for tile in range(tiles.shape[0]):
         for channel in range(tiles.shape[1]):
             tiles[tile, channel] = flat[places[tile] + channel]
 
 
 def feed(maze, seen, places, flat):
-    """Write what is fed in: an (n_tiles, T) maze if it is seen, and a 1, whose weight is the bias."""
+    """Write the inputs into a map: an (n_tiles, T) maze, or zeros unless `seen`, and a 1, whose weight is the bias."""
     for tile in range(maze.shape[0]):
         for channel in range(maze.shape[1]):
             flat[places[tile] + channel] = maze[tile, channel] if seen else ZERO
-        # At tiles alone: the zeros around the map have none, so that a bias changes nothing there.
+        # Only tiles get the 1: the padding around the map has no bias and stays zero.
         flat[places[tile] + maze.shape[1]] = ONE
 
 
 def factors(x, low, paired):
-    """Return a map as the blocks multiply it: itself, or `paired` with the pairs of its channels."""
+    """Return a map in the form that blocks multiply: itself, or with `low` its pairs of channels, in `paired`."""
     if not low:
         return x
     blocks.pair_channels(address(x, 0), len(x), address(paired, 0))
@@ -85,11 +87,14 @@ def factors(x, low, paired):
 
 
 def step(share, x, weights, form, depth, least, most, out, low):
-    """Write the next state, or what is fed into it: the share and a convolution, cut off at `least` and `most`."""
+    """Write the sum of the share and a convolution, clamped to `least` and `most`: the next state, or a new share.
+
+    The share is what the inputs add to the sums of a step: their convolution, which includes the bias.
+    """
     places, taps, channels = form[0], form[1], form[4]
     # Channels outside, tiles inside: the weights of two vectors of channels stay in the cache for all tiles.
     for first in range(0, channels, 2 * LANES):
-        # With `low`, weights take half the room, hence the shift.
+        # With `low`, two weights share the room of one float, hence the shift.
         s, o, w = address(share, first), address(out, first), address(weights, first * len(taps) * depth >> low)
         for block in range(0, len(places), HEIGHT):
             p = place(places, block)
@@ -100,15 +105,15 @@ def step(share, x, weights, form, depth, least, most, out, low):
 
 
 def bound(share, least, most, out):
-    """Write the state after one of zeros; what is fed in may be cut off in its place."""
+    """Clamp a map to `least` and `most`; `out` may be the map itself."""
     for i in range(len(share)):
         out[i] = min(max(share[i], least), most)
 
 
 def step_back(x, gradient, weights, form, most, out, low):
-    """Write the gradient of a state from that of the next one, where the state is strictly between its bounds."""
+    """Write the gradient of a state from that of the next one; 0 unless the state is strictly between 0 and `most`."""
     places, taps, channels = form[0], form[1], form[4]
-    # A convolution with taps turned round, and inputs and outputs of the weights exchanged.
+    # The transposed convolution: `form` has the taps negated, `weights` has inputs and outputs exchanged.
     for first in range(0, channels, 2 * LANES):
         s, o, w = address(x, first), address(out, first), address(weights, first * len(taps) * channels >> low)
         for block in range(0, len(places), HEIGHT):
@@ -120,11 +125,11 @@ def step_back(x, gradient, weights, form, most, out, low):
 
 
 def add_inside(gradients, least, most, x, places, flat):
-    """Add (n_tiles, C) gradients to a map where the state lies between its bounds."""
+    """Add (n_tiles, C) gradients to a map where the state lies strictly between its bounds."""
     for tile in range(gradients.shape[0]):
         for channel in range(gradients.shape[1]):
             index = places[tile] + channel
-            # At a bound the state does not follow the sum, so no gradient passes.
+            # At a bound the state does not depend on the sum, so no gradient passes.
             if least < x[index] < most:
                 flat[index] += gradients[tile, channel]
 
@@ -135,9 +140,9 @@ def norm(gradient):
 
 
 def shrink(gradient, longest):
-    """Scale a map down to a norm of `longest` where it is longer; gives its norm."""
+    """Scale a map down to the norm `longest` if its norm is larger; return the norm that it then has."""
     length = norm(gradient)
-    # Written so that a norm that is not a number scales nothing: it must show in the loss, not vanish.
+    # Not `length <= longest`: a NaN must leave the map as it is, so that the run fails visibly.
     if not length > longest:
         return length
     factor = longest / length
@@ -147,16 +152,16 @@ def shrink(gradient, longest):
 
 
 def add(gradient, flat):
-    """Add a map to another."""
+    """Add a map to another, `flat`."""
     for i in range(len(flat)):
         flat[i] += gradient[i]
 
 
 def weigh(x, gradient, channels, rows, places, n_places, out, low):
-    """Add the gradient of the weights by which the rows of `x` are multiplied, (rows, channels)."""
+    """Add to `out`, (rows, channels), the gradient of the weights that multiply the rows of `x`."""
     for chunk in range(0, n_places, CHUNK):
         p, n = place(places, chunk), min(CHUNK, n_places - chunk)
-        # The sums of a block stay in registers while the chunk's tiles, which fit the innermost cache, pass by.
+        # A block keeps its sums in registers and runs over the tiles of the chunk, which stay in the L1 cache.
         for first in range(0, channels, 2 * LANES):
             g = address(gradient, first)
             for row in range(0, len(rows), HEIGHT):
@@ -168,37 +173,38 @@ def weigh(x, gradient, channels, rows, places, n_places, out, low):
 
 
 def weigh_in_pairs(x, gradient, channels, rows, pairs, out, paired):
-    """Do the same from pairs of tiles, rounded, for which `paired` has room, (2, map)."""
+    """Do the same as `weigh` from pairs of tiles in bfloat16; `paired`, (2, map), has room for them."""
     of_x, of_gradient = paired[0], paired[1]
-    # A product of pairs adds two tiles at once, so states and gradients are paired along the row.
+    # A product of pairs sums over two tiles at once, so both states and gradients are paired along the row.
     blocks.pair_tiles(address(x, 0), len(x), channels, address(of_x, 0))
     blocks.pair_tiles(address(gradient, 0), len(gradient), channels, address(of_gradient, 0))
     weigh(of_x, of_gradient, channels, rows, pairs, len(pairs), out, True)
 
 
 def pool(x, places, n_pooled, before):
-    """Let the last of some channels become the maximum of all, and the one before that its own over all tiles.
+    """Replace the last of the pooled channels by the maximum over them all, and the one before it by its maximum over
+    the map.
 
-    What they were goes to `before`, (n_tiles, 2). What is not a number counts as larger than all else.
+    Their former values go to `before`, (n_tiles, 2). NaN counts as larger than every number, as in PyTorch.
     """
     over_map = -INFINITY
     for tile in range(len(before)):
         last = places[tile] + n_pooled - 1
         number = x[last - 1]
-        # The second test is for what is not a number: comparisons with it are false, and it has to win.
+        # Comparisons with NaN are false, hence the second test: NaN has to win.
         if number > over_map or number != number:
             over_map = number
         before[tile, 0], before[tile, 1] = number, x[last]
         x[last] = blocks.highest(address(x, places[tile]), n_pooled)
-    # A second pass: the maximum over the map is known only after every tile was read.
+    # A second pass, since the maximum over the map is known only once every tile has been read.
     for tile in range(len(before)):
         x[places[tile] + n_pooled - 2] = over_map
 
 
 def pool_back(x, places, n_pooled, before, gradient):
-    """Turn the gradient of `x`, which `pool` has written, into that of what it was before.
+    """Turn the gradient of `x`, as `pool` left it, into the gradient of `x` before `pool`, in place.
 
-    Numbers that equal a maximum share its gradient evenly, as in PyTorch.
+    All numbers that equal a maximum receive equal parts of its gradient, as in PyTorch's `amax`.
     """
     over_map, of_map, n_equal = x[places[0] + n_pooled - 2], ZERO, 0
     for tile in range(len(before)):
@@ -209,7 +215,7 @@ def pool_back(x, places, n_pooled, before, gradient):
         last = places[tile] + n_pooled - 1
         highest, whole, part = x[last], gradient[last], ZERO
         one, other = before[tile, 0] == highest, before[tile, 1] == highest
-        # Most tiles have no gradient here, and looking for equal numbers costs a pass over the channels.
+        # Most tiles have no gradient here, and finding the numbers that equal the maximum is a pass over all channels.
         if whole != ZERO:
             p, g, n_more = address(x, places[tile]), address(gradient, places[tile]), np.int64(one) + np.int64(other)
             part = blocks.share_out(whole, n_more, highest, p, n_pooled - 2, g)
@@ -218,16 +224,18 @@ def pool_back(x, places, n_pooled, before, gradient):
 
 
 def compress(x, channels, most_active, entries, starts):
-    """List the entries of a map, tile by tile, and where those of each tile start; gives whether there are no more."""
+    """List the entries of a map tile by tile, and where each tile's start; return whether they are at most
+    `most_active`.
+    """
     n_entries = 0
     for tile in range(len(starts) - 1):
         starts[tile] = n_entries
         here, orders = place(entries, n_entries), np.int64(ORDERS.ctypes.data)
         n_entries += sparse.compress(address(x, 0), tile * channels, channels, here, orders)
-        # Too many to gain anything: the dense way begins, and the list is left as it is.
+        # Too many for the sparse kernels to be faster: the caller uses the dense ones, and ignores this list.
         if n_entries > most_active:
             return False
-    # One start more than tiles, so that the end of each is the start of the next.
+    # One more start than tiles, so that the entries of every tile end where those of the next one start.
     starts[-1] = n_entries
     return True
 
@@ -239,7 +247,7 @@ def step_sparse(share, x, entries, starts, weights, form, least, most, out):
     e, s, t, j, n_taps = place(entries, 0), place(starts, 0), place(taps, 0), place(joined, 0), len(taps)
     for index in range(len(places)):
         p = places[index]
-        # Entries of all tiles that this one reads, in the order of the dense products: sums are the same bits.
+        # Entries of all tiles that this one reads, in the order of the dense kernel's sums, so that all bits agree.
         n: int = sparse.join(e, s, p // channels, t, n_taps, channels, j)
         for first in range(0, channels, 2 * WIDTH):
             a, o, w = address(share, p + first), address(out, p + first), address(weights, first)
@@ -266,13 +274,13 @@ def step_back_sparse(x, gradient, entries, starts, weights, form, most, out):
 
 
 def weigh_sparse(x, gradient, entries, starts, form, out):
-    """Do the same as `weigh`, from the entries of `x`; rows beyond the last tap receive meaningless values."""
+    """Do the same as `weigh`, from the entries of `x`; rows that only pad the groups receive meaningless values."""
     channels, groups, n_tiles = form[4], form[7], len(starts) - 1
     places, counts = np.empty((channels, SPARSE_CHUNK), np.int64), np.empty(channels, np.int64)
     for chunk in range(0, n_tiles, SPARSE_CHUNK):
         for channel in range(channels):
             counts[channel] = 0
-        # Sorted by channel: each row of the gradient then adds up a channel's tiles in one go.
+        # Sorted by channel, so that a row of the gradient keeps its sums in registers for all tiles of its channel.
         for index in range(starts[chunk], starts[min(chunk + SPARSE_CHUNK, n_tiles)]):
             channel = entries[index] >> CHANNEL
             places[channel, counts[channel]] = (entries[index] & LAST_PLACE) - channel
@@ -312,24 +320,24 @@ def forward(
     """Roll out one maze.
 
     Args:
-        maze: its place in the batch.
-        slot: its place in the history.
-        history: (n, n_steps + 1 or 2, map), zero around the maps; the states, by step, or the last two.
-        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), the last two of `n_pooled` channels before `pool`.
+        maze: the maze's index in the batch.
+        slot: its index in the history.
+        history: (n, n_steps + 1 or 2, map), zero around the mazes; receives the states, all of them or the last two.
+        unpooled: (n, n_steps + 1 or 2, n_tiles, 2), receives the last two pooled channels as they were before `pool`.
         mazes: (B, n_tiles, T).
         state: (B, n_tiles, C), the first state, without negative numbers, or an empty array for zeros.
-        input_weights: the weights of what is fed in, as `layout.pack` writes them.
-        weights: the weights of the state, likewise.
-        rows_of_weights: the same as `layout.pack_rows` writes them.
-        most_active: the largest number of non-zero floats in a sparse state, or -1 if none counts as sparse.
-        low: whether states that are not sparse are multiplied as bfloat16 numbers, as `weights` are.
+        input_weights: the weights of the inputs, from `Layout.pack_inputs`.
+        weights: the weights of the state, from `Layout.pack`.
+        rows_of_weights: the weights of the state, from `Layout.pack_rows`.
+        most_active: the largest number of non-zero floats in a sparse state, or -1 if no state counts as sparse.
+        low: whether states that are not sparse are multiplied in bfloat16; `weights` must be packed likewise.
         form: the form of the maps.
-        n_seen: the number of steps, the first ones, that read the maze.
-        unbounded: the step without a ReLU, counted from 0, if it is one of these.
-        kept: (n_steps + 1,), the place in `outs` of the state after each number of steps, or -1.
-        n_pooled: the number of channels that take part in maxima, those of the network, or 0 where there are none.
-        most: the largest number that a step leaves.
-        outs: (k, B, n_tiles, c), receives the first c channels of states.
+        n_seen: the number of steps that see the maze, the first ones; later steps see zeros in its place.
+        unbounded: the index of the step that has no ReLU, counted from 0; outside of the rollout if every step has one.
+        kept: (n_steps + 1,), the index in `outs` of the state after each number of steps, or -1.
+        n_pooled: the number of channels that are pooled, all of the network's, or 0 for a network without pooling.
+        most: the upper bound of a state.
+        outs: (k, B, n_tiles, c), receives the first c channels of the kept states.
     """
     places, channels, depth = form[0], form[4], form[5]
     n_steps, maps = len(kept) - 1, history[slot]
@@ -342,19 +350,19 @@ def forward(
     if len(state):
         put(state[maze], places, maps[0])
     for index in range(n_steps):
-        # What the maze adds is the same at every step that reads it, so it is convolved once, or once more without.
+        # The share is the same at all steps that see the maze, and at all that do not: two convolutions at most.
         if index in (0, n_seen):
             feed(mazes[maze], index < n_seen, places, fed)
             share[:] = ZERO
             step(share, fed, input_weights, form, depth, -INFINITY, INFINITY, share, False)
-        # With a history each step has a map of its own; without one, two take turns.
+        # With a history every state has a map of its own; without one, two maps take turns.
         x, out = maps[index % len(maps)], maps[(index + 1) % len(maps)]
-        # The step before left negative numbers, of which this one reads the positive part.
+        # The step before had no ReLU: its state has negative numbers, which this step must read as zeros.
         if 0 <= unbounded == index - 1:
             bound(x, ZERO, most, positive)
             x = positive
         least = LOWEST if index == unbounded else ZERO
-        # A convolution of zeros is zero: the first state is what the maze adds.
+        # A convolution of zeros is zero, so only the share is left of the first step.
         if index == 0 and not len(state):
             bound(share, least, most, out)
         elif compress(x, channels, most_active, entries, starts):
@@ -371,24 +379,24 @@ def backward(
     maze, slot, history, unpooled, gradients, mazes, has_state, weights, rows_of_weights, most_active, low, form,
     n_seen, unbounded, kept, n_pooled, most, growth, input_sums, sums
 ):  # fmt: skip
-    """Add the gradients of one rollout.
+    """Add the gradients of one rollout to sums over rollouts.
 
     Args:
-        maze: its place in the batch.
-        slot: its place in the history.
-        history: (n, n_steps + 1, map), as `forward` leaves it.
-        unpooled: (n, n_steps + 1, n_tiles, 2), likewise.
+        maze: the maze's index in the batch.
+        slot: its index in the history.
+        history: (n, n_steps + 1, map), as `forward` left it.
+        unpooled: (n, n_steps + 1, n_tiles, 2), as `forward` left it.
         gradients: (k, B, n_tiles, c), the gradients of `outs`.
         mazes: the same as in `forward`.
-        has_state: whether it started at something else than zeros.
-        weights: the weights of the state as `layout.pack` writes them, with inputs and outputs exchanged.
-        rows_of_weights: the same as `layout.pack_rows` writes them.
-        most_active, low: the same as in `forward`, of states and of gradients.
-        form: the form of the maps, with taps turned round.
+        has_state: whether the first state was given; otherwise it was zero.
+        weights: the weights of the state from `Layout.pack`, with inputs and outputs exchanged.
+        rows_of_weights: the same from `Layout.pack_rows`.
+        most_active, low: the same as in `forward`, for states and for gradients.
+        form: the form of the maps with its taps negated, `Layout.mirrored`.
         n_seen, unbounded, kept, n_pooled, most: the same as in `forward`.
-        growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. Losses of
-            a state itself are added after that.
-        input_sums: (input_rows, channels); the gradient of the weights of what is fed in is added to it.
+        growth: the largest growth of a state's gradient per step back, as a factor; infinity means no limit. The
+            gradient of a loss on the state itself is added afterwards and does not count.
+        input_sums: (input_rows, channels); the gradient of the weights of the inputs is added to it.
         sums: (rows, channels); the gradient of the weights of the state is added to it.
     """
     places, rows, input_rows, channels = form[0], form[2], form[3], form[4]
@@ -406,7 +414,7 @@ def backward(
             step_back_sparse(out, there, entries, starts, rows_of_weights, form, most, here)
         elif index < len(kept) - 2:
             step_back(out, factors(there, low, paired[0]), weights, form, most, here, low)
-        # Before losses of this state are added: those are no growth.
+        # Before the loss on this state is added, which is not growth.
         if index < len(kept) - 2 and growth < INFINITY:
             length = shrink(here, growth * length)
         if kept[index + 1] >= 0:
@@ -424,14 +432,14 @@ def backward(
             weigh_in_pairs(x, here, channels, rows, form[8], sums, paired)
         elif index or has_state:
             weigh(x, here, channels, rows, places, n_tiles, sums, False)
-        # All steps read the same share, so their gradients add up, and its weights' follow once.
+        # All these steps add the same share, so its gradient is summed over them, and its weights' computed once.
         add(here, share)
-        # Steps that saw the maze and steps that did not have shares of their own.
+        # The first step that added this share: there is one for steps that see the maze, and one for the rest.
         if index in (0, n_seen):
             feed(mazes[maze], index < n_seen, places, fed)
             weigh(fed, share, channels, input_rows, places, n_tiles, input_sums, False)
             share[:] = ZERO
-        # What was written is read next; the memory takes turns.
+        # This gradient is the next step's input; the two buffers take turns.
         here, there = there, here
 
 
@@ -439,6 +447,6 @@ HELPERS = (
     address, place, put, take, feed, factors, step, bound, step_back, add_inside, norm, shrink, add, weigh,
     weigh_in_pairs, pool, pool_back, compress, step_sparse, step_back_sparse, weigh_sparse,
 )  # fmt: skip
-"""Each after those it calls."""
+"""Functions that the kernels call, in an order in which each comes after those that it calls."""
 KERNELS = ((forward, FORWARD), (backward, BACKWARD))
-"""Kernels with their signatures, so that they compile at once."""
+"""Kernels with their signatures, so that they are compiled before their first call."""

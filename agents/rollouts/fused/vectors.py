@@ -1,6 +1,6 @@
-"""Writes LLVM code for vectors of float32; importing this imports numba.
+"""A writer of LLVM code for vectors of float32; importing this imports numba.
 
-Addresses are integers, in bytes; distances within memory count floats.
+Addresses are integers and count bytes; offsets count floats.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from numba.extending import intrinsic
 
 _FEATURES = llvmlite.binding.get_host_cpu_features()
 LANES = 16 if _FEATURES.get("avx512f", False) else 8
-"""Floats in a vector. Where the machine has shorter ones, its compiler takes several."""
+"""Number of floats in a vector. If the CPU's vectors are shorter, LLVM uses several."""
 MULTIPLIES_PAIRS = LANES == 16 and _FEATURES.get("avx512bf16", False)
-"""Whether one instruction adds products of pairs of bfloat16 numbers to float32 sums, twice as many as of float32."""
+"""Whether the CPU can add products of pairs of bfloat16 to float32 sums in one instruction: twice as many products."""
 VECTOR = ir.VectorType(ir.FloatType(), LANES)
 PAIRS = ir.VectorType(ir.IntType(32), LANES)
-"""A vector of pairs of bfloat16 numbers, the first of each pair in the lower half."""
+"""A vector of pairs of bfloat16, the first of each pair in the lower half."""
 Value: TypeAlias = Any
-"""A value of the machine while the code runs: a number, an address, a vector or a variable."""
+"""An LLVM value, known only when the code runs: a number, an address, a vector or a variable."""
 
 if MULTIPLIES_PAIRS:
-    llvmlite.binding.initialize_native_asmparser()  # for the two instructions in `Code` that are written by name
+    llvmlite.binding.initialize_native_asmparser()  # for the two instructions that `Code` writes as assembly
 _INT32, _INT64, _FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 _HALVES = ir.VectorType(ir.IntType(16), LANES)
 _HALF = 16
 
 
 def constant(number: float) -> Value:
-    """Return a vector of one number."""
+    """Return a vector of a number that is known now, in every lane."""
     return ir.Constant(VECTOR, [float(number)] * LANES)
 
 
@@ -43,31 +43,31 @@ ZERO = constant(0)
 
 
 class Code:
-    """A writer that appends instructions to a function of numba's.
+    """A writer that appends instructions to a function that numba compiles.
 
     Args:
-        builder: the builder of the function's code.
+        builder: llvmlite's `IRBuilder` for the function.
     """
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder
 
     def integer(self, number: int) -> Value:
-        """Return a number as an operand."""
+        """Return an int64 constant."""
         return ir.Constant(_INT64, number)
 
     def forward(self, address: Value, n_floats: Value) -> Value:
         """Return the address `n_floats` floats further on."""
-        # Addresses are plain integers, so that numba's functions can pass them as int64.
+        # Addresses are plain integers because numba's functions pass them as int64.
         return self.builder.add(address, self.builder.shl(n_floats, self.integer(2)))
 
     def load(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
-        """Return the vector that begins there."""
-        # Aligned to a float, not to a vector: taps begin at any channel of any tile.
+        """Return the vector at an address, `n_floats` further on."""
+        # Aligned to a float, not to a vector: the row of a tile that a tap reads can begin at any float.
         return self.builder.load(self._pointer(address, n_floats, kind), align=4)
 
     def store(self, vector: Value, address: Value, n_floats: int = 0) -> None:
-        """Write a vector."""
+        """Write a vector at an address, `n_floats` further on."""
         self.builder.store(vector, self._pointer(address, n_floats, VECTOR), align=4)
 
     def load_integer(self, address: Value, index: Value) -> Value:
@@ -76,57 +76,57 @@ class Code:
         return self.builder.load(self.builder.gep(pointer, [index]))
 
     def load_spread(self, address: Value, n_floats: int = 0, kind: Any = VECTOR) -> Value:
-        """Return a vector of the one float or pair there."""
+        """Return a vector with the float or pair at an address in every lane."""
         return self.spread_as(kind, self.builder.load(self._pointer(address, n_floats, kind.element)))
 
     def spread(self, number: Value) -> Value:
-        """Return a vector of one float."""
+        """Return a vector with a float in every lane."""
         return self.spread_as(VECTOR, number)
 
     def spread_as(self, kind: Any, number: Value) -> Value:
-        """Return some kind of vector of one number."""
+        """Return a vector of some kind with a number in every lane."""
         empty = ir.Constant(kind, ir.Undefined)
         single = self.builder.insert_element(empty, number, ir.Constant(_INT32, 0))
         lanes = ir.Constant(ir.VectorType(_INT32, kind.count), [0] * kind.count)
         return self.builder.shuffle_vector(single, empty, lanes)
 
     def load_as(self, kind: Any, address: Value) -> Value:
-        """Return some kind of vector that begins there."""
+        """Return the vector of some kind at an address."""
         return self.builder.load(self.builder.inttoptr(address, kind.as_pointer()), align=4)
 
     def store_as(self, vector: Value, address: Value) -> None:
-        """Write some kind of vector."""
+        """Write a vector of any kind at an address."""
         self.builder.store(vector, self.builder.inttoptr(address, vector.type.as_pointer()), align=4)
 
     def variables(self, starts: Sequence[Sequence[Value]]) -> list[list[Value]]:
-        """Return variables with these first values, which the compiler turns into registers."""
+        """Return variables with these initial values, which LLVM keeps in registers."""
         return [[self.variable(start) for start in row] for row in starts]
 
     def variable(self, start: Value) -> Value:
         """Return one variable; see `variables`."""
-        # Allocated at the function's entry, as LLVM needs it to turn memory into a register.
+        # Allocated at the function's entry: LLVM turns only such memory into registers.
         return cgutils.alloca_once_value(self.builder, start)
 
     def add_products(self, sums: list[list[Value]], lefts: list[Value], rights: list[Value]) -> None:
-        """Add the outer product of two lists, of vectors or of `PAIRS`, to variables that are vectors."""
-        # Sums wait for each other only within a variable: a block has enough of them to keep the units busy.
+        """Add the products of every left with every right, vectors of floats or of pairs, to variables of vectors."""
+        # Only additions to the same variable wait for each other, so a block with many variables keeps the CPU busy.
         for left, row in zip(lefts, sums, strict=True):
             for right, total in zip(rights, row, strict=True):
                 add = self._plus_product if right.type == VECTOR else self._plus_products_of_pairs
                 self.builder.store(add(self.builder.load(total), left, right), total)
 
     def _plus_product(self, total: Value, left: Value, right: Value) -> Value:
-        """Return a sum plus a product, rounded once if the machine can."""
+        """Return a sum plus a product, rounded once if the CPU has fused multiply-add."""
         kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
         function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
         return self.builder.call(function, [left, right, total])
 
     def _plus_products_of_pairs(self, total: Value, left: Value, right: Value) -> Value:
-        """Return a sum plus the products of first and of second numbers of pairs."""
+        """Return a sum plus the product of the first numbers and that of the second numbers of two vectors of pairs."""
         if MULTIPLIES_PAIRS:
             kind = ir.FunctionType(VECTOR, [VECTOR, PAIRS, PAIRS])
             return self.builder.asm(kind, "vdpbf16ps $3, $2, $0", "=v,0,v,v", [total, left, right], side_effect=False)
-        # Without the instruction the same sums in the same order, slower: tests compare both on any machine.
+        # Without the instruction: the same sums in the same order, but slower. So tests can run on any CPU.
         for first in (True, False):
             total = self._plus_product(total, *(self._of_pairs(pairs, first) for pairs in (left, right)))
         return total
@@ -134,49 +134,49 @@ class Code:
     def _of_pairs(self, pairs: Value, first: bool) -> Value:
         """Return the first or the second numbers of pairs as a vector."""
         build, bits = self.builder, [_HALF if first else 2**32 - 2**_HALF] * LANES
-        # A bfloat16 number is the upper half of a float32 one.
+        # A bfloat16 is the upper half of a float32.
         chosen = (build.shl if first else build.and_)(pairs, ir.Constant(PAIRS, bits))
         return build.bitcast(chosen, VECTOR)
 
     def halves(self, vector: Value) -> Value:
-        """Return a vector rounded to bfloat16 numbers, side by side: to the nearest, and to even ones between two."""
+        """Return a vector rounded to bfloat16, to nearest with ties to even, as 16-bit numbers side by side."""
         build = self.builder
         if MULTIPLIES_PAIRS:
             kind = ir.FunctionType(_HALVES, [VECTOR])
             return build.asm(kind, "vcvtneps2bf16 $1, $0", "=v,v", [vector], side_effect=False)
         half, one, most, quiet = (ir.Constant(PAIRS, [n] * LANES) for n in (_HALF, 1, 2 ** (_HALF - 1) - 1, 2**22))
-        # Half of the last place, a bit less unless the number is odd: to the nearest, ties to even.
+        # Adds just under half a unit of the last place, or exactly half if that place is odd: ties go to even.
         bits = build.bitcast(vector, PAIRS)
         is_odd = build.and_(build.lshr(bits, half), one)
         rounded = build.add(build.add(bits, most), is_odd)
-        # Adding to the bits of what is not a number could make it infinite.
+        # The addition could turn the bits of a NaN into those of an infinity or a number.
         rounded = build.select(build.fcmp_unordered("uno", vector, vector), build.or_(bits, quiet), rounded)
         return build.trunc(build.lshr(rounded, half), _HALVES)
 
     def pairs(self, first: Value, second: Value) -> Value:
-        """Return the pairs of the numbers of two vectors."""
+        """Return the vector of pairs of each number of one vector with that of another, in bfloat16."""
         low, high = (self.builder.zext(self.halves(vector), PAIRS) for vector in (first, second))
         return self.builder.or_(low, self.builder.shl(high, ir.Constant(PAIRS, [_HALF] * LANES)))
 
     def between(self, vector: Value, least: Value, most: Value) -> Value:
-        """Return its numbers cut off at those of two others; what is not a number stays so."""
-        # Ordered comparisons are false for what is not a number, which therefore passes both.
+        """Return a vector clamped to the bounds in two others; NaN stays NaN."""
+        # Ordered comparisons with NaN are false, so it passes both.
         vector = self.builder.select(self.builder.fcmp_ordered("<", vector, least), least, vector)
         return self.builder.select(self.builder.fcmp_ordered(">", vector, most), most, vector)
 
     def larger(self, a: Value, b: Value) -> Value:
-        """Return the larger of each two numbers of two vectors; where one is not a number, that."""
+        """Return the elementwise maximum of two vectors; NaN where either is NaN."""
         first = self.builder.or_(self.builder.fcmp_ordered(">", a, b), self.builder.fcmp_unordered("uno", a, a))
         return self.builder.select(first, a, b)
 
     def first_lanes(self, vector: Value, n: Value, other: Value) -> Value:
-        """Return its first n numbers, and those of another vector after them."""
+        """Return a vector's first n numbers, followed by those of another vector in the remaining lanes."""
         lanes = ir.Constant(ir.VectorType(_INT64, LANES), list(range(LANES)))
         within = self.builder.icmp_signed("<", lanes, self.spread_as(lanes.type, n))
         return self.builder.select(within, vector, other)
 
     def largest(self, vector: Value) -> Value:
-        """Return the largest number of a vector, as `larger` compares them."""
+        """Return the largest number of a vector, or NaN if it has one."""
         return self._folded(vector, self.larger)
 
     def total(self, vector: Value) -> Value:
@@ -184,8 +184,8 @@ class Code:
         return self._folded(vector, self.builder.fadd)
 
     def count(self, mask: Value) -> Value:
-        """Return the number of entries for which a comparison of two vectors holds."""
-        # A mask has a bit for each lane, and the machine counts bits in one instruction.
+        """Return the number of lanes in which a comparison of two vectors holds."""
+        # A mask has one bit for each lane, and CPUs count bits in one instruction.
         bits = self.builder.bitcast(mask, ir.IntType(LANES))
         return self.builder.zext(self.builder.ctpop(bits), _INT64)
 
@@ -196,14 +196,13 @@ class Code:
 
     @contextmanager
     def loop(self, count: Value) -> Iterator[Value]:
-        """Repeat what is appended in this context; gives the index."""
+        """Repeat the code that is written in this context `count` times; yields the index."""
         with cgutils.for_range(self.builder, count, intp=_INT64) as loop:
             yield loop.index
 
     def _folded(self, vector: Value, combine: Callable[[Value, Value], Value]) -> Value:
-        """Return the number that is left when the halves of a vector are combined repeatedly."""
+        """Return one number: a vector's halves combined, then the halves of the result, and so on."""
         step = LANES // 2
-        # Halves are combined, then quarters: a fixed order, in as few steps as there are powers of two.
         while step:
             turned = ir.Constant(ir.VectorType(_INT32, LANES), [(lane + step) % LANES for lane in range(LANES)])
             vector = combine(vector, self.builder.shuffle_vector(vector, vector, turned))
@@ -216,15 +215,15 @@ class Code:
 
 
 def inlined(write: Callable[..., Value | None], returned: Any = types.void) -> Any:
-    """Return a function for numba's functions to call; the code that a writer appends is put in place of each call.
+    """Return a function that numba's functions can call; each call is replaced by the code that `write` appends.
 
     Args:
-        write: gets a `Code` and the call's arguments: addresses and integers as int64, all other numbers as float32.
-        returned: numba's type of what the writer returns.
+        write: receives a `Code` and the arguments of the call: addresses and integers as int64, floats as float32.
+        returned: numba's type of the value that `write` returns.
     """
 
     def expand(typing, *arguments):  # type: ignore[no-untyped-def]
-        # numba's literals and narrower integers must not make versions of their own.
+        # Literals and narrower integers are converted, or numba would compile a version for each.
         kinds = [types.float32 if isinstance(kind, types.Float) else types.int64 for kind in arguments]
 
         def append(context: Any, builder: Any, signature: Any, values: list[Value]) -> Value:
@@ -233,7 +232,7 @@ def inlined(write: Callable[..., Value | None], returned: Any = types.void) -> A
 
         return returned(*kinds), append
 
-    # numba packs what belongs to *arguments into a tuple, so each argument needs a name.
+    # numba would pack `*arguments` into one tuple, so the signature names each argument.
     names = ("typing", *list(inspect.signature(write).parameters)[1:])
     named = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
     expand.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
