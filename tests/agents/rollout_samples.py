@@ -15,13 +15,13 @@ from maze_nca_gym.agents.rollouts import engines
 from maze_nca_gym.levels import one_hot
 
 
-def network(n_channels: int, seed: int = 0, gain: float = 1.7, **arguments: Any) -> NCA:
+def network(n_channels: int, seed: int = 0, gain: float = 1.7, n_tiles: int = 4, **arguments: Any) -> NCA:
     """Larger weights than at the start of a training, for states that neither die out nor explode.
 
     With maxima it has at least the three channels that these ask for.
     """
     n_channels = max(n_channels, 3 * arguments.get("max_pool", False))
-    nca = NCA(4, n_channels, generator=torch.Generator().manual_seed(seed), **arguments)
+    nca = NCA(n_tiles, n_channels, generator=torch.Generator().manual_seed(seed), **arguments)
     with torch.no_grad():
         nca.weights[0].mul_(gain)
     return nca

@@ -7,13 +7,11 @@ import warnings
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 from fresh_models import FRESH_MLP
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode
 from tables import for_each
 
-from maze_nca_gym import ENVIRONMENTS, environment_id
+from maze_nca_gym import environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
 from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
@@ -22,7 +20,6 @@ from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.envs.level_source import LevelSource
 from maze_nca_gym.generation import generate
-from maze_nca_gym.levels import parse
 
 TWO_ROWS = "S..\n..T"
 """A level without a border."""
@@ -46,34 +43,6 @@ def run(policy, env, n_steps):
         action, counters = policy.predict(observation, counters)
         observation, _, terminated, truncated, info = env.step(action)
     return info, terminated, truncated
-
-
-@for_each("name", [*list_policies(all=True), FRESH_MLP])
-def test_one_line_for_every_policy(name):
-    env = make_env(name)
-    info, _, _ = run(load(name), env, 3)
-    assert np.isfinite(info["accuracy"])
-    assert ENVIRONMENTS[env.spec.id][0] == find_policy(name).task
-    assert env.action_space.shape[0] == load(name).n_channels
-    env.close()
-
-
-@for_each("name", ["shortest-path-bfs", "diameter", FRESH_MLP, "nca-diameter"])
-def test_many_environments_at_once(name):
-    policy = load(name)
-    env = policy.make_env(num_envs=5, autoreset_mode="SameStep")
-    assert env.num_envs == 5
-    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-    assert env.single_action_space.shape[0] == policy.n_channels
-    info, _, _ = run(policy, env, 3)
-    assert info["accuracy"].shape == (5,)
-
-
-def test_a_model_file_is_a_policy_too(tmp_path):
-    path = save_model(NCA(2, 6, n_iterations=5), tmp_path / "model")
-    env = make_env(str(path), size=4)
-    assert env.spec.id == "MazeDiameter-v0"
-    assert env.observation_space["maze"].shape == (2, 6, 6)
 
 
 def test_options_are_passed_on_and_replace_what_the_policy_chooses():
@@ -181,19 +150,6 @@ class TestMessages:
 def test_ids_of_tasks():
     assert environment_id("diameter") == "MazeDiameter-v0"
     assert environment_id("shortest-path") == "MazeShortestPath-v0"
-
-
-def test_a_solver_finishes_in_its_own_environment():
-    policy = load("shortest-path-bfs")
-    env = policy.make_env(levels=parse(TWO_ROWS))
-    observation, _ = env.reset()
-    done, counters = False, None
-    while not done:
-        action, counters = policy.predict(observation, counters)
-        observation, _, done, truncated, info = env.step(action)
-        assert not truncated
-    assert info["optimal"]
-    assert torch.equal(torch.tensor(info["complete"]), torch.tensor(True))
 
 
 class TestLevelsThatThePolicyIsMeantFor:

@@ -13,17 +13,14 @@ from tables import for_each
 
 from maze_nca_gym import solvers
 from maze_nca_gym.agents import find_policy, load, rollout
-from maze_nca_gym.agents.automata import AUTOMATA
 from maze_nca_gym.agents.guarantees import Guarantees, StepBound, all_shortest_paths, reachable
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.pretrained import cards, load_pretrained
 from maze_nca_gym.agents.rollouts.iterating import finished
 from maze_nca_gym.agents.training.config import TrainingConfig
-from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.families import test_levels
 from maze_nca_gym.levels import one_hot, parse
-from maze_nca_gym.tasks import find_task
 
 SHIPPED = {name: card for name, card in cards().items() if "unshipped" not in card}
 
@@ -66,11 +63,6 @@ class TestGuarantees:
         with pytest.raises(ValueError, match="must be a table of"):
             Guarantees.from_json(content)
 
-    def test_a_model_file_keeps_them(self, tmp_path):
-        model = NCA(4, 6)
-        model.guarantees = Guarantees(True, StepBound(per_move=2, constant=7), 33, True)
-        assert load_model(save_model(model, tmp_path / "model")).guarantees == model.guarantees
-
     @for_each("name", SHIPPED)
     def test_cards_agree_with_the_files(self, name):
         card, model = SHIPPED[name], load_pretrained(name)
@@ -91,21 +83,6 @@ class TestGuarantees:
         model = load(name)
         assert (config.task, config.model.n_channels) == (model.task, model.n_channels)
         assert config.make_model().n_weights == model.n_weights
-
-
-class TestExact:
-    @for_each("name", AUTOMATA)
-    @for_each("drawing", ["S", "S.T", "S..\n##.\nT..", "S....\n.....\n....T", "S#T", "S.#..\n#####\n..#.T"])
-    def test_automata_rest_within_their_bounds(self, name, drawing):
-        automaton, tiles = AUTOMATA[name], parse(drawing)[None]
-        task = automaton.task
-        if task == "diameter":
-            tiles = np.minimum(tiles, 1) * (tiles == 1)
-        elif "T" not in drawing:
-            return
-        length = int(find_task(task).solve(tiles).sum())
-        n_steps = sum(1 for _ in automaton.trace(tiles)) - 1
-        assert n_steps <= automaton.bound(tiles[0].size, max(0, length - 1)) + 2 * tiles[0].size * (length == 0)
 
 
 class TestFinished:

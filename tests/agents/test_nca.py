@@ -5,9 +5,8 @@ import pytest
 import torch
 from tables import for_each
 
-from maze_nca_gym.agents import iterate, rollout
+from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.rollouts.engines import PYTORCH, preferring
 from maze_nca_gym.levels import one_hot, parse
 
 LEVEL = parse("""
@@ -57,31 +56,6 @@ def plain_iteration(nca: NCA, maze: np.ndarray, state: np.ndarray, step: int) ->
 
 
 @for_each(
-    ("arguments", "n_weights"),
-    [
-        ({"n_tiles": 4, "n_channels": 32}, 10_368),
-        ({"n_tiles": 4, "n_channels": 48}, 22_464),
-        ({"n_tiles": 4, "n_channels": 96}, 86_400),
-        ({"n_tiles": 4, "n_channels": 128}, 152_064),
-        ({"n_tiles": 4, "n_channels": 256}, 599_040),
-        ({"n_tiles": 4, "n_channels": 128, "cut_corners": True}, 84_480),
-        ({"n_tiles": 4, "n_channels": 128, "kernel_size": 5}, 422_400),
-        ({"n_tiles": 4, "n_channels": 128, "kernel_size": 5, "cut_corners": True}, 219_648),
-        ({"n_tiles": 4, "n_channels": 32, "shared_weights": False}, 663_552),
-        ({"n_tiles": 4, "n_channels": 128, "shared_weights": False}, 9_732_096),
-        ({"n_tiles": 2, "n_channels": 128}, 149_760),
-        ({"n_tiles": 2, "n_channels": 128, "max_pool": True}, 149_760),
-        ({"n_tiles": 2, "n_channels": 96, "cut_corners": True, "max_pool": True}, 47_040),
-        ({"n_tiles": 2, "n_channels": 128, "cut_corners": True}, 83_200),
-        ({"n_tiles": 2, "n_channels": 128, "kernel_size": 5}, 416_000),
-        ({"n_tiles": 2, "n_channels": 128, "kernel_size": 5, "cut_corners": True}, 216_320),
-    ],
-)
-def test_weights_are_counted_as_in_the_paper(arguments, n_weights):
-    assert NCA(**arguments).n_weights == n_weights
-
-
-@for_each(
     "arguments",
     [
         {},
@@ -122,15 +96,6 @@ def test_iterations_are_those_of_the_equation(arguments):
     assert (nca.stationary_from == 0) == is_alike
 
 
-def test_a_last_relu_makes_all_iterations_alike():
-    one, other = (NCA(4, 6, **kwargs) for kwargs in ({"n_iterations": 3, "last_relu": True}, {"n_iterations": None}))
-    maze, _ = random_batch(4, 6)
-    for left, right in zip(iterate(one, maze, 6), iterate(other, maze, 6), strict=True):
-        assert torch.equal(left, right)
-    assert one.stationary_from == other.stationary_from == 0
-    assert NCA(4, 6, last_relu=True, input_injection=False).stationary_from == 1
-
-
 def test_a_path_that_is_nowhere_has_no_gradient_behind_a_last_relu():
     maze, _ = random_batch(4, 6)
     for last_relu in (False, True):
@@ -158,27 +123,6 @@ def test_symmetric_kernels_do_not_distinguish_neighbours():
         nca.set_kernel(kernel, torch.zeros(3))
 
 
-def test_a_shared_network_goes_on_after_its_last_iteration_as_if_that_had_a_relu():
-    last, none = (NCA(4, 6, n_iterations=n, generator=torch.Generator().manual_seed(1)) for n in (3, None))
-    maze, _ = random_batch(4, 6)
-    with torch.no_grad():
-        for step, (one, other) in enumerate(zip(iterate(last, maze, 6), iterate(none, maze, 6), strict=True)):
-            assert (one < 0).any() == (step == 3)
-            assert torch.equal(one.clamp(min=0), other)
-
-
-def test_unshared_weights_need_a_step_that_they_have():
-    nca = NCA(4, 3, shared_weights=False, n_iterations=2)
-    maze, state = random_batch(4, 3)
-    assert not torch.equal(nca(maze, state, 0), nca(maze, state, 1).relu())
-    for step in (-1, 2):
-        message = f"weights for 2 iterations, steps 0 to 1; there are none for step {step}"
-        with pytest.raises(ValueError, match=message):
-            nca(maze, state, step)
-    with pytest.raises(ValueError, match="there are none for step 1"):
-        NCA(4, 3, shared_weights=False, n_iterations=1)(maze, state, 1)
-
-
 @for_each("kernel_size", [3, 5])
 def test_cut_corners_stay_cut(kernel_size):
     nca = NCA(4, 5, kernel_size, cut_corners=True)
@@ -193,38 +137,6 @@ def test_cut_corners_stay_cut(kernel_size):
         for col in range(kernel_size):
             cut = abs(row - reach) + abs(col - reach) > reach
             assert (kernel[:, :, row, col] == 0).all() == cut
-
-
-@for_each("arguments", [{}, {"shared_weights": False}, {"max_pool": True}, {"input_injection": False}])
-def test_every_weight_gets_a_gradient(arguments):
-    nca = NCA(4, 8, 3, n_iterations=5, **arguments)
-    maze, _ = random_batch(4, 8)
-    rollout(nca, maze, 5).square().sum().backward()
-    for name, parameter in nca.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.isfinite().all()
-        assert parameter.grad.any(), name
-
-
-def test_initial_weights_come_from_the_generator_alone():
-    before = torch.get_rng_state()
-    one, same, other = (NCA(4, 20, generator=torch.Generator().manual_seed(s)) for s in (5, 5, 6))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(one.weights[0], same.weights[0])
-    assert torch.equal(one.biases[0], same.biases[0])
-    assert not torch.equal(one.weights[0], other.weights[0])
-    assert torch.equal(NCA(4, 20).weights[0], NCA(4, 20).weights[0])
-    bound = 1 / np.sqrt(24 * 9)
-    assert one.weights[0].abs().max() <= bound
-    assert one.weights[0].std().item() == pytest.approx(bound / np.sqrt(3), rel=0.05)
-
-
-def test_channels_have_names():
-    assert NCA(4, 3).channel_names == ("path", "hidden_1", "hidden_2")
-    assert NCA(4, 4, max_pool=True).channel_names == ("path", "hidden_1", "map_max", "channel_max")
-    assert NCA(4, 2, channel_names=["path", "wet"]).channel_names == ("path", "wet")
-    assert NCA(4, 1).task == "shortest-path"
-    assert NCA(2, 1).task == "diameter"
 
 
 @for_each(
@@ -279,17 +191,3 @@ def test_kernels_are_written_and_read():
         nca.set_kernel(torch.zeros(2, 6, 5, 5), bias)
     with pytest.raises(ValueError, match="unknown hand-coded network 'dijkstra'; known: shortest-path, diameter"):
         NCA.from_handcoded("dijkstra")
-
-
-def test_low_precision():
-    nca = NCA(4, 6, cut_corners=True)
-    maze, _ = random_batch(4, 6)
-    with torch.no_grad(), preferring(PYTORCH):  # machine code rounds none of such sparse states
-        exact = rollout(nca, maze, 4)
-        with torch.autocast("cpu", torch.bfloat16):
-            automatic = rollout(nca, maze, 4)
-        half = rollout(nca, maze.bfloat16(), 4)
-    assert (automatic.dtype, half.dtype) == (torch.float32, torch.bfloat16)
-    for rounded in (automatic, half.float()):
-        torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.05)
-        assert not torch.equal(rounded, exact)

@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from maze_nca_gym import ENVIRONMENTS
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA
-
-SOLVERS = ["shortest-path-bfs", "diameter"]
-
-
-def environment_id(task: str) -> str:
-    return next(name for name, (of_task, _) in ENVIRONMENTS.items() if of_task == task)
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])

@@ -63,14 +63,6 @@ def test_wrong_descriptions(task, n_tiles, names, message):
         Policy(task, n_tiles, names)
 
 
-def test_channels_beyond_the_needed_ones_become_zero():
-    maze, state = torch.zeros(2, 2, 3, 3), torch.ones(2, 5, 3, 3)
-    out = Counting()(maze, state, 3)
-    assert out.shape == state.shape
-    assert (out[:, :2] == 4.5).all()
-    assert (out[:, 2:] == 0).all()
-
-
 @for_each(
     ("maze", "state", "message"),
     [
@@ -162,15 +154,6 @@ def test_rollout_iterates_under_the_dynamics():
     limit = 2.0**24
     assert states[-1].flatten().tolist() == [limit, -limit, 0.0, limit]
     assert torch.equal(rollout(Doubling(), maze, 30, state), states[-1])
-
-
-def test_rollout_starts_from_zeros_and_counts_steps():
-    maze = torch.zeros(2, 2, 3, 5)
-    assert torch.equal(rollout(Counting(), maze, 0), torch.zeros(2, 2, 3, 5))
-    assert (rollout(Counting(), maze, 3) == 0 + 1 + 2 + 3 * 0.5).all()
-    assert (rollout(Counting(), maze, 2, start_step=10) == 10 + 11 + 1).all()
-    half_way = rollout(Counting(), maze, 2)
-    assert torch.equal(rollout(Counting(), maze, 2, half_way, start_step=2), rollout(Counting(), maze, 4))
 
 
 def test_gradients_flow_through_a_rollout():

@@ -193,14 +193,6 @@ def test_a_recording_goes_with_its_model():
     assert model() is None
 
 
-def test_who_runs_what_on_the_cpu():
-    maze = mazes(2, 4, 4)
-    assert engines.engine_for(network(4), maze) is engines.MACHINE_CODE
-    separate = network(4, shared_weights=False, n_iterations=3)
-    assert engines.engine_for(separate, maze) is engines.PYTORCH
-    assert engines.engine_for(network(4).double(), maze.double()) is engines.PYTORCH
-
-
 class OnGPU:
     """Mazes that say that they are on a GPU, for choices alone."""
 

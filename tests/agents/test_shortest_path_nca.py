@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from copy import deepcopy
-
 import numpy as np
 import pytest
 import torch
@@ -123,18 +121,6 @@ def test_changed_weights_are_used():
         policy.weight.zero_()
         policy.bias.zero_()
         assert not rollout(policy, maze, 8).any()
-
-
-def test_copies_and_saved_weights():
-    policy, changed = ShortestPathNCA(), ShortestPathNCA()
-    assert set(policy.state_dict()) == {"weight", "bias"}
-    with torch.no_grad():
-        changed.weight.add_(0.25)
-    policy.load_state_dict(changed.state_dict())
-    maze = mazes(parse("S..T"))
-    with torch.no_grad():
-        assert torch.equal(rollout(policy, maze, 3), rollout(changed, maze, 3))
-        assert torch.equal(rollout(deepcopy(changed), maze, 3), rollout(changed, maze, 3))
 
 
 @for_each(("ties", "form"), NAMES)

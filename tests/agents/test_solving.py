@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scripted_policies import exact_path
+from tables import for_each
 
 from maze_nca_gym.agents import Policy, evaluate, load, rollout
 from maze_nca_gym.agents.rollouts.scores import encode, score_paths
@@ -35,21 +36,14 @@ class FindsItAfter(Policy):
 class TestTheLimit:
     """A level that is solved at the limit is solved; one iteration later it is not."""
 
-    @pytest.mark.parametrize("n_levels", [1, 3])
-    @pytest.mark.parametrize("after", [1, 2, 7, 32, 33])
-    def test_at_the_limit(self, after, n_levels):
-        result = run_until_solved(FindsItAfter(after), np.stack([CORRIDOR] * n_levels), after)
-        assert result.solved.all()
-        assert not result.limited.any()
-        assert (result.steps == after).all()
-
-    @pytest.mark.parametrize("n_levels", [1, 3])
-    @pytest.mark.parametrize("after", [2, 7, 32, 33])
-    def test_one_iteration_after_the_limit(self, after, n_levels):
-        result = run_until_solved(FindsItAfter(after), np.stack([CORRIDOR] * n_levels), after - 1)
-        assert not result.solved.any()
-        assert result.limited.all()
-        assert (result.steps == after - 1).all()
+    @for_each("n_levels", [1, 3])
+    @for_each("after", [2, 7, 32, 33])
+    @for_each("late", [0, 1])
+    def test_at_the_limit(self, late, after, n_levels):
+        result = run_until_solved(FindsItAfter(after), np.stack([CORRIDOR] * n_levels), after - late)
+        assert (result.solved == (not late)).all()
+        assert (result.limited == late).all()
+        assert (result.steps == after - late).all()
 
 
 class TestScoresOfADrawing:
@@ -57,7 +51,7 @@ class TestScoresOfADrawing:
 
     WANTED = (SQUARE != 1)[None]
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("drawn", "loss", "accuracy", "complete"),
         [
             (1.0, 0.0, 1.0, 1.0),  # all of it

@@ -12,14 +12,7 @@ from safetensors.torch import save_file
 
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.weights import KIND, MODELS, load_model, register_model, save_model
-
-ARGUMENTS = [
-    {"n_tiles": 4, "n_channels": 5},
-    {"n_tiles": 4, "n_channels": 4, "n_iterations": None, "channel_names": ["path", "ä", "b", "c"]},
-    {"n_tiles": 2, "n_channels": 6, "kernel_size": 5, "cut_corners": True, "max_pool": True, "state_limit": 3.0},
-    {"n_tiles": 4, "n_channels": 3, "shared_weights": False, "n_iterations": 3, "input_injection": False},
-]
+from maze_nca_gym.agents.weights import KIND, load_model, register_model, save_model
 
 
 def contents(path: Path) -> tuple[dict[str, str], dict[str, torch.Tensor]]:
@@ -40,18 +33,11 @@ def saved(tmp_path: Path) -> Path:
     return save_model(NCA(4, 5), tmp_path / "model")
 
 
-@pytest.mark.parametrize("arguments", ARGUMENTS)
-def test_a_model_survives(tmp_path, arguments):
-    model = NCA(**arguments, generator=torch.Generator().manual_seed(9))
-    path = save_model(model, tmp_path / "a.b")
+def test_names_of_any_letters_survive_and_the_model_can_be_trained(tmp_path):
+    path = save_model(NCA(4, 3, channel_names=["path", "ä", "b"]), tmp_path / "a.b")
     assert path == tmp_path / "a.b.safetensors"
     again = load_model(str(path))
-    assert type(again) is NCA
-    assert again.arguments == model.arguments
-    assert again.channel_names == model.channel_names
-    assert again.state_dict().keys() == model.state_dict().keys()
-    for key, tensor in model.state_dict().items():
-        assert torch.equal(again.state_dict()[key], tensor)
+    assert again.channel_names == ("path", "ä", "b")
     assert all(parameter.requires_grad for parameter in again.parameters())
     assert not again.training
 
@@ -102,11 +88,11 @@ def test_every_damaged_byte_is_noticed(saved):
             load_model(saved)
 
 
-@pytest.mark.parametrize("length", [0, 7, 8, 100, 2000])
-def test_truncated_files(saved, length):
-    saved.write_bytes(saved.read_bytes()[:length])
-    with pytest.raises(ValueError, match="is not a readable model file"):
-        load_model(saved)
+def test_truncated_files(saved):
+    for length in (2000, 100, 8, 7, 0):
+        saved.write_bytes(saved.read_bytes()[:length])
+        with pytest.raises(ValueError, match="is not a readable model file"):
+            load_model(saved)
 
 
 def test_other_files(tmp_path):
@@ -192,31 +178,6 @@ def test_weights_that_are_no_finite_floats(saved):
         save_file({**tensors, "biases.0": bad}, saved, metadata)
         with pytest.raises(ValueError, match=f"tensor 'biases.0' {message}"):
             load_model(saved)
-
-
-@pytest.fixture
-def own_class(monkeypatch):
-    """A registered model that is no class of the package's."""
-    monkeypatch.setattr("maze_nca_gym.agents.weights.MODELS", dict(MODELS))
-
-    @register_model
-    class Own(Policy):
-        def __init__(self, n_channels, generator=None):
-            super().__init__("shortest-path", 4, ["path", *(f"hidden_{i}" for i in range(1, n_channels))])
-            self.arguments = {"n_channels": n_channels}
-            self.mix = torch.nn.Parameter(torch.rand(n_channels, n_channels, generator=generator))
-
-    return Own
-
-
-def test_a_model_of_ones_own(own_class, tmp_path):
-    model = own_class(3)
-    copy = load_model(save_model(model, tmp_path / "own"))
-    assert type(copy) is own_class
-    assert torch.equal(copy.mix, model.mix)
-    del model.arguments
-    with pytest.raises(ValueError, match="a model of class Own needs an attribute `arguments`"):
-        save_model(model, tmp_path / "own")
 
 
 def test_a_name_that_is_taken_and_what_is_no_policy():
