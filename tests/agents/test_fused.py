@@ -322,6 +322,16 @@ def test_a_state_given_leaves_no_trace_in_the_next_rollout():
     assert all(map(torch.equal, gradients(nca, rollout(nca, maze, [6])), expected))
 
 
+def test_maps_of_as_much_memory_but_another_shape_leave_no_trace():
+    """The memory of 3 x 3 tiles is that of 8 x 1, and states of the one lie where the other needs zeros."""
+    nca, maze, state = network(7), mazes(3, 8, 1), noise(3, 7, 8, 1)
+    expected_states, expected = in_double(nca, maze, (2, 6), state, 0)
+    gradients(nca, rollout(nca, mazes(3, 3, 3), [2, 6], noise(3, 7, 3, 3)))
+    states = rollout(nca, maze, [2, 6], state)
+    assert_near(states, expected_states, 2e-5)
+    assert_near(gradients(nca, states), expected, 2e-5)
+
+
 def test_a_history_is_gone_after_use():
     nca, maze = network(7), mazes(3, 4, 5)
     loss = rollout(nca, maze, [6])[0].sum()

@@ -95,7 +95,7 @@ class Unroll(torch.autograd.Function):
         # Without gradients there is no history: two maps take turns, however long the rollout is.
         if any(ctx.needs_input_grad):
             shape = len(maze), plan.keep[-1] + 1
-            history = _histories.take((*shape, plan.layout.size)), plan.unpooled(*shape, mazes.shape[1])
+            history = _histories.take(*shape, plan.layout), plan.unpooled(*shape, mazes.shape[1])
             ctx.save_for_backward(*map(torch.from_numpy, history), weight)
             ctx.plan, ctx.mazes, ctx.has_state = plan, mazes, state is not None
         return tuple(
@@ -198,24 +198,27 @@ class _Histories:
     """A cache for the memory of the last history: fresh memory from the system is slow at its first use."""
 
     def __init__(self) -> None:
-        self._free: dict[tuple[int, ...], Floats] = {}
+        self._free: dict[tuple[int | bytes, ...], Floats] = {}
         self._lock = threading.Lock()
 
-    def take(self, shape: tuple[int, ...]) -> Floats:
-        """Return an array whose padding is zero; its memory comes back here once nothing refers to the array."""
+    def take(self, n_mazes: int, n_states: int, layout: Layout) -> Floats:
+        """Return (n_mazes, n_states, map) floats, zero around the mazes; their memory comes back once it is unused."""
+        # By the places of the tiles, not by the size: maps of 3 x 3 and of 8 x 1 tiles take as much memory, but the
+        # tiles of one lie where the other has padding, which kernels read and never write.
+        key = n_mazes, n_states, layout.n_channels, layout.size, layout.form[0].tobytes()
         with self._lock:
             # Removed from the cache, not shared: two rollouts may await their backward passes at once.
-            memory = self._free.pop(shape, None)
+            memory = self._free.pop(key, None)
         if memory is None:
-            memory = zeros(shape)
+            memory = zeros((n_mazes, n_states, layout.size))
         history = memory.view()
-        weakref.finalize(history, self._put_back, memory).atexit = False
+        weakref.finalize(history, self._put_back, key, memory).atexit = False
         return history
 
-    def _put_back(self, memory: Floats) -> None:
+    def _put_back(self, key: tuple[int | bytes, ...], memory: Floats) -> None:
         with self._lock:
             # Only the last one is kept, or runs with levels of many sizes would keep memory for every size.
-            self._free = {memory.shape: memory}
+            self._free = {key: memory}
 
 
 _histories = _Histories()
