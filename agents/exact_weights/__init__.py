@@ -1,8 +1,8 @@
 """Weights, written by hand, with which an `NCA` solves every maze exactly.
 
-The learned architecture, one convolution, a ReLU and at most one maximum over the map, can do what the hand-coded
-automata do with more: these weights show it. They are the best that training could find. That they are exact is
-argued in their modules and tested, not proven by machine.
+They show that the learned architecture, a convolution, a ReLU and at most one maximum over the map, suffices for what
+the hand-coded automata do with further operations. Training could find no better ones. That they are exact is argued
+in their modules and tested, not proven by machine.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Network(NamedTuple):
     Attributes:
         table: its weights.
         max_pool: whether it needs the maximum over the map.
-        bound: the iterations within which it has finished.
-        largest_count: number of tiles -> the largest number that it adds up, in units of the smallest.
+        bound: the iterations within which it has finished every maze.
+        largest_count: a function from the number of tiles to the largest sum, in units of the smallest step of values.
     """
 
     table: WeightTable
@@ -51,13 +51,13 @@ NETWORKS = {
 }
 """Exact networks by name, which `NCA.from_handcoded` makes.
 
-For the diameter: at most L + 5 for each tile; 2 H (W + 1) <= 4 A where the scout is late. The last path adds
-2 L + 5.
+The diameter's bound, for a diameter of L on A = H W tiles: waves take at most L + 5 iterations a tile, waiting for the
+scout adds at most 2 H (W + 1) <= 4 A, and the last path 2 L + 5.
 """
 
 
 def stays_exact(kernel: Tensor, bias: Tensor, dtype: torch.dtype, n_tiles: int) -> bool:
-    """Return whether a convolution has the weights of one of `NETWORKS`, and counts exactly in a dtype on a map.
+    """Return whether a convolution has the weights of one of `NETWORKS`, and is exact in a dtype on maps of a size.
 
     Args:
         kernel: (C, T + C, k, k), the same at every iteration.
@@ -71,7 +71,7 @@ def stays_exact(kernel: Tensor, bias: Tensor, dtype: torch.dtype, n_tiles: int) 
         for name, network in NETWORKS.items()
         if all(map(torch.equal, own, _convolution(name)))
     ]
-    return bool(largest) and largest[0] <= 2 / torch.finfo(dtype).eps  # up to there all integers are numbers of it
+    return bool(largest) and largest[0] <= 2 / torch.finfo(dtype).eps  # up to there the dtype represents all integers
 
 
 @cache

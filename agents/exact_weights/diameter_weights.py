@@ -1,17 +1,17 @@
 """The canonical longest shortest path: 33 channels over a 3x3 kernel without corners, and one maximum over the map.
 
-The free tiles launch waves one after another, row by row. The first tile whose wave lasts longer than all before is the
-best start so far; the path ends where that wave arrives last. So every eccentricity is measured, and ties are broken as
-they must be.
+The free tiles launch waves one after another, row by row. A tile whose wave lasts longer than all before it is the best
+start so far, and the path ends where that wave arrives last. So every eccentricity is measured, and of equal ones the
+first tile's counts, as the canonical solution demands.
 
 - **Wave.** f, the pair WET and EXCESS, floods from where LAUNCH is. ARRIVED <- relu(f - OLD), OLD being f an iteration
   before: the tiles that the wave has just reached. MOVING, the pooled channel, is their maximum over the map: 1 at
   every tile while the wave moves. ENDED is 1 for one iteration after that, and wipes f.
-- **Score.** Every tile counts the same. COUNT is for how long MOVING has been 1, in the end the eccentricity plus 1.
-  BEST + BETTER is the largest count so far. BETTER <- relu(MOVING + COUNT - BEST - BETTER) is 1 in every iteration in
-  which the wave outlasts all waves before. For COUNT never exceeds the largest count.
-- **Ends.** Each time BETTER is 1, so is FAR where the wave has just arrived. END moves to the TOKEN, the tile that
-  launched (MARK is TOKEN and BETTER). The last time is when the longest wave reaches its last tiles.
+- **Score.** These channels are the same at every tile. COUNT is the number of iterations in which MOVING was 1, in the
+  end the eccentricity plus 1. BEST + BETTER is the largest count so far, which COUNT never exceeds. So BETTER <-
+  relu(MOVING + COUNT - BEST - BETTER) is 1 in exactly those iterations in which the wave outlasts all before it.
+- **Ends.** Whenever BETTER is 1, FAR is 1 where the wave has just arrived, and END moves to the tile that launched it,
+  which is TOKEN (MARK is TOKEN and BETTER). The last time is when the longest wave reaches its last tiles.
 - **Path.** A second flood spreads from FAR, and NEAR, ENTER and PATH lead from END against it, as in `shortest_path`.
   All of it is wiped wherever BETTER is 1. So channel 0 shows the best path found so far, or its beginning.
 - **Order.** While a wave moves, SCOUT runs ahead to the next free tile: over walls to the right. At the end of a row it
@@ -25,13 +25,12 @@ nothing can launch, since the scout takes two iterations to the next tile. So th
 free tiles. Where the scout is late it takes at most 2 H (W + 1) more. The path is complete at most 2 D + 5 iterations
 after the decisive wave, D being the diameter, and then stays forever: usually long before the scan ends.
 
-The hand-coded automaton needs time in proportion to the tiles, not to their eccentricities. But it cannot be written
-with this architecture step by step. Its step takes eight maxima or minima over the map, some of results of others, and
-products of gates with unbounded counters. With one maximum a step they would have to take turns, under a clock that
-holds everything else meanwhile.
+The hand-coded automaton needs time in proportion to the number of tiles alone, not to their eccentricities. But this
+architecture cannot do one of its steps in one iteration: such a step takes eight maxima or minima over the map, some of
+them of the results of others, and multiplies gates by unbounded counters.
 
-Only the counts grow, to D + 1 at most. So it is exact in float32 up to diameters of 2**20 - 2, in TF32 up to 2,047, and
-in bfloat16 up to 255.
+Only the counts grow, to D + 1 at most. So the network is exact in float32 up to diameters of 2**20 - 2, in TF32 up to
+2,047, and in bfloat16 up to 255.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ class Channel(IntEnum):
 
 
 MANY = 2**20
-"""More than any count."""
+"""A number above every count."""
 WAVE = Clipped(Channel.WET, Channel.EXCESS)
 RETURN = Clipped(Channel.RETURN_WET, Channel.RETURN_EXCESS)
 NEAR = tuple(Channel[f"NEAR_{towards}"] for towards in DIRECTIONS)
@@ -104,19 +103,19 @@ EXCEEDS: tuple[Term, ...] = (
 
 
 def _inside(kernel: str, weight: float) -> tuple[Term, Term]:
-    """Return terms that are 1 if that neighbour is on the map."""
+    """Return terms that add the weight if the tile that the kernel reads is on the map."""
     return (Tile.EMPTY, kernel, weight), (Tile.WALL, kernel, weight)
 
 
 def _copy(out: Channel, *terms: Term) -> tuple[Weight, ...]:
-    """Return weights by which a channel keeps its value, and adds terms to it."""
+    """Return weights with which a channel keeps its value, plus the terms."""
     return add(out, [(out, "C", 1), *terms])
 
 
 _WAVE_WEIGHTS = (
     *WAVE.weights([*WAVE("N5"), (Channel.LAUNCH, "C", 1), (Tile.WALL, "C", -6), (Channel.ENDED, "C", -6)]),
     *add(Channel.OLD, WAVE("C")),
-    # the same sum twice: where the wave has arrived, and as MOVING, of which the maximum over the map is taken
+    # the same sum twice: ARRIVED keeps it for every tile, while pooling replaces MOVING by its maximum over the map
     *add(Channel.ARRIVED, [*WAVE("C"), (Channel.OLD, "C", -1)]),
     *add(Channel.MOVING, [*WAVE("C"), (Channel.OLD, "C", -1)]),
     *add(Channel.WAS_MOVING, [(Channel.MOVING, "C", 1)]),
@@ -124,7 +123,7 @@ _WAVE_WEIGHTS = (
 )
 
 _SCORE_WEIGHTS = (
-    # a ReLU has no gate: whatever must be wiped is pushed far below 0
+    # a ReLU cannot multiply by 0, so a channel is wiped by pushing its sum far below 0
     *_copy(Channel.COUNT, (Channel.MOVING, "C", 1), (Channel.ENDED, "C", -MANY)),
     *_copy(Channel.BEST, (Channel.BETTER, "C", 1)),
     *add(Channel.BETTER, EXCEEDS),
@@ -167,7 +166,7 @@ _ORDER_WEIGHTS = (
 
 
 def _direction_weights(place: int) -> tuple[Weight, ...]:
-    """Return weights of NEAR and ENTER for a direction by its place in `DIRECTIONS`; BETTER wipes both."""
+    """Return weights of NEAR and ENTER for a direction, given by its index in `DIRECTIONS`; BETTER wipes both."""
     near, enter, towards = NEAR[place], ENTER[place], DIRECTIONS[place]
     wipe = (Channel.BETTER, "C", -3)
     return (
@@ -177,7 +176,7 @@ def _direction_weights(place: int) -> tuple[Weight, ...]:
 
 
 _PATH_WEIGHTS = (
-    # FAR comes together with BETTER, which wipes the flood everywhere else
+    # FAR is on together with BETTER, which wipes the flood everywhere but at FAR itself
     *RETURN.weights([*RETURN("N5"), (Channel.FAR, "C", 12), (Tile.WALL, "C", -12), (Channel.BETTER, "C", -6)]),
     *(weight for place in range(4) for weight in _direction_weights(place)),
     *add(Channel.PATH, [*RETURN("C"), (Channel.END, "C", 1), *((enter, "C", 1) for enter in ENTER)]),

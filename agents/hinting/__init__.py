@@ -1,11 +1,11 @@
-"""Learning an automaton from hints: from what it holds at every tile at every step, not only from solutions.
+"""Training a network on hints: on an automaton's whole state at every step, not only on solutions.
 
-An automaton (`automata`) is boolean and local, so five tiles around a tile determine what happens there next. One
-iteration of a network is therefore ordinary supervised learning on patches of five tiles (`patches`), without rollouts.
-Every boolean signal becomes two channels whose difference is the signal (`learning`), so that small errors vanish in
-each iteration instead of adding up.
+An automaton (`automata`) is boolean and local: a tile and its four neighbours determine the tile's next state. So
+training one iteration of a network is ordinary supervised learning on patches of five tiles (`patches`), without
+rollouts. Every boolean signal becomes two channels whose difference is the signal (`learning`), so that small errors
+vanish in each iteration instead of accumulating.
 
-Whether the learned weights do what the automaton does, on mazes of any size and at every iteration, is then a finite
-question (`certificate`), since what tiles can hold is found from the rules (`worlds`). The errors that the certificate
-finds are what the weights learn last (`cuts`).
+What tiles can hold follows from the rules (`worlds`). So a finite computation decides whether the learned weights do
+what the automaton does, on mazes of any size and at every iteration (`certificate`). The last errors that it finds are
+repaired by solving for the weights (`cuts`).
 """

@@ -1,6 +1,7 @@
-"""Bounds of what tiles add to the sums of a network, over all tiles that are alike in what a rule reads.
+"""Bounds of a network's sums before the ReLU, for every kind of patch that a rule can tell apart.
 
-One iteration is linear up to the ReLU, so extremes are found tile by tile, and component by component.
+These sums are linear in the patch, so their extremes are sums of extremes: over tiles, and over the independent
+components of a tile's state (`worlds`).
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from .worlds import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
 TOLERANCE = 0.02
-"""Largest error of a pair's difference, which should be 1."""
+"""Largest error of a pair's difference where its signal is on: the difference should be 1."""
 POOLED_TOLERANCE = 0.05
-"""Largest error of the pooled channel, which should be 1; a single channel passes on more errors than a pair."""
+"""Largest error of the pooled channel where its signal is on; a single channel passes on more errors than a pair."""
 PATH_TOLERANCE = 0.5
-"""Largest error of the path; rounding removes smaller ones."""
+"""Bound of the path's error: rounding the path removes smaller errors."""
 ROUNDING = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
 
 
 class Bounds(NamedTuple):
-    """Lower and upper bounds of what is added to the sums of some rows of weights, (..., R) each."""
+    """Lower and upper bounds of terms of a network's sums, for some rows of weights, (..., R) each."""
 
     low: Doubles
     high: Doubles
@@ -45,14 +46,14 @@ class Reads(NamedTuple):
 
 
 class Kinds(NamedTuple):
-    """Kinds of patch: the patches of a kind are alike in what a rule reads.
+    """Kinds of patch: all patches of a kind have the same values in the bits that a rule reads.
 
     Attributes:
-        reads: the bits read at each tap.
+        reads: the bits that the rule reads at each tap.
         codes: (P, 5) int64, the values of these bits.
-        worlds: (P,) int64 indices of the worlds to which they belong.
-        on: (P,) bool, whether the signal of the rule must be on.
-        bounds: (P, R) float64 bounds of the sums.
+        worlds: (P,) int64 indices of the worlds in which the patches occur.
+        on: (P,) bool, the rule's result: whether its signal must be on next.
+        bounds: (P, R) float64 bounds of the sums over all patches of a kind.
     """
 
     reads: Sequence[Reads]
@@ -63,24 +64,26 @@ class Kinds(NamedTuple):
 
 
 _Cases: TypeAlias = dict[int, Bounds]
-"""Bounds of all tiles that are alike, by their code with all other bits 0."""
+"""Bounds over all tiles with the same values of the bits that are read, by that code (all other bits are 0)."""
 
 
 class Network:
-    """The weights of a network, as what tiles add to each sum. Its rows are the channels', then each pair's difference.
+    """The weights of a network, by what a tile can add to each sum.
+
+    There is a row of weights for each channel, and after these one for each pair: the difference of its two rows.
 
     Args:
         automaton: an automaton with the model's channels.
         model: a network with any weights.
         largest: the upper bound of a pair's second channel.
-        tolerance: the largest error of a pair's difference, which should be 1.
+        tolerance: the largest error of a pair's difference, which should be 1 where the signal is on.
     """
 
     def __init__(self, automaton: Automaton, model: NCA, largest: float, tolerance: float) -> None:
         self.automaton, self.largest, self.tolerance = automaton, largest, tolerance
         self.worlds, self.assumed = find_worlds(automaton)
         self._low, self._high = automaton.low, automaton.high
-        # float64 represents float32 weights exactly, so that only its own sums round, a billionth of theirs
+        # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
         self._bias, self._weight = self._with_differences(bias), self._with_differences(weight)
@@ -88,9 +91,9 @@ class Network:
         self._rounding = self._rounded(weight, bias)
 
     def kinds(self, signal: IntEnum) -> Kinds:
-        """Return all kinds of patch for a signal's rule, with bounds for its rows.
+        """Return all kinds of patch for a signal's rule, with bounds for the signal's rows.
 
-        A pair has three rows, its two channels' and its difference's; any other signal has one.
+        A pair has three rows: its two channels and their difference. Any other signal has one.
         """
         rule = self.automaton.rules[signal]
         says = expression_of(rule)
@@ -105,31 +108,30 @@ class Network:
 
     def highest_maximum(self) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
-        # where nothing is read, all patches of a world are of one kind, with the extremes of all tiles there are
+        # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
         nothing = [Reads(0, False)] * len(TAPS)
         anything = self._kinds(nothing, [len(self.automaton.channels) - 1], lambda see: np.zeros(1, np.bool_))
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """Return the five tiles, of one kind of patch, for which one of the signal's rows has its largest sum.
+        """Return the codes of the five tiles that make one of the signal's rows largest among patches of a kind.
 
-        With `sign` -1, return those with the smallest sum.
+        With `sign` -1, return those that make it smallest.
         """
         row = self._rows(signal)[row]
         world, codes = self.worlds[kinds.worlds[place]], kinds.codes[place].tolist()
         return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
 
     def worst_inputs(self, signal: IntEnum, codes: list[int], row: int, sign: int) -> Doubles:
-        """Return the inputs at five tiles, (F,) float64 with a 1 for the bias last, for which a row has its largest
-        sum.
+        """Return the inputs at five tiles of given codes that make a row's sum largest, (F,) float64.
 
-        With `sign` -1, return those with the smallest sum.
+        The last input is the 1 of the bias. With `sign` -1, return those that make the sum smallest.
         """
         weight = sign * self._weight[self._rows(signal)[row]]
         of_channels, patch = weight[len(self.automaton.kinds) :], np.array(codes)
         on = signals_of(self.automaton, patch).T.astype(np.float64)
-        # every input at that end of its range where it adds most; a pair's size is one number, which both of its
-        # channels share, so the sign of their weights together decides on it
+        # each input takes the end of its range at which it adds most. Both channels of a pair contain the same number
+        # from 0 to `largest`, so the sum of their weights decides which end that is
         read = np.zeros_like(of_channels)
         read[0] = on[0] * (1 + PATH_TOLERANCE * np.sign(of_channels[0]))
         low, high, pairs = of_channels[self._low], of_channels[self._high], on[1 : 1 + len(self.automaton.paired)]
@@ -147,7 +149,7 @@ class Network:
         high: list[Doubles] = []
         for place, world in enumerate(self.worlds):
             taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(TAPS))]
-            # any five tiles of one world may be neighbours: more patches than can occur, so the bounds are safe
+            # any five tiles of a world are combined; that includes patches that never occur, so bounds hold for all
             for patch in product(*(cases.items() for cases in taps)):
                 worlds.append(place)
                 codes.append(tuple(code for code, _ in patch))
@@ -158,14 +160,15 @@ class Network:
         return Kinds(reads, patches, np.array(worlds), rule(PatchView(patches)), bounds)
 
     def _with_differences(self, rows: Doubles) -> Doubles:
-        # the difference is a row of its own: the bounds of both channels, taken apart, would assume two sizes of one
-        # pair, and be too far apart to prove anything
+        # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
+        # are read, so their difference would be far too wide to prove anything
         return np.concatenate([rows, rows[self._low] - rows[self._high]])
 
     def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
-        """Return what kinds of tile can add at each tap, (5, T, R), and what signals that are on can add, (5, S, R)."""
-        # where a signal is on, its channels hold 1 with some error (`middle`, `spread`), and a pair besides the same
-        # number from 0 to `largest` in both (`common`); where it is off they hold exactly 0, which a ReLU leaves
+        """Return what each kind of tile can add at each tap, (5, T, R), and each signal that is on, (5, S, R)."""
+        # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
+        # holds 1 up to an error (`middle` and `spread`), and both channels of a pair also a number from 0 to `largest`,
+        # the same in both (`common`)
         weight = weight.transpose(2, 1, 0)
         n_kinds = len(self.automaton.kinds)
         of_kinds, channels = weight[:, :n_kinds], weight[:, n_kinds:]
@@ -175,7 +178,7 @@ class Network:
         if self.automaton.pooled is not None:
             pooled = channels[:, -2:-1]
             middle, spread = [*middle, pooled], [*spread, POOLED_TOLERANCE * abs(pooled)]
-            # the maximum over channels may be anything on any tile, so it counts with the tile's kind
+            # the maximum over channels depends on no single signal, so it counts with the tile's kind
             common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
         centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
         return (
@@ -184,13 +187,12 @@ class Network:
         )
 
     def _rounded(self, weight: Doubles, bias: Doubles) -> Doubles:
-        """Return the largest rounding errors of float32 sums, (R,): Higham, *Accuracy and Stability of Numerical
-        Algorithms*, 3.1.
+        """Return bounds of the rounding errors of float32 sums in any order, (R,).
 
-        Adding a product with a weight of 0 is exact.
+        Source: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.1. Terms with a weight of 0 add no error.
         """
-        # n terms in any order: each is rounded in its product and in at most n - 1 sums, relative to what has been
-        # added up, which the sum of absolute values bounds
+        # each of n terms is rounded at most n times, in its product and in n - 1 additions, so the error is at most
+        # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING
         of_kinds, of_signals = self._parts(abs(weight))
         n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
         for tap in range(len(TAPS)):
@@ -202,7 +204,7 @@ class Network:
             ]
             most = most + np.max(sums, axis=0)
         off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
-        # a difference is never computed: it misses what its two sums miss
+        # the network never computes a difference, so its error is at most that of both sums together
         return np.concatenate([off, off[self._low] + off[self._high]])
 
     def _on(self, component: Component) -> Doubles:
@@ -215,9 +217,9 @@ class Network:
         return Bounds(*(on @ values[tap] for values in self._of_signals))
 
     def _cases(self, world: World, tap: int, reads: Reads, rows: list[int]) -> _Cases:
-        """Return the bounds of a world's tiles at a tap, for a rule that determines some rows."""
+        """Return the bounds of a world's tiles at a tap, for some rows, by the bits that are read."""
         nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
-        # beyond the edge of a map there is nothing, and code 0; the tile itself is always on the map
+        # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
         found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
         for kind, components in world.items():
             place = self.automaton.kinds.index(kind)
@@ -225,13 +227,13 @@ class Network:
             of_kind = {code: Bounds(*(values[tap, place][rows] for values in self._of_kinds))}
             for component in components:
                 of_kind = _combine(of_kind, self._alike(tap, component, reads.signals, rows))
-            # tiles of two kinds that the rule cannot tell apart are one case, with the extremes of both
+            # tiles of different kinds that the rule cannot tell apart are one case, with bounds that cover all
             for code, bounds in of_kind.items():
                 found[code] = _hull(found[code], bounds) if code in found else bounds
         return found
 
     def _alike(self, tap: int, component: Component, read: int, rows: list[int]) -> _Cases:
-        # states that are alike in what is read lead to the same result, so only their extremes matter
+        # states with the same bits read have the same result, so only their extremes matter
         low, high = (values[:, rows] for values in self._of_states(tap, component))
         codes = component.states & read
         return {
@@ -240,13 +242,13 @@ class Network:
         }
 
     def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
-        """Return the tile of a case that adds most to a row, or with `sign` -1 least."""
+        """Return the code of the tile that adds most to a row among tiles of a case; with `sign` -1, least."""
         found = [(0.0, 0)] if TAPS[tap] != "C" and not code else []
         for kind, components in world.items():
             place = self.automaton.kinds.index(kind)
             if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:
                 total, tile = sign * _either(self._of_kinds, sign)[tap, place, row], int(kind) + 1
-                # components are independent, so each takes the state that adds most by itself
+                # components are independent, so the most is added by the best state of each
                 for component in components:
                     mask = mask_of(component.signals) & reads.signals
                     fits = component.states & mask == code & mask
@@ -261,7 +263,7 @@ def _either(bounds: Bounds, sign: int) -> Doubles:
 
 
 def _combine(some: _Cases, others: _Cases) -> _Cases:
-    """Return all tiles that combine one case of each."""
+    """Return the cases of two independent parts of a tile together: codes are joined, bounds added."""
     return {
         code | other: Bounds(bounds.low + more.low, bounds.high + more.high)
         for (code, bounds), (other, more) in product(some.items(), others.items())

@@ -1,4 +1,4 @@
-"""The options of a run that learns from hints."""
+"""The options of a training run on hints."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LEAST_SIZE = 4
 
 @dataclass(frozen=True)
 class HintConfig:
-    """All options that determine the weights of a run."""
+    """The options that determine the weights of a run."""
 
     automaton: str = "shortest-path"
     """Automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of one of your own."""
     families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = tuple(FAMILIES)
-    """Families of the levels on which the automaton is watched."""
+    """Families of the levels on which the automaton runs to collect patches."""
     sizes: Annotated[tuple[int, ...], Between(LEAST_SIZE)] = (4, 6, 9, 12)
     """Inner sizes of the levels, at least 4."""
     n_levels: Annotated[int, Between(2)] = 64
     """Number of levels of each family, variant and size, at least 2; half of them have no border."""
     n_recombined: Annotated[int, Between(0)] = 50_000
-    """Number of patches put together from single tiles seen, in addition to the patches seen; 0 for none."""
+    """Number of patches that combine tiles of the patches seen, in addition to those; 0 for none."""
 
     n_updates: Annotated[int, Between(1)] = 4_000
     """Number of updates of the weights."""
@@ -41,11 +41,11 @@ class HintConfig:
     margin: Annotated[float, Between(0)] = 0.25
     """Smallest distance of a sum from 0: below 0 where a channel must be 0, above 0 elsewhere."""
     largest: Annotated[float, Above(0)] = 10.0
-    """Upper bound of a signal's second channel; the first is larger by 1."""
+    """Upper bound of the second channel of a signal that is on; the first is larger by 1."""
     extremes: bool = False
     """Draw second channels of 0 and of `largest` more often than other values."""
     jitter: Annotated[float, Between(0, 1)] = 0.1
-    """Initial size of the errors added to signals in the states, 0 to 1; it falls to 0."""
+    """Initial size of the random errors added to signals in the inputs, 0 to 1; it falls to 0."""
     ridge: Annotated[float, Above(0)] = 1e-4
     """Number added to the inputs' second moments before they are whitened."""
     balanced: bool = False
@@ -54,11 +54,11 @@ class HintConfig:
     """Initial cost of the sum of absolute weights; it falls to 0 with the learning rate. 0 also skips the rounds
     below."""
     n_dense: Annotated[int, Between(0)] = 2
-    """Number of rounds that learn from patches on which the certificate fails, with all weights."""
+    """Number of rounds, with all weights, that also learn from patches on which the certificate fails."""
     least_weight: Annotated[float, Between(0)] = 0.1
-    """Threshold below which weights are then set to 0 for good; those that matter are above 1."""
+    """Threshold below which weights are then set to 0 for good; the weights that matter exceed 1."""
     n_updates_again: Annotated[int, Between(1)] = 1_000
-    """Number of updates in each of these rounds, and in the one after them."""
+    """Number of updates in each of these rounds, and in the one with the remaining weights after them."""
     n_rounds: Annotated[int, Between(0)] = 30
     """Maximum number of repair rounds (`Cuts`), each fixing what the certificate rejects."""
     n_worst: Annotated[int, Between(1)] = 100

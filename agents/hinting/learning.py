@@ -1,13 +1,13 @@
-"""Weights for patches: each channel's next value is a weighted sum of a patch and a ReLU, found by gradient descent.
+"""Training on patches: gradient descent for the weights from which each channel's next value is the ReLU of a sum.
 
 A signal s, 0 or 1, is a pair of channels: low = relu(a), high = relu(b), and s = low - high. Where s is off, both sums
-must be below 0; where it is on, both above, and a - b = 1. How large they are does not matter, so the network learns
-from pairs of any size. Then an error in what is common to a pair has no effect, and one in the difference does not
-pass: as long as the sums keep their signs, the next difference is again what the biases make it, not what the states
-do. No hand-written weight enters, nor does any solution of a maze.
+must be below 0; where it is on, both must be above 0, and a - b = 1. Their size does not matter, so the network learns
+from pairs of any size. Errors then do not accumulate: an error that both channels of a pair share has no effect, and an
+error of a difference does not grow, because as long as sums keep their signs the weights set the next difference anew.
+No hand-written weight and no solution of a maze is used.
 
-The problem is convex but ill-conditioned, for most signals are rarely on, and together. Adam runs in coordinates in
-which the inputs' second moments are the same in all directions.
+The problem is convex but ill-conditioned, because most signals are rarely on, and then several together. So Adam runs
+in whitened coordinates, in which the inputs have the same second moment in all directions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .cuts import Cuts
 from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
 
 WHITENED = 80_000
-"""Approximate number of patches from which the second moments are estimated."""
+"""Approximate number of patches from which second moments are estimated."""
 LOG_EVERY = 100
 """Number of updates between two lines of metrics."""
 Log = Callable[[Mapping[str, float]], None]
@@ -75,7 +75,7 @@ class Pool:
         self._examples = examples
         self._edges: Tensor | None = None
         if evenly:
-            # an example weighs as much as its signals, each of them 1 shared by all examples that switch it on
+            # a signal's weight of 1 is shared by all examples that switch it on; an example has the sum of its shares
             on = examples.labels.double()
             self._edges = (on / on.sum(dim=0).clamp(min=1)).sum(dim=1).cumsum(dim=0)
 
@@ -97,15 +97,15 @@ class Pool:
 
 
 def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> NCA:
-    """Learn a network that does in each iteration what the automaton does.
+    """Train a network to do in each iteration what the automaton does.
 
-    Where the certificate fails, the automaton gives the right answers, and learning continues with them as well.
+    Patches on which the certificate fails are labelled by the automaton's rules, and training continues with these.
 
     Args:
         config: the options of the run.
-        log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals. Before
-            each round of `Cuts`, `update`, `seconds`, `round` and the certificate.
-        automaton: what is learned; by default that of the configuration.
+        log: receives `update`, `seconds`, `loss` (of the last batch) and `learning_rate` at regular intervals, and
+            `update`, `seconds`, `round` and the fields of the certificate before each round of `Cuts`.
+        automaton: the automaton to learn; by default that of the configuration.
     """
     automaton = find_automaton(config.automaton) if automaton is None else automaton
     model = NCA(
@@ -144,12 +144,12 @@ def _refine(
         wrong = distinct(automaton, [wrong, found])
         return Examples.of(automaton, wrong)
 
-    # what the certificate rejects is rare among all patches, so it is a pool of its own, drawn as often as the others
+    # patches that the certificate rejects are rare among all, so they are a pool of their own, drawn as often as others
     for n_rounds in range(config.n_dense):
         fit(automaton, model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
     kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
     fit(automaton, model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
-    # gradients come near to the constraints, and never to all of them at once: the last ones are solved for
+    # gradient descent comes close to meeting the certificate's demands but never meets all, so `Cuts` solves for them
     cuts = Cuts(automaton, kept)
     for number in range(1, config.n_rounds + 1):
         certificate = certify(model, config.largest, automaton=automaton)
@@ -161,7 +161,7 @@ def _refine(
 
 
 def _after(config: HintConfig, n_rounds: int, log: Log) -> Log:
-    """Return a log of updates that come after others."""
+    """Return a log that counts updates on from those before."""
     n_before = config.n_updates + n_rounds * config.n_updates_again
     return lambda line: log({**line, "update": n_before + line["update"]})
 
@@ -177,7 +177,7 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
     """
     (weight,) = model.weights
     large = weight.abs() >= least
-    # a pair that is read or written by one channel alone would pass on its size, and not its difference
+    # with a weight for only one channel of a pair, a sum would depend on the pair's size, not on its difference
     for of_channels in (large, large[:, len(automaton.kinds) :].transpose(0, 1)):
         low, high = of_channels[automaton.low], of_channels[automaton.high]
         low |= high
@@ -188,7 +188,7 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
 
 
 def patches_to_learn(automaton: Automaton, config: HintConfig) -> Codes:
-    """Return the patches of a run, (P, 5) int64, each once: those seen, and those put together from their tiles."""
+    """Return the patches of a run, (P, 5) int64, each once: those seen, and new ones that combine their tiles."""
     rng = rng_for(config.seed, "levels")
     seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
     return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
@@ -221,7 +221,7 @@ def fit(
     def read(examples: Sequence[Examples], jitter: float) -> Tensor:
         return inputs(automaton, Examples.join(examples), config.largest, jitter, generator, config.extremes)
 
-    # whitened: the weights are turned @ whiten, and a step of Adam has the same effect in all directions
+    # Adam changes `turned`; the weights are turned @ whiten, so that a step has the same effect in all directions
     some = [read([pool.sample(WHITENED // len(pools), generator)], config.jitter) for pool in pools]
     whiten, colour = _whitening(some, config.ridge)
     turned = (torch.cat([weight.flatten(1), bias[:, None]], dim=1).detach() @ colour).requires_grad_()
@@ -231,11 +231,11 @@ def fit(
         batch = [pool.draw(config.batch_size // len(pools), generator) for pool in pools]
         labels = torch.cat([examples.labels for examples in batch])
         patches, weights = read(batch, config.jitter * left), turned @ whiten * kept
-        # the same sums; in this order a run without sparsity keeps the bits that its card names
+        # both give the same sums up to rounding; without sparsity, this order keeps the bits of published models
         sums = patches @ weights.T if is_sparse else patches @ whiten @ turned.T
         loss = losses(automaton, sums, labels, config.margin, config.largest).mean()
         optimiser.zero_grad()
-        # it falls with the rate, or the last weights would be a compromise between the hints and their own size
+        # the cost falls with the rate; otherwise the final weights would compromise between the examples and the cost
         cost = config.sparsity * rate / config.learning_rate
         (loss + cost * weights[:, :-1].abs().sum()).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -263,19 +263,19 @@ def inputs(
     generator: torch.Generator,
     extremes: bool = False,
 ) -> Tensor:
-    """Return possible inputs of a network, (P, F) floats: kinds and channels at 5 taps, and a 1 for the bias.
+    """Draw inputs of a network for some patches, (P, F) floats: kinds and channels at 5 taps, and a 1 for the bias.
 
-    Where a signal is on, its second channel is anything from 0 to `largest`, and the first larger by 1 +- jitter. The
-    path is anything from 1/2 to 3/2. Where it is off, they are 0. The pooled channel is 1 +- jitter, and the maximum
-    over all channels anything that it can be. With `extremes`, second channels are 0 in a quarter of all cases, and
-    `largest` in another quarter.
+    Where a signal is on, its second channel is drawn from 0 to `largest`, and the first is larger by 1 +- jitter; the
+    path is drawn from 1/2 to 3/2, and the pooled channel is 1 +- jitter. Where a signal is off, its channels are 0. The
+    maximum over all channels is drawn from its whole range. With `extremes`, second channels are 0 in a quarter of all
+    cases, and `largest` in another quarter.
     """
     n_pairs = len(automaton.paired)
     path, signals = examples.signals[:, :1], examples.signals[:, 1 : 1 + n_pairs]
-    # no rule reads the path, so the weights have to do without it: it is any number that it may be
+    # no rule reads the path, so its value is random, and the weights learn to ignore it
     path = path * (0.5 + torch.rand(path.shape, generator=generator))
     part = torch.rand(signals.shape, generator=generator)
-    # the extremes are where certificates fail, and uniform numbers are almost never there
+    # certificates fail at the extremes, which uniform numbers almost never reach
     high = signals * largest * ((2 * part - 0.5).clamp(0, 1) if extremes else part)
     low = high + signals * (1 + jitter * (2 * torch.rand(signals.shape, generator=generator) - 1))
     read = [examples.kinds, path, torch.stack([low, high], dim=2).flatten(1, 2)]
@@ -290,14 +290,13 @@ def inputs(
 def losses(automaton: Automaton, sums: Tensor, labels: Tensor, margin: float, largest: float) -> Tensor:
     """Return the losses, (P,) floats, of (P, C) sums before the ReLU, for (P, S) signals.
 
-    A loss adds these squared errors:
+    A loss is the sum of these errors, squared:
 
-    - how far a channel that must be 0 is above -margin;
-    - how far the path, or the pooled channel, is off 1;
-    - how far a pair's difference is off 1;
-    - how far a pair's second channel is below the margin, or above `largest` - margin.
-
-    The channel that becomes the maximum over all channels must itself be 0.
+    - where a signal is off, by how much the sums of its channels exceed -margin;
+    - where it is on, the difference of the path's or the pooled channel's sum from 1;
+    - where it is on, the difference of a pair's difference from 1;
+    - where it is on, by how much a pair's second sum is below the margin, or above `largest` - margin;
+    - by how much the sum of the channel that becomes the maximum over all channels exceeds -margin.
     """
     low, high = sums[:, automaton.low], sums[:, automaton.high]
     on = labels[:, 1 : 1 + len(automaton.paired)]
@@ -316,7 +315,7 @@ def _single(sums: Tensor, on: Tensor, margin: float) -> Tensor:
 
 def _whitening(pools: Sequence[Tensor], ridge: float) -> tuple[Tensor, Tensor]:
     """Return the symmetric matrix that whitens (P, F) inputs, and its inverse; all pools have the same weight."""
-    # directions in which inputs hardly vary would be blown up without the ridge
+    # without the ridge, directions in which inputs hardly vary would be scaled up without bound
     moments = torch.stack([(read.double().T @ read.double()) / len(read) for read in pools]).mean(dim=0)
     values, directions = torch.linalg.eigh(moments)
     scales = (values.clamp(min=0) + ridge).sqrt()

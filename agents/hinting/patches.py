@@ -1,7 +1,7 @@
 """Patches: a tile with its four neighbours, which is all that one iteration reads.
 
-There are few different ones, so each is kept once. The rare ones decide, and a sample in proportion to their frequency
-would leave most of them out.
+Few different patches occur, so each is kept once. The rare ones matter most, and a sample in proportion to frequency
+would miss most of those.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from ..neighbours import offsets
 from .config import HintConfig
 
 Codes: TypeAlias = NDArray[np.int64]
-"""Tiles as numbers: 0 beyond the edge, otherwise the kind plus 1 in three bits, then one bit for each signal.
+"""Tiles as numbers: 0 beyond the edge of a map, otherwise the kind plus 1 in three bits, then one bit for each signal.
 
-A patch is five of them, in the order of `TAPS`.
+A patch is five such codes, in the order of `TAPS`.
 """
 
 TAPS = ("U", "L", "C", "R", "D")
-"""Order in which a kernel without corners has its weights: row by row."""
+"""The taps of a 3x3 kernel without corners, row by row."""
 CENTRE = TAPS.index("C")
 KIND_BITS = 3
 _KIND = (1 << KIND_BITS) - 1
 MIXED = 0x9E3779B97F4A7C15
-"""An odd number without a pattern."""
+"""The multiplier of a hash: 2**64 divided by the golden ratio, made odd."""
 WATCHED_EVERY = 32
-"""Number of iterations after which the patches found are merged."""
+"""Number of iterations after which the patches found so far are merged."""
 N_CHANGES = 2
-"""Number of times that the maze changes while an automaton that heals is watched."""
+"""Number of times that the maze changes while patches of an automaton that heals are collected."""
 
 
 def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
@@ -100,10 +100,10 @@ def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
-    """Return each of some (..., 5) patches once, (P, 5) int64, in an order that depends on nothing else.
+    """Return each of some (..., 5) patches once, (P, 5) int64, in an order that depends only on which they are.
 
-    Patches are compared by numbers of 64 bits. Longer patches are hashed: among a million, two coincide with a
-    probability of 1e-7, and one of them is then lost.
+    Patches are compared as 64-bit numbers. Those with more bits are hashed. Among a million patches, two have the same
+    hash with a probability of at most 1e-7, and one of the two is lost then.
     """
     bits = KIND_BITS + len(automaton.signals)
     factor = 1 << bits if bits * len(TAPS) <= 64 else MIXED
@@ -116,14 +116,15 @@ def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
 def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
     """Return all patches that occur while the automaton runs on batches of (N, H, W) levels, (P, 5) int64, each once.
 
-    If the automaton heals, each level turns into the one before it in its batch, twice, while its state stays.
+    If the automaton heals, the maze then changes `N_CHANGES` times, each time into the level before it in the batch,
+    and the state stays.
     """
     found: list[Codes] = []
     for tiles in levels:
         before = None
         for codes in _watch(automaton, tiles):
             patches = patches_of(codes)
-            # where nothing has changed in five tiles, the patch was found an iteration ago
+            # a patch that has not changed was found an iteration ago
             fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
             found.append(distinct(automaton, [fresh]))
             before = patches
@@ -136,7 +137,7 @@ def _watch(automaton: Automaton, tiles: Tiles) -> Iterator[Codes]:
     """Yield the codes at every iteration, (N, H, W) int64."""
     last = None
     for _ in range(1 + (N_CHANGES if automaton.heals else 0)):
-        # the state stays, whatever the maze has become
+        # after the first maze, the run continues from the last state on another one
         for signals in automaton.trace(tiles, last):
             yield tile_codes(automaton, tiles, signals)
             last = signals
@@ -151,18 +152,18 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
             generate(rng, config.n_levels // 2, size, family.generator, border=border, endpoints=endpoints, **options)
             for family in (FAMILIES[name] for name in config.families)
             for options in family.variants
-            for border in (True, False)  # beyond the edge is no wall: the rules see neither kind there
+            for border in (True, False)  # a rule sees a wall at a border, and no kind of tile beyond an edge
         ]
         for _, alike in groupby(sorted(batches, key=np.shape), key=np.shape):
             yield np.concatenate(list(alike))
 
 
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
-    """Put together patches from the tiles of some (..., 5) patches: (P, 5) int64 with P at most `n`, each once.
+    """Combine tiles of some (..., 5) patches into new patches, (P, 5) int64 with P at most `n`, each once.
 
-    The tiles of a patch were seen in the same world. Where an automaton has groups of signals, their states are
-    recombined too, for each kind of tile. About half of the tiles have no signal on. The rules
-    determine what happens there, whether it can occur or not.
+    All tiles of a new patch were seen in the same world. If the automaton has several groups of signals, their states
+    are recombined too, for each kind of tile. About half of the tiles have no signal on. Some of these patches never
+    occur, but the rules say what follows from them, so they are examples all the same.
     """
     # signals that are the same at every tile cannot differ within a patch
     tiles, bits = np.unique(patches), mask_of(automaton.everywhere)
@@ -175,11 +176,11 @@ def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n:
 
 
 def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Codes, n: int) -> Codes:
-    """Return (n, 5) patches of (S,) tiles, 0 among them, that were seen in one world."""
+    """Return (n, 5) patches of (S,) tiles that were seen in one world, among them 0, which is beyond the edge."""
     wet = tiles & mask_of(set(automaton.signals) - set(automaton.everywhere)) != 0
 
     def draw(inside: bool) -> Codes:
-        # a uniform draw would have signals at all five tiles, while single ones on empty maps decide most rules
+        # a uniform draw would have signals on at nearly all tiles, but single signals decide most rules
         dry, some = tiles[~wet & ((tiles > 0) | (not inside))], tiles[wet] if wet.any() else tiles[tiles > 0]
         drawn = np.where(rng.random(n) < 0.5, rng.choice(dry, n), rng.choice(some, n))
         return _cross(rng, automaton, tiles, drawn)
@@ -188,9 +189,8 @@ def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Code
 
 
 def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:
-    """Return the (n,) drawn tiles with each of their groups of signals drawn again, independently, from those of (S,)
-    tiles."""
-    # a group's states occur with any of the others', but few of these pairs are seen on a few small levels
+    """Return (n,) drawn tiles whose groups of signals are each drawn again, independently, from those of (S,) tiles."""
+    # any states of two groups may occur together, but only some of these combinations are seen on a few small levels
     crossed = drawn.copy()
     for kind in automaton.kinds:
         of_kind, places = is_seen(kind, tiles), is_seen(kind, drawn)
@@ -204,7 +204,7 @@ def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: 
 
 
 def _evenly(automaton: Automaton, states: Codes) -> NDArray[np.float64]:
-    """Return probabilities of (N,) states that make each signal that is on in some of them equally likely."""
+    """Return probabilities of (N,) states by which every signal that occurs is on equally often."""
     on = signals_of(automaton, states)
     n_states = on.sum(axis=0)
     odds: NDArray[np.float64] = (on / np.maximum(n_states, 1)).sum(axis=1)

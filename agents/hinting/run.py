@@ -1,4 +1,4 @@
-"""A network learned from hints in one call: its folder, its progress, its certificate."""
+"""`train_hinted`: training on hints in one call, with a run folder, progress and a certificate."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def train_hinted(
 
 
 def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
-    """Return the network, and show how it learns."""
+    """Return the trained network, with a progress bar meanwhile."""
     from .learning import learn
 
     n_updates = config.n_updates_in_all

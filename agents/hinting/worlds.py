@@ -1,12 +1,12 @@
 """Worlds: what the tiles of a map can hold at one time, found from an automaton's rules.
 
-All tiles begin with every signal off. Whatever five tiles can hold then leads to what a tile can hold an iteration
-later, and so on until nothing is new. Signals that are the same at every tile tell one world from another. Neighbours
-are taken to be independent, and so are the groups of signals of one tile (`Automaton.parts`), so the worlds allow more
-than can occur, never less.
+The search starts from tiles with every signal off. It applies the rules to all patches of five tiles that can hold what
+was found so far, adds the results, and repeats that until nothing is new. One world differs from another in the signals
+that are the same at every tile of a map. The search treats neighbours as independent, and so the groups of signals at
+one tile (`Automaton.parts`). So worlds may allow states that never occur, but they miss none.
 
-What holds for reasons beyond five tiles, such as that there is one path only, the automaton states as its `invariant`.
-It is assumed of every tile, and `Worlds.assumed` tells whether that has ruled anything out.
+Facts that no five tiles show, such as that there is only one path, are stated by the automaton's `invariant`. It is
+assumed to hold at every tile, and `Worlds.assumed` says whether that has excluded anything.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ..automata.rules import Bits, Expression, expression_of
 from .patches import CENTRE, KIND_BITS, TAPS, Codes, is_seen, mask_of
 
 MOST_CASES = 1 << 20
-"""Number of combinations of what tiles hold that is tried for one group of signals."""
+"""Largest number of combinations of tiles' states that is tried for one group of signals."""
 
 
 class Component(NamedTuple):
-    """Some signals of a tile, and the sets of them that can be on together, whatever the other signals are.
+    """A group of signals of a tile, and its possible states, whatever the states of the other groups are.
 
     Attributes:
         signals: the signals.
-        states: (N,) their bits in a tile's code.
+        states: (N,) int64, each state as bits of a tile's code.
     """
 
     signals: tuple[IntEnum, ...]
@@ -43,9 +43,9 @@ class Component(NamedTuple):
 
 
 World: TypeAlias = Mapping[Tile, tuple[Component, ...]]
-"""Possible contents of a map's tiles at one time: for each kind of tile, any combination of its components' states.
+"""What the tiles of a map can hold at one time: for each kind of tile, any combination of its components' states.
 
-A kind that is missing has no tile on such a map.
+A map in this world has no tile of a kind that is missing here.
 """
 
 
@@ -53,8 +53,8 @@ class Worlds(NamedTuple):
     """All worlds of an automaton.
 
     Attributes:
-        worlds: at each iteration, all tiles of a map belong to one of these.
-        assumed: whether the automaton's invariant excludes something that the rules alone do not.
+        worlds: the worlds; at every iteration, all tiles of a map belong to the same one.
+        assumed: whether the automaton's invariant excludes states that the rules alone would allow.
     """
 
     worlds: tuple[World, ...]
@@ -66,8 +66,8 @@ def find_worlds(automaton: Automaton) -> Worlds:
     """Return the worlds of an automaton.
 
     Raises:
-        ValueError: there are too many states, signals that should be the same everywhere are not, or the invariant does
-            not hold at first; the message names the signals.
+        ValueError: there are too many states, signals that should be the same everywhere can differ, or the invariant
+            does not hold in the first state; the message names the signals or the automaton.
     """
     search = _Search(automaton)
     found: dict[int, World] = {}
@@ -85,7 +85,7 @@ def find_worlds(automaton: Automaton) -> Worlds:
 
 
 class _Search:
-    """The steps from one world to the next.
+    """The search for worlds, from one to those that can follow.
 
     Args:
         automaton: the automaton whose worlds are searched.
@@ -99,7 +99,7 @@ class _Search:
         self._counted = [signal for signal in automaton.everywhere if signal != automaton.pooled]
 
     def world(self, everywhere: int, states: Mapping[Tile, Sequence[Codes]]) -> World:
-        """Return a world of these states for each kind and group, less those that the invariant excludes.
+        """Return the world of given states, without those that the invariant excludes.
 
         Args:
             everywhere: the signals that are the same at every tile, as bits of a tile's code.
@@ -118,7 +118,7 @@ class _Search:
         return allowed
 
     def following(self, world: World) -> Iterator[tuple[int, World]]:
-        """Yield the worlds that can come next, and what is on everywhere in each."""
+        """Yield the worlds that can follow, each after the code of the signals that are on everywhere in it."""
         for pooled, before in self._pooled(world):
             told = set().union(*(self._after(before, kind, self._counted) for kind in before))
             if len(told) > 1:
@@ -127,14 +127,14 @@ class _Search:
             states = {
                 kind: [_states(self._after(before, kind, part)) for part in self._automaton.parts] for kind in before
             }
-            if self._automaton.heals:  # any tile may become another
+            if self._automaton.heals:  # the maze may change meanwhile, so a tile can keep its state and change its kind
                 of_any = [_states(np.concatenate(parts)) for parts in zip(*states.values(), strict=True)]
                 states = dict.fromkeys(self._automaton.kinds, of_any)
             everywhere = pooled | told.pop()
             yield everywhere, self.world(everywhere, states)
 
     def _pooled(self, world: World) -> Iterator[tuple[int, World]]:
-        """Yield what the pooled signal can be next, and the worlds from which it comes."""
+        """Yield the possible next values of the pooled signal, as a code, each with the world from which it follows."""
         pooled = self._automaton.pooled
         if pooled is None:
             yield 0, world
@@ -142,16 +142,17 @@ class _Search:
         rule, bit = self._rules[pooled], mask_of([pooled])
         after = set().union(*(self._after(world, kind, [pooled]) for kind in world))
         if 0 in after:
-            # it is off if no tile switches it on, which says much about all of them where the rule reads one tile
+            # it is off only if its rule is off at every tile; for a rule that reads one tile, that excludes states
             yield 0, self._where(~rule, world) if rule.taps == {"C"} else world
         if bit in after:
             yield bit, world
 
     def _after(self, world: World, kind: Tile, signals: Sequence[IntEnum]) -> set[int]:
-        """Return the states that some signals can have together at a tile of a kind, an iteration later."""
+        """Return the states, as codes, that some signals of a tile of a kind can have an iteration later."""
         rules = {signal: self._rules[signal] for signal in signals}
         parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
-        # few of a neighbour's states differ in what the rules make of them, and only these need to be combined
+        # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
+        # same values. So the values are combined over the taps, not the states
         taps = {tap: [part for part in parts if part.taps == {tap}] for tap in TAPS}
         cases = [self._cases(world, kind, tap, seen) for tap, seen in taps.items()]
         places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(TAPS), -1)
@@ -166,7 +167,7 @@ class _Search:
         return set(np.unique(codes).tolist())
 
     def _cases(self, world: World, kind: Tile, tap: str, parts: Sequence[Expression]) -> NDArray[np.bool_]:
-        """Return what some expressions can be together at a tap around a tile of a kind, (N, P)."""
+        """Return the joint values that some expressions can have at a tap of a tile of a kind, (N, P) bool."""
         at_centre = tap == TAPS[CENTRE]
         read = mask_of(set().union(*(part.signals(tap) for part in parts)))
         codes = [self._grid(other, world[other], read).ravel() for other in ([kind] if at_centre else world)]
@@ -175,7 +176,7 @@ class _Search:
         return np.unique(np.stack([np.ones(len(tiles), np.bool_), *seen], axis=1), axis=0)[:, 1:]
 
     def _where(self, truth: Expression, world: World) -> World:
-        """Return the world without states beside which an expression is false, whatever the other groups hold."""
+        """Return a world without the states with which an expression is false, whatever the other groups hold."""
         read = mask_of(truth.signals("C"))
         kept: dict[Tile, tuple[Component, ...]] = {}
         for kind, components in world.items():
@@ -188,16 +189,16 @@ class _Search:
         return kept
 
     def _grid(self, kind: Tile, components: Sequence[Component], read: int) -> Codes:
-        """Return the codes of tiles of a kind as far as they are read, with an axis for each component."""
+        """Return the codes of all tiles of a kind, restricted to the bits that are read, with an axis per component."""
         parts = [_projected(component.states, read)[0] for component in components]
         self._checked([len(part) for part in parts], kind, [s for component in components for s in component.signals])
         return reduce(np.bitwise_or.outer, parts, np.array(int(kind) + 1))
 
     def _checked(self, numbers: Sequence[int], kind: Tile, signals: Sequence[IntEnum]) -> Sequence[int]:
-        """Return the numbers of what has to be combined.
+        """Return the numbers of alternatives whose combinations are to be tried, if these are not too many.
 
         Raises:
-            ValueError: there are too many combinations.
+            ValueError: there are more than `MOST_CASES` combinations.
         """
         if prod(numbers) > MOST_CASES:
             names = ", ".join(signal.name for signal in signals)
@@ -210,12 +211,12 @@ class _Search:
 
 
 def _value(expression: Expression, tiles: Codes) -> NDArray[np.bool_]:
-    """Return the value of an expression that looks at one tile, for (...) codes of that tile."""
+    """Return the values of an expression that reads one tile, for (...) codes of that tile, (...) bool."""
     return expression.value({leaf: is_seen(leaf.seen, tiles) for leaf in expression.leaves if leaf.seen is not None})
 
 
 def _projected(states: Codes, read: int) -> tuple[Codes, Codes]:
-    """Return the distinct values of what is read of (N,) states, and the place of each state's."""
+    """Return the distinct values of the bits read of (N,) states, and for each state the index of its value."""
     values, places = np.unique(states & read, return_inverse=True)
     return values, places.ravel()
 
@@ -225,12 +226,12 @@ def _n_states(components: Sequence[Component]) -> int:
 
 
 def _states(masks: Iterable[int]) -> Codes:
-    """Return each of some states once, in the order of a truth table: the first signal changes last."""
+    """Return each state once, in the order of a truth table: the first signal changes slowest."""
     return np.array(sorted(set(map(int, masks)), key=lambda mask: f"{mask:b}"[::-1]), np.int64)
 
 
 def _join(before: World, after: World) -> World | None:
-    """Return a world of all states of both; None if the second has nothing new."""
+    """Return the union of two worlds; None if the second adds nothing to the first."""
     joined = {**before}
     for kind, components in after.items():
         joined[kind] = tuple(
