@@ -16,7 +16,8 @@ from maze_nca_gym._kernels import generation, mutation, registry, scoring, searc
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The constants of the registry become part of the machine code, so that a change of one makes all of it worthless.
+# numba freezes the constants of these modules into the machine code, so a change to any file here invalidates all of
+# it.
 MODULES = (registry, search, solvers, generation, scoring, mutation)
 _FUNCTIONS = {function.__name__: (function, signature) for function, signature in registry.REGISTRY}
 
@@ -27,9 +28,9 @@ class Kernels:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._namespace = {name: value for module in MODULES for name, value in vars(module).items()}  # their globals
-        self._callable: set[str] = set()  # of these, the kernels that are machine code by now
+        self._callable: set[str] = set()  # names in it that are machine code by now
 
-    def __getattr__(self, name: str) -> Any:  # machine code is found before, as an attribute of the instance
+    def __getattr__(self, name: str) -> Any:  # only for what is not compiled yet: compiled kernels are attributes
         if name not in _FUNCTIONS:
             raise AttributeError(f"there is no kernel {name!r}")
         with self._lock:
@@ -39,9 +40,9 @@ class Kernels:
             return vars(self)[name]
 
     def _compile(self, name: str, compile_it: Callable[..., Any]) -> Any:
-        """Return a kernel's machine code; it finds those that it calls as globals."""
+        """Return a kernel's machine code, after compiling the kernels that it calls."""
         function, signature = _FUNCTIONS[name]
-        # A kernel that Python calls too is compiled twice: what other kernels call has no way in from Python.
+        # What other kernels call has no entry point for Python, so a kernel that Python calls too is compiled twice.
         for called in function.__code__.co_names:
             if called in _FUNCTIONS and called not in self._callable:
                 inline = _FUNCTIONS[called][0] in registry.INLINE
@@ -65,16 +66,16 @@ def compile_all() -> None:
 
 @cache
 def _announce() -> None:
-    """Say on a terminal, once, what takes so long: the first kernel was not in the cache."""
+    """Say once, on a terminal, why the first call is slow: a kernel was not in the cache."""
     if sys.stderr.isatty():
         print("maze_nca_gym: compiling, once per installation; this takes some seconds ...", file=sys.stderr)
 
 
 def jit(function: Function, *signature: str, **options: Any) -> Function:
-    """Return a function as machine code, which is cached wherever there is a place for it; this imports numba."""
+    """Return a function as machine code, cached on disk if some folder is writable; imports numba."""
     import numba
 
-    # Without Python's lock, because levels are made while others train; nothing is called from C.
+    # nogil, because other threads draw and solve levels while a model trains; nothing calls kernels from C.
     options |= {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
     compile_it = partial(numba.njit, *signature, **options)
     try:
@@ -84,7 +85,8 @@ def jit(function: Function, *signature: str, **options: Any) -> Function:
 
 
 def _called(function: Function, *signature: str) -> Function:
-    """Return machine code for other machine code alone: a third of the work would be a way in from Python."""
+    """Return machine code that only other kernels call; an entry point for Python would take a third of the compile
+    time."""
     return jit(function, *signature, no_cpython_wrapper=True)
 
 
@@ -102,19 +104,20 @@ def jit_within(
     *signature: str,
     compile_it: Callable[..., Any] = jit,
 ) -> Any:
-    """Return a function as machine code that finds others, compiled, in a namespace.
+    """Return a function as machine code whose calls go to the compiled functions in a namespace.
 
     Args:
         namespace: globals of the function.
-        modules: all whose change makes cached machine code worthless: numba checks the function's own file only.
+        modules: modules whose change invalidates cached machine code; numba itself checks the function's own file only.
         function: what to compile.
-        signature: numba's, or none for one at each call.
-        compile_it: what compiles the function; its name tells apart what numba's cache holds.
+        signature: numba signature; without one, numba compiles at the first call with each type.
+        compile_it: what compiles the function; its name becomes part of the cache key.
     """
-    # numba looks globals up in the function's own namespace: a clone has another, in which what it calls is compiled.
+    # numba resolves calls in the function's own globals. The clone has other globals, in which the callees are
+    # compiled.
     clone = FunctionType(function.__code__, namespace, function.__name__)
     name = f"{function.__name__}_{compile_it.__name__}_{_digest(modules)}"
-    # numba's cache goes by this name: old machine code is never found again, and so needs no removal.
+    # numba's cache is keyed by this name, so outdated machine code is never found again and needs no removal.
     clone.__module__, clone.__qualname__ = function.__module__, name
     return compile_it(clone, *signature)
 

@@ -8,7 +8,7 @@ from maze_nca_gym._kernels.search import in_map, lay_out, lay_out_bordered, list
 
 @kernel("i8(u2[:, :, ::1], i8, i8[::1], i8[::1], u1[:, :, ::1])")
 def accept_random(noise, threshold, sources, targets, levels):
-    """Fill levels, solid with a border, with the first solvable candidates; return how many there are.
+    """Fill levels, given as solid walls, with the first solvable candidates; return how many were filled.
 
     A candidate has walls where its noise is below the threshold, except at source and target (counted row by row).
     """
@@ -18,7 +18,7 @@ def accept_random(noise, threshold, sources, targets, levels):
     queue = np.empty(height * width + 4, np.int32)
     accepted = 0
     for i in range(n_candidates):
-        # Candidates beyond the last one that is needed are lost: the draws are the caller's, made in one go.
+        # The caller draws all candidates in one go; those beyond the last one needed are dropped.
         if accepted == len(levels):
             break
         level = levels[accepted]
@@ -32,7 +32,8 @@ def accept_random(noise, threshold, sources, targets, levels):
         flat[source] = SOURCE
         flat[target] = TARGET
         lay_out_bordered(level, found)
-        # From the target, since solving does the same; only whether they are joined counts here.
+        # Only whether the two are joined counts, so the direction does not matter; the solver searches from the target
+        # too.
         search(found, stride, target, source, queue)
         accepted += found[source] >= 0  # the next candidate overwrites an unsolvable one
     return accepted
@@ -49,7 +50,8 @@ def pick(uniform, n):
 def place_endpoints(levels, uniforms):
     """Put a source on a random empty tile that is not alone, a target on another one that it reaches.
 
-    Two numbers in [0, 1) a level decide. Return how many levels stay as they are, for want of two connected tiles.
+    Two numbers in [0, 1) per level choose the tiles. Returns how many levels stay as they are because no two tiles are
+    connected.
     """
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
@@ -60,7 +62,7 @@ def place_endpoints(levels, uniforms):
         n_linked = 0
         for place in range(height * width):
             tile = in_map(place, width, stride)
-            # The queue lists the candidates until the search takes it over.
+            # The queue holds the candidates for the source, until the search below overwrites it.
             if found[tile] == UNSEEN:
                 links = (found[tile - stride] == UNSEEN) + (found[tile - 1] == UNSEEN)
                 links += (found[tile + stride] == UNSEEN) + (found[tile + 1] == UNSEEN)
@@ -91,7 +93,7 @@ def carve_depth_first(levels, uniforms):
     """
     n, height, width = levels.shape
     rows, cols = (height + 1) // 2, (width + 1) // 2
-    stack = np.empty((2, rows * cols), np.int64)  # rows and columns, since to divide takes longer than to look up
+    stack = np.empty((2, rows * cols), np.int64)  # rows and columns, because a look-up is faster than a division
     choices = np.empty((2, 4), np.int64)
     for i in range(n):
         level = levels[i]
@@ -103,7 +105,7 @@ def carve_depth_first(levels, uniforms):
         while depth > 0:
             row, col = stack[0, depth - 1], stack[1, depth - 1]
             n_choices = 0
-            # A cell is solid until the walk has been there, so that the level itself says which were visited.
+            # A cell is a wall until the walk visits it, so the level itself is the record of visited cells.
             if row > 0 and level[2 * row - 2, 2 * col] == WALL:
                 choices[0, n_choices], choices[1, n_choices] = row - 1, col
                 n_choices += 1
@@ -120,7 +122,7 @@ def carve_depth_first(levels, uniforms):
             if n_choices == 0:
                 depth -= 1
                 continue
-            # A number for each cell that is carved, not for each step, so that their count is known before.
+            # One number per carved cell, not per step of the walk, so the caller knows how many to draw.
             chosen = pick(uniforms[i, carved], n_choices)
             carved += 1
             next_row, next_col = choices[0, chosen], choices[1, chosen]
@@ -132,7 +134,7 @@ def carve_depth_first(levels, uniforms):
 
 @kernel("i8(i8[::1], i8)")
 def root_of(parents, cell):
-    """Return the representative of a cell's set; halve the way to it for the next time."""
+    """Return the representative of a cell's set, halving the path to it (union-find)."""
     while parents[cell] != cell:
         parents[cell] = parents[parents[cell]]
         cell = parents[cell]
@@ -141,7 +143,8 @@ def root_of(parents, cell):
 
 @kernel("void(u1[:, :, ::1], i8[:, ::1])")
 def carve_kruskal(levels, order):
-    """Carve a perfect maze into solid levels: open the walls between cells in the given order, where they divide.
+    """Carve a perfect maze into solid levels: open walls between cells in the given order, unless the two are joined
+    already.
 
     Walls are numbered: first those between horizontal neighbours, row by row, then those between vertical ones.
     """
@@ -199,7 +202,7 @@ def divide_into_rooms(levels, uniforms, largest):
             wide = (right - left - 1) // 2 if right - left > largest else 0
             if high + wide == 0:
                 continue
-            # In proportion to the places for a wall: long rooms are cut across.
+            # In proportion to the places for a wall in each direction, so long rooms tend to be cut across.
             horizontal = uniforms[i, used] * (high + wide) < high
             where, door = uniforms[i, used + 1], uniforms[i, used + 2]
             used += 3
@@ -222,7 +225,7 @@ def divide_into_rooms(levels, uniforms, largest):
 
 @kernel("void(u1[:, :, ::1])")
 def keep_largest_component(levels):
-    """Fill all free tiles but those of each level's largest connected component, the first of equals."""
+    """Turn all free tiles to walls except those of each level's largest connected component, the first of equals."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((3, (height + 2) * (width + 1) + 4), np.int32)

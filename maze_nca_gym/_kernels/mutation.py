@@ -47,8 +47,9 @@ def move_sources(levels, margins, uniforms, rate):
         margin, inner_width = margins[i], width - 2 * margins[i]
         others = (height - 2 * margin) * inner_width - 1
         inner = (old // width - margin) * inner_width + old % width - margin
-        inner = (inner + 1 + pick(uniforms[i, 1], others)) % (others + 1)  # a shift of 1 to others: never the old place
-        # Emptied first: with a single inner tile source and place are the same.
+        # A shift by 1 to `others` never leads back to the old place.
+        inner = (inner + 1 + pick(uniforms[i, 1], others)) % (others + 1)
+        # Emptied first, since with a single inner tile the source lands where it was.
         flat[old] = EMPTY
         flat[(inner // inner_width + margin) * width + inner % inner_width + margin] = SOURCE
 
@@ -64,7 +65,7 @@ def edit_tiles(levels, margins, kinds, uniforms):
     ends = np.empty(2, np.int32)
     for i in range(n):
         flat = levels[i].flat
-        # Kept up to date below, so that several edits need one look for the ends.
+        # Found once, and then kept up to date below.
         find_endpoints(levels[i], ends)
         for edit in range(kinds.shape[1]):
             place = inner_place(uniforms[i, edit], margins[i], height, width)
@@ -72,22 +73,22 @@ def edit_tiles(levels, margins, kinds, uniforms):
             if new >= SOURCE:
                 before = ends[new - SOURCE]
                 flat[before] = EMPTY
-                # The end that stands here goes where this one comes from; put on itself, it just stays.
+                # The other end goes where this one was. An end put on itself just stays.
                 if old >= SOURCE:
                     flat[before] = old
                     ends[old - SOURCE] = before
                 ends[new - SOURCE] = place
                 flat[place] = new
-            # A wall or an empty tile replaces neither end: a level keeps one of each, whatever is drawn.
+            # A wall or an empty tile never replaces an end, so the level keeps one of each.
             elif old <= WALL:
                 flat[place] = new
 
 
 @kernel("void(u1[:, :, ::1], f8[::1], b1, b1[::1])")
 def join_endpoints(levels, uniforms, moves_target, joined):
-    """Write whether source and target are joined, after the target has moved if it may and must.
+    """Write whether source and target are joined; before, move a target out of reach if `moves_target`.
 
-    It moves to one of the tiles that the source reaches, if there is any, chosen by a number in [0, 1). Levels have
+    It moves to one of the tiles that the source reaches, if there are any, chosen by a number in [0, 1). Levels have
     exactly one source and at most one target.
     """
     n, height, width = levels.shape
@@ -96,17 +97,17 @@ def join_endpoints(levels, uniforms, moves_target, joined):
     ends = np.empty(2, np.int32)
     for i in range(n):
         flat = levels[i].flat
-        # A moved source may have overwritten the target; then the search has no goal and finds all in reach.
+        # If a moved source has overwritten the target, the search has no goal and finds everything in reach.
         ends[1] = -1
         find_endpoints(levels[i], ends)
         stride = lay_out(levels[i], found)
         goal = in_map(ends[1], width, stride) if ends[1] >= 0 else -1
         count = search(found, stride, in_map(ends[0], width, stride), goal, queue)
         joined[i] = goal >= 0 and found[goal] >= 0
-        # A source alone has nowhere to put a target; the caller drops such an offspring.
+        # A walled-in source leaves no tile for a target; the caller drops such an offspring.
         if joined[i] or not moves_target or count == 1:
             continue
-        # Not found, so the search was not cut short: the queue has every tile in reach, the source first.
+        # The goal was not found, so the search ran to its end: the queue has every tile in reach, the source first.
         tile = queue[1 + pick(uniforms[i], count - 1)]
         if ends[1] >= 0:
             flat[ends[1]] = EMPTY

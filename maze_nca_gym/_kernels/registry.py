@@ -11,14 +11,14 @@ INLINE: set[Callable[..., Any]] = set()
 EMPTY, WALL, SOURCE, TARGET = 0, 1, 2, 3
 """The values of `levels.Tile` as plain numbers, which machine code needs."""
 UNSEEN = -1
-"""Value of a map at a free tile that no search has reached; in results, no distance.
+"""Value of a map at a free tile that no search has reached; in results, the tile has no distance.
 
-It is negative, so that one comparison with 0 tells reached tiles and walls from unreached ones.
+It is the only negative value, so one comparison with 0 separates unreached tiles from reached ones and walls.
 """
 BLOCKED = 1 << 30
-"""Value of a map at a wall or padding, larger than any distance, so that no search enters it."""
+"""Value of a map at a wall or padding: larger than any distance, and not negative, so no search enters it."""
 SOLVED, UNSOLVABLE, MALFORMED = 0, 1, 2
-"""Status of a level; malformed is one without exactly one source and one target."""
+"""Status of a level; MALFORMED means that it has not exactly one source and one target."""
 
 
 def kernel(signature: str, inline: bool = False):
@@ -26,8 +26,8 @@ def kernel(signature: str, inline: bool = False):
 
     Args:
         signature: numba's.
-        inline: whether numba copies the source into the kernels that call it. That saves time for the small ones and
-            for those that have a single caller; a large one with several callers would be compiled for each.
+        inline: whether numba copies the source into the kernels that call it. That saves compile time for small kernels
+        and for those with a single caller; a large one with several callers would be compiled once for each.
     """
 
     def register(function):

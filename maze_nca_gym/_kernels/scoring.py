@@ -8,10 +8,10 @@ from maze_nca_gym._kernels.search import search
 
 @kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1])")
 def lay_out_path(tiles, path, found, ends):
-    """Write a padded map in which only the path is free; returns its number of tiles, or -1 where it cannot be one.
+    """Write a padded map in which only the path is free; return its number of tiles, or -1 if it crosses a wall.
 
-    `ends` gets the map's indices of source and target. In a level without them, it gets that of a tile with at most one
-    neighbour on the path. It is 0 where there is none.
+    `ends` gets the map indices of source and target. In a level without them, `ends[0]` gets a tile of the path with at
+    most one neighbour on it. Entries stay 0 where there is none.
     """
     height, width = tiles.shape
     stride = width + 1
@@ -22,18 +22,19 @@ def lay_out_path(tiles, path, found, ends):
         for col in range(width):
             tile = (row + 1) * stride + col
             if path[row, col]:
-                # A path through a wall is no solution, whatever else it is.
+                # A path through a wall is never a solution.
                 if tiles[row, col] == WALL:
                     return -1
                 found[tile] = UNSEEN
                 count += 1
-            # Both ends are noted even off the path: a chain that misses one is then found to end elsewhere.
+            # Source and target are noted even if they are off the path; a chain that misses one is rejected later, at
+            # its ends.
             if tiles[row, col] >= SOURCE:
                 ends[tiles[row, col] - SOURCE] = tile
-    # Index 0 is padding in this map, so that it can stand for none.
+    # Index 0 is padding in this map, so it can mean none.
     if ends[0] == 0:
         for tile in range(stride, (height + 1) * stride):
-            links = 0  # NumPy's bools, which the interpreted code has here, would add up to a bool
+            links = 0  # an int: run interpreted, NumPy bools would add up to a bool
             for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
                 links += found[neighbour] == UNSEEN
             if found[tile] == UNSEEN and links <= 1:
@@ -43,26 +44,26 @@ def lay_out_path(tiles, path, found, ends):
 
 @kernel("b1(u1[:, ::1], b1[:, ::1], i8)")
 def is_optimal_path(tiles, path, length):
-    """Return whether a set of tiles is some optimal solution, given the number of tiles of one.
+    """Return whether a set of tiles is an optimal solution, given the number of tiles of any optimal one.
 
-    It is if it forms one chain of that many free tiles, between source and target where there are any. Otherwise the
-    distance of the chain's ends in the maze must be the chain's own length.
+    It is optimal if it is one chain of that many free tiles from source to target. In a level without these, the chain
+    must also be a shortest path between its own ends.
     """
     height, width = tiles.shape
     stride = width + 1
     found = np.empty((height + 2) * stride, np.int32)
     queue = np.empty(height * width + 4, np.int32)
     ends = np.empty(2, np.int32)
-    # The cheap tests come first: as many tiles as an optimum, and a place where the chain could end.
+    # The cheap tests come first: the number of tiles, and whether there is an end to search from.
     if lay_out_path(tiles, path, found, ends) != length or ends[0] == 0 or found[ends[0]] != UNSEEN:
         return False
-    # A set is a chain if a search within it reaches every tile, the last one as far away as there are others.
+    # A set of n tiles is a chain from here if a search within it reaches all n, the last at distance n - 1.
     if search(found, stride, ends[0], -1, queue) != length or found[queue[length - 1]] != length - 1:
         return False
     last = queue[length - 1]
-    if ends[1] != 0:  # the farthest tile of the chain: the source's other end, or the target is not on the path
+    if ends[1] != 0:  # a level with endpoints: the chain must end at the target
         return bool(last == ends[1])
-    # Without ends any chain could be longest: it must also be a shortest way between its own two ends.
+    # Without endpoints the chain must also be a shortest path between its own ends, now searched in the whole maze.
     for row in range(height):
         for col in range(width):
             found[(row + 1) * stride + col] = BLOCKED if tiles[row, col] == WALL else UNSEEN
@@ -95,7 +96,8 @@ def is_within_limit(values):
 
 
 LANES = 16
-"""Sums over a level run in this many interleaved parts, so that they vectorise and yet are the same interpreted."""
+"""Number of interleaved partial sums over a level: they vectorise, and the order of additions is the same
+interpreted."""
 ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 
 
@@ -103,25 +105,26 @@ ZERO, HALF, ONE = np.float32(0), np.float32(0.5), np.float32(1)
 def compare_path(path, target):
     """Return loss, accuracy, whether the rounded path is the target, and whether it may be another optimum.
 
-    Rounding turns a half into 0, as NumPy does. A path with as many tiles as the target, but other ones, may be optimal
-    too: `settle_optimum` decides. All is summed in float32, in which the counts are exact. An empty target counts as
+    Rounding turns 0.5 into 0, as NumPy does. A path of as many tiles as the target that is not the target may be
+    optimal too; `settle_optimum` decides. Sums are float32, in which the counts are exact. An empty target counts as
     one tile, see `maze_nca_gym.scoring`.
     """
     area = len(path)
-    # Interleaved parts fix the order of the additions, so that compiled and interpreted sums are the same bits.
+    # LANES partial sums of each of four kinds, which fix the order of additions: compiled and interpreted agree bit for
+    # bit.
     sums = np.zeros(4 * LANES, np.float32)  # squared errors, tiles wanted, tiles on, tiles that differ
     for start in range(0, area - area % LANES, LANES):
         for lane in range(LANES):
             value = path[start + lane]
             wanted = ONE if target[start + lane] else ZERO
-            on = ONE if value > HALF else ZERO  # choices of values, not branches, become vector code
+            on = ONE if value > HALF else ZERO  # selecting values instead of branching vectorises
             value = value if value > ZERO else ZERO
             error = (value if value < ONE else ONE) - wanted
             sums[lane] += error * error
             sums[LANES + lane] += wanted
             sums[2 * LANES + lane] += on
             sums[3 * LANES + lane] += abs(on - wanted)
-    # The few tiles that fill no whole block go to the first lane, in the same order each time.
+    # The last tiles, which fill no whole block, all go to lane 0.
     for i in range(area - area % LANES, area):
         value = path[i]
         wanted = ONE if target[i] else ZERO
@@ -164,7 +167,7 @@ def settle_optimum(tiles, target, path):
     area = target.size
     rounded = path > HALF
     optimal = is_optimal_path(tiles, rounded, target.sum())
-    # Loss and accuracy are of the optimum that the path is nearest to, which is its own rounding.
+    # The nearest optimum to the path is its own rounding, so loss and accuracy are measured against that.
     reference = rounded if optimal else target
     loss, accuracy, _, _ = compare_path(path.reshape(area), reference.reshape(area))
     return loss, accuracy, False, optimal
@@ -172,9 +175,9 @@ def settle_optimum(tiles, target, path):
 
 @kernel("void(u1[:, ::1], b1[:, ::1], f4[:, ::1], f8, f8, b1, b1, f8[::1])")
 def write_scores(tiles, target, path, loss, accuracy, complete, doubtful, scores):
-    """Write loss, accuracy, complete and optimal of one path, settled where that is in doubt."""
+    """Write loss, accuracy, complete and optimal of one path, after a search if `doubtful`."""
     optimal = complete
-    # Rare while a policy learns, and the only part that needs the level itself.
+    # Rare, since most wrong paths have another number of tiles; only this part reads the level itself.
     if doubtful:
         loss, accuracy, complete, optimal = settle_optimum(tiles, target, path)
     scores[0] = loss
@@ -194,7 +197,7 @@ def score_paths(levels, targets, paths, scores):
 
 @kernel("void(b1[:, :, ::1], f4[:, :, ::1], f8[:, ::1])")
 def compare_paths(targets, paths, scores):
-    """Write the scores of every level's path against its target alone, so that no other path is optimal."""
+    """Write the scores of every level's path against its target alone: no other path counts as optimal."""
     area = targets[0].size
     for i in range(len(targets)):
         loss, accuracy, complete, _ = compare_path(paths[i].reshape(area), targets[i].reshape(area))
@@ -208,15 +211,15 @@ def compare_paths(targets, paths, scores):
 def transitions(levels, targets, actions, channels, scores):
     """Apply `transition` to every episode; return the index of the first action that is not finite, or -1.
 
-    The channels hold a copy of the actions: copying all at once passes by the caches, and few actions need clipping.
+    `channels` must hold a copy of the actions: one large copy bypasses the caches, and few actions need clipping.
     """
     area = targets[0].size
     for i in range(len(levels)):
         action = actions[i].reshape(actions[i].size)
-        # Reading is cheaper than writing: only actions beyond the limit are written a second time.
+        # Reading is cheaper than writing, so only actions beyond the limit are written again.
         if not is_within_limit(action) and not clip_into(action, channels[i].reshape(action.size)):
             return i
-        # Clipping changes no score: a path counts from 0 to 1 only. So it is read from the action, still in the cache.
+        # Scoring clips the path to [0, 1] anyway, so it can read the unclipped action, which is still in the cache.
         loss, accuracy, complete, doubtful = compare_path(action[:area], targets[i].reshape(area))
         write_scores(levels[i], targets[i], channels[i, 0], loss, accuracy, complete, doubtful, scores[i])
     return -1

@@ -18,7 +18,7 @@ import numpy as np
 from maze_nca_gym._kernels.registry import BLOCKED, SOURCE, TARGET, UNSEEN, WALL, kernel
 
 UNIT = np.uint64(1)
-"""The number one without a sign: numba makes a float of the sum of a number with a sign and one without."""
+"""Unsigned one: numba turns the sum of a signed and an unsigned integer into a float."""
 
 
 @kernel("b1(u1[:, ::1])", inline=True)
@@ -63,19 +63,20 @@ def lay_out(tiles, found):
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1])")
 def search(found, stride, start, goal, queue):
-    """Search breadth-first; return how many tiles were found, which are then the head of `queue`, nearest first.
+    """Search breadth-first; return the number of tiles found, which `queue` then lists, nearest first.
 
-    The search stops early once `goal` has its distance (-1: never). Neighbours are pushed in the order up, left, down,
-    right, the order that breaks ties in canonical solutions. `queue` needs four places more than there are tiles.
+    The search stops once `goal` has its distance; with goal -1 it finds everything in reach. Neighbours are pushed in
+    the order up, left, down, right, the order that breaks ties in canonical solutions. `queue` must be four longer than
+    the number of tiles.
     """
-    # `start` must be free: a search from a wall would spread from it all the same.
+    # `start` must be free. Nothing checks that, and a search from a wall would spread just the same.
     found[start] = 0
     queue[0] = start
     step = np.uint64(stride)
     head, tail = np.uint64(0), UNIT
-    # `goal` has its distance before it leaves the queue: to stop there saves the rest of its ring.
+    # `goal` has its distance as soon as it is pushed. Stopping then saves the rest of the tiles at that distance.
     while head < tail and (goal < 0 or found[goal] < 0):
-        # An index without a sign needs no test for counting from the end, which would be a third of the time.
+        # For a signed index numba tests whether it counts from the end, which would take a third of the time.
         tile = np.uint64(queue[head])
         head += UNIT
         distance = found[tile] + 1
@@ -99,14 +100,14 @@ def search(found, stride, start, goal, queue):
 
 
 DENSE = 8
-"""Tiles of a map that vector code passes through in the time of one that a queue names."""
+"""Number of tiles that vector code passes over in the time of one access through the queue."""
 
 
 @kernel("void(i4[::1], i8, i4[::1], i8)")
 def forget(found, size, queue, count):
-    """Undo a search: the first `count` tiles of the queue are UNSEEN again.
+    """Undo a search: make the first `count` tiles of the queue UNSEEN again.
 
-    If these are many, all of the map's `size` tiles are: other searches must have been undone before.
+    If they are many, all `size` tiles of the map are reset, so earlier searches must have been undone before.
     """
     if DENSE * count > size:
         # Vector code without the queue's indirect addresses; walls keep their mark.
@@ -119,14 +120,14 @@ def forget(found, size, queue, count):
 
 @kernel("i8(i8, i8, i8)")
 def in_map(place, width, stride):
-    """Return the index in the map of the tile that is `place`-th row by row."""
+    """Return the index in the map of the level's tile `place` = row * width + col."""
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
 STRIP = 32
-"""Tiles that are tested at once for whether there is an endpoint among them."""
+"""Number of tiles that are tested for endpoints at once."""
 ENDPOINT_BIT = 2
-"""The bit that a source and a target have, and no other tile."""
+"""The bit that is set in SOURCE and TARGET, and in no other tile."""
 
 
 @kernel("b1(u1[:, ::1], i4[::1])", inline=True)
@@ -140,7 +141,7 @@ def find_endpoints(tiles, endpoints):
         bits = 0  # a loop without branches, which becomes vector code
         for i in range(start, stop):
             bits |= flat[i]
-        # Most strips hold neither end, so one test passes by them.
+        # Most strips hold neither endpoint, and this one test skips them.
         if bits & ENDPOINT_BIT:
             for i in range(start, stop):
                 if flat[i] == SOURCE:
@@ -154,7 +155,7 @@ def find_endpoints(tiles, endpoints):
 
 @kernel("i8(i4[::1], i8, i8, i4[::1], i4[::1], i4[::1])")
 def list_components(found, stride, size, queue, counts, fars):
-    """Write the number of tiles of every component and the tile farthest from its first; return how many there are.
+    """Write each component's number of tiles and the tile farthest from its first one; return the number of components.
 
     The largest component comes first. Tiles without a neighbour are left out, unless there are no others. The map is
     UNSEEN again afterwards.
@@ -165,13 +166,13 @@ def list_components(found, stride, size, queue, counts, fars):
         if found[start] == UNSEEN and (found[start + 1] == UNSEEN or found[start + stride] == UNSEEN):
             counts[n] = search(found, stride, start, -1, queue)
             fars[n] = queue[counts[n] - 1]
-            # A strict comparison: of components of one size the first stays in front.
+            # Strict, so that the first of several largest components is the one in front.
             if counts[n] > counts[largest]:
                 largest = n
             n += 1
     # A count of `size` makes `forget` go through the whole map: the queue has only the last component's tiles.
     forget(found, size, queue, size)
-    # Every component is a single tile, or there is none: a diameter of no moves still needs a tile.
+    # Only single tiles, or none: they count after all, since a diameter of zero moves is a path of one tile.
     if n == 0:
         for tile in range(size):
             if found[tile] == UNSEEN:
@@ -179,7 +180,7 @@ def list_components(found, stride, size, queue, counts, fars):
                 fars[n] = tile
                 n += 1
         return n
-    # The largest is likely to have the longest path, whose length then rules out others unsearched.
+    # The largest component probably has the longest path, whose length then rules out others without a search.
     counts[0], counts[largest] = counts[largest], counts[0]
     fars[0], fars[largest] = fars[largest], fars[0]
     return n
@@ -191,10 +192,11 @@ DIAGONAL = 2.0**0.5
 
 @kernel("void(u1[:, ::1], i8[::1], i8[::1], f8[::1])")
 def octile_lengths(tiles, starts, goals, lengths):
-    """Write the octile distance of each start and goal, places counted row by row; -1 where there is no way.
+    """Write the octile distance from each start to its goal, -1 where no path exists. Places are row * width + col.
 
-    Dijkstra's algorithm with buckets of width 1, the cost of the cheapest move: no tile can be reached more cheaply
-    from one in its own bucket. A move leads one or two buckets on, so three are used in turn, each with a tile once.
+    Dijkstra's algorithm with buckets of width 1. That is the cost of the cheapest move, so no tile in a bucket improves
+    another one there. A move leads one or two buckets on, so three buckets are used in turn. A bucket holds a tile at
+    most once.
     """
     height, width = tiles.shape
     # Diagonal moves look at all eight neighbours, so one shared column of padding would not do.
@@ -208,7 +210,7 @@ def octile_lengths(tiles, starts, goals, lengths):
     costs = np.empty(size, np.float64)
     for i in range(len(starts)):
         goal = first + goals[i] // width * stride + goals[i] % width
-        # A cost is set before its tile is in a bucket, and may fall again while it waits there.
+        # A tile gets its cost when it is pushed, and the cost may still fall while the tile waits in a bucket.
         costs[:] = np.inf
         start = first + starts[i] // width * stride + starts[i] % width
         costs[start] = 0.0
@@ -216,10 +218,10 @@ def octile_lengths(tiles, starts, goals, lengths):
         counts[:] = 0
         counts[0] = 1
         bucket = 0
-        # The goal is settled once its own bucket has been passed: later ones hold costs that are larger.
+        # Once the goal's own bucket has been passed, its cost is final: later buckets hold larger costs.
         while costs[goal] >= bucket and counts[0] + counts[1] + counts[2] > 0:
             slot = bucket % 3
-            # Nothing is added to this bucket meanwhile: the cheapest move leads out of it.
+            # This bucket does not grow in the loop: even the cheapest move leads out of it.
             for k in range(counts[slot]):
                 tile = np.int64(queues[slot, k])
                 cost = costs[tile]
@@ -228,13 +230,13 @@ def octile_lengths(tiles, starts, goals, lengths):
                 for down in range(-1, 2):
                     for right in range(-1, 2):
                         to = tile + down * stride + right
-                        # A diagonal move cuts no corner: both tiles beside it are free.
+                        # A diagonal move must not cut a corner: both tiles beside it must be free.
                         if not (free[to] and free[tile + down * stride] and free[tile + right]):
                             continue
                         new = cost + (1.0 if down == 0 or right == 0 else DIAGONAL)
                         if new < costs[to]:
                             before, costs[to] = costs[to], new
-                            if before >= np.floor(new) + 1.0:  # else it is in that bucket
+                            if before >= np.floor(new) + 1.0:  # else the tile is in that bucket already
                                 there = np.int64(new) % 3
                                 queues[there, counts[there]] = to
                                 counts[there] += 1

@@ -8,13 +8,14 @@ from maze_nca_gym._kernels.search import DENSE, UNIT, find_endpoints, forget, in
 
 @kernel("void(i4[::1], i8, i8, i8, i8, i8, b1[:, ::1])")
 def walk(found, stride, tile, following, change, moves, path):
-    """Mark a walk from `tile` that takes, of up, left, down, right, the first tile whose value in the map follows.
+    """Mark a walk from `tile` that always takes the first of up, left, down, right whose value in the map is expected.
 
-    That value is `following` for the first move and changes by `change` with each. There must be such a tile each time.
+    The expected value is `following` at the first move and changes by `change` with every move. Each time some
+    neighbour must have it.
     """
     width = path.shape[1]
     flat = path.flat
-    # `at` follows in the level what `tile` is in the map, whose rows may be longer by the padding.
+    # `tile` is an index into the map, whose rows may be longer by the padding; `at` is the same place in the level.
     at = tile if stride == width else (tile // stride - 1) * width + tile % stride
     flat[at] = True
     for _ in range(moves):
@@ -27,7 +28,7 @@ def walk(found, stride, tile, following, change, moves, path):
         elif found[tile + stride] == following:
             tile += stride
             at += width
-        else:  # one neighbour follows, so the last needs no test
+        else:  # one neighbour has the value, so the last needs no test
             tile += 1
             at += 1
         flat[at] = True
@@ -41,7 +42,7 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
         return MALFORMED
     stride = lay_out(tiles, found)
     source = in_map(endpoints[0], tiles.shape[1], stride)
-    # Distances to the target, so that the walk starts at the source, where canonical ties are broken.
+    # Search from the target, so that the walk starts at the source: the canonical path breaks ties from there.
     search(found, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
     if found[source] < 0:
         return UNSOLVABLE
@@ -53,7 +54,7 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
 def shortest_path(tiles, path):
     """Mark the canonical shortest path of one level; `path` must be all False before."""
     height, width = tiles.shape
-    # Room for the padded map, the larger one: whether the level has a border is known only after reading it.
+    # Large enough for a padded map: whether the level has a border is known only after reading it.
     found = np.empty((height + 2) * (width + 1), np.int32)
     # Four more, because `search` stores every neighbour before it knows whether that one is new.
     queue = np.empty(height * width + 4, np.int32)
@@ -120,7 +121,10 @@ def shortest_paths_from(tiles, start, targets, paths):
 
 @kernel("void(u1[:, :, ::1], i8[::1], i4[:, :, ::1])")
 def distance_maps(levels, starts, distances):
-    """Write distances in moves from one tile of every level (counted row by row), UNSEEN at walls and out of reach."""
+    """Write the distances in moves from one tile of every level, UNSEEN at walls and at tiles out of reach.
+
+    `starts` holds row * width + col of each level's tile.
+    """
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     queue = np.empty(height * width + 4, np.int32)
@@ -155,16 +159,17 @@ def eccentricity_maps(levels, eccentricities):
 
 @kernel("i8(i4[::1], i8, i8, i8, i4[::1], i4[::1])")
 def search_and_bound(found, stride, size, start, queue, bound):
-    """Search all that `start` reaches and lower the upper bounds of its eccentricities; return how many tiles.
+    """Search all that `start` reaches and lower its upper bounds of eccentricities; return how many tiles were found.
 
-    ecc(v) <= d(start, v) + ecc(start), and the bound of `start` becomes exact. Nothing else may be found before.
+    By the triangle inequality ecc(v) <= d(start, v) + ecc(start). The bound of `start` becomes exact. Every free tile
+    must be UNSEEN before the call.
     """
     count = search(found, stride, start, -1, queue)
     eccentricity = found[queue[count - 1]]
-    # Both loops do the same. Where most of the map was found, going through all of it in order is vector code, which
-    # beats jumping about by the queue.
+    # Both loops do the same. Where much of the map was found, a pass over all of it in order is vector code, which
+    # beats random access through the queue.
     if DENSE * count > size:
-        for tile in range(size):  # the bounds of walls are less than any
+        for tile in range(size):  # nothing lowers the bound of a wall, which is -1
             through_start = found[tile] + eccentricity
             bound[tile] = through_start if found[tile] >= 0 and through_start < bound[tile] else bound[tile]
     else:
@@ -178,7 +183,7 @@ def search_and_bound(found, stride, size, start, queue, bound):
 
 @kernel("i8(i4[::1], i8, i8, i8)", inline=True)
 def climb(found, stride, tile, moves):
-    """Return the tile that is `moves` nearer to distance 0 than `tile`."""
+    """Return the tile that is reached from `tile` by `moves` moves towards distance 0."""
     for _ in range(moves):
         nearer = found[tile] - 1
         if found[tile - stride] == nearer:
@@ -187,7 +192,7 @@ def climb(found, stride, tile, moves):
             tile -= 1
         elif found[tile + stride] == nearer:
             tile += stride
-        # As in `walk`: a tile at a distance above 0 has a nearer neighbour, so the last needs no test.
+        # As in `walk`, the last needs no test: a tile at a distance above 0 has a nearer neighbour.
         else:
             tile += 1
     return tile
@@ -218,16 +223,17 @@ def probe_component(found, stride, size, far, queue, bound):
 
 
 ON_THE_WAY = 1 << 29
-"""Added to the distance of a tile from which a farthest one is reached outwards; larger than any distance."""
+"""Added to the distance of a tile that lies on a shortest path from the start to a farthest tile; larger than any
+distance."""
 
 
 @kernel("void(i4[::1], i8, i4[::1], i8, b1[:, ::1])", inline=True)
 def mark_longest(found, stride, queue, count, path):
-    """Mark the walk outwards to the first farthest tile of a search; distances are lost.
+    """Mark the canonical path from a search's start to the farthest tile found first; overwrites the distances.
 
-    It takes the first of up, left, down, right from which some farthest tile is reached outwards. The search pushed
-    neighbours in this order, so that the walk ends at the farthest tile that it found first. To that one it is the
-    canonical path, which takes the first of fewer directions, this one among them.
+    Each move takes the first of up, left, down, right that lies on a shortest path to some farthest tile. The search
+    pushed neighbours in this order, so the walk ends at the farthest tile that it found first. It is also the canonical
+    path to that tile, which chooses among fewer directions and would choose the same.
     """
     step = np.uint64(stride)
     farthest = found[queue[count - 1]]
@@ -296,7 +302,7 @@ def diameters(levels, paths):
 
 
 NONE = -np.inf
-"""Sum of a way that does not exist, below all others."""
+"""Sum of a path that does not exist, below all others."""
 
 
 @kernel("void(f8[:, ::1], i8, f8[::1])")
@@ -310,9 +316,10 @@ def lay_out_values(values, stride, gains):
 
 @kernel("f8(i4[::1], i8, i8, i4[::1], i8, f8[::1], f8[::1])")
 def weigh(found, stride, goal, queue, count, gains, sums):
-    """Write the greatest sum of gains on a way from each of a search's tiles outwards to the goal, itself included.
+    """Write, for each tile of a search, the greatest sum of gains on a path from it to the goal; return the start's.
 
-    The goal -1 is any of the farthest tiles. Tiles with no such way have a sum of NONE. Returns that of the start.
+    Paths lead away from the start at every move and include both ends. Goal -1 means any of the farthest tiles. A tile
+    without such a path gets NONE.
     """
     farthest = found[queue[count - 1]]
     for i in range(count - 1, -1, -1):  # farthest first, so that all tiles further out have their sums
@@ -331,7 +338,10 @@ def weigh(found, stride, goal, queue, count, gains, sums):
 
 @kernel("void(i4[::1], i8, i8, i8, f8[::1], b1[:, ::1])")
 def ascend(found, stride, tile, moves, sums, path):
-    """Mark the walk outwards from `tile` that takes, of up, left, down, right, the first with the greatest sum."""
+    """Mark the walk from `tile`, away from the search's start, that always moves to the neighbour of greatest sum.
+
+    Ties go to the first of up, left, down, right.
+    """
     width = path.shape[1]
     flat = path.flat
     # Only tiles of this search have a distance, so that no sum of an earlier one is read.
@@ -375,15 +385,14 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
     lay_out_values(values, stride, weights[0])
     queue, bound = scratch[0], scratch[1]
     best = NONE
-    # Every longest path is walked from both its ends: which end is first decides among equal sums.
+    # Both ends of every longest path are tried, row by row; the end tried first wins among equal sums.
     for tile in range(size):
         # The bounds of `solve_diameter` are left in scratch: any tile below the diameter is ruled out without a search.
         if bound[tile] == diameter:
             count = search(found, stride, tile, -1, queue)
             if found[queue[count - 1]] == diameter:
                 gain = weigh(found, stride, -1, queue, count, weights[0], weights[1])
-                # A strict comparison keeps the first of equals, so that the choice does not depend on rounding further
-                # on.
+                # Strict, so that the first of equal sums stays.
                 if gain > best:
                     best = gain
                     path[:] = False
