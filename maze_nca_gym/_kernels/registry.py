@@ -27,7 +27,7 @@ def kernel(signature: str, inline: bool = False):
     Args:
         signature: numba's.
         inline: whether numba copies the source into the kernels that call it. That saves compile time for small kernels
-        and for those with a single caller; a large one with several callers would be compiled once for each.
+            and for those with a single caller; a large one with several callers would be compiled once for each.
     """
 
     def register(function):

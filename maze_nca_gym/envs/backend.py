@@ -38,7 +38,7 @@ class Backend(Protocol):
         """Return the user's action, checked, (N, C, H, W) float32, with zeros where `ignored`, (N,) bool."""
 
     def out(self, array: Any) -> Any:
-        """Return an array or tensor as the user gets it."""
+        """Return an array or tensor in the form that the user gets."""
 
     def host(self, channels: Any) -> NDArray[np.float32]:
         """Return the (N, C, H, W) channels as a NumPy array."""

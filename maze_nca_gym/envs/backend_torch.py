@@ -1,8 +1,8 @@
 """Backends whose arrays are torch tensors: `dynamics` in NumPy behind them, or the same functions on a device.
 
-On a device, levels are drawn and solved on the CPU. Each step sends it 32 bytes an episode, and the rounded path as a
-bit a tile: it decides which paths are another optimum. Scores agree with the CPU's to rounding, since errors are summed
-in another order. Which paths are complete or optimal agrees exactly.
+On a device, levels are drawn and solved on the CPU. Each step sends 32 bytes per episode back to it, and the rounded
+path at one bit per tile, from which the CPU decides whether the path is another optimum. Scores agree with the CPU's to
+rounding, since errors are summed in another order. Which paths are complete or optimal agrees exactly.
 """
 
 from __future__ import annotations
@@ -89,11 +89,12 @@ class DeviceBackend:
         path = channels[:, 0]
         rounded = path > 0.5
         n_wrong = (rounded != state.wanted).flatten(1).sum(dim=1)
-        # The error against the path's own rounding too: which of the two counts is known on the host only.
+        # Also the error against the path's own rounding. That one counts if the path is another optimum, which only the
+        # host can decide.
         errors = [_squared_errors(path, wanted) for wanted in (state.wanted, rounded)]
         finite = torch.isfinite(action).flatten(1).all(dim=1)
         figures = torch.stack([finite.double(), n_wrong.double(), *errors], dim=1)
-        # Numbers and bits travel as the bytes of one tensor, because every read waits for the whole queue.
+        # Numbers and bits travel as the bytes of one tensor, because every read waits for all queued work.
         everything = read_back(torch.cat([figures.view(torch.uint8), _packed(rounded)], dim=1))
         split, area = figures.shape[1] * figures.element_size(), path[0].numel()
         all_finite, n_differing, error, own_error = everything[:, :split].copy().view(np.float64).T
@@ -163,7 +164,7 @@ def _other_optima(
 ) -> NDArray[np.bool_]:
     """Return which paths are another optimum than the target, (N,) bool."""
     doubtful = ~complete
-    if is_optimal is None:  # all optima are as long
+    if is_optimal is None:  # all optima have the same number of tiles
         doubtful &= paths.sum(axis=(1, 2)) == state.length
     rows = np.flatnonzero(doubtful)
     others = np.zeros(len(paths), np.bool_)

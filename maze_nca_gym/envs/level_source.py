@@ -18,11 +18,11 @@ from maze_nca_gym.tasks import Task
 Draw = Callable[[NDArray[np.intp]], Tiles]
 """(n,) indices of sub-environments -> (n, H, W) levels from an environment's own source and random generators."""
 Choose = Callable[[NDArray[np.intp], Draw], Tiles]
-"""(n,) indices of sub-environments whose episodes begin, and that drawing -> the (n, H, W) levels to begin on."""
+"""(n,) indices of sub-environments whose episodes begin, and a `Draw` -> the (n, H, W) levels to begin on."""
 
 
 def as_drawn(rows: NDArray[np.intp], draw: Draw) -> Tiles:
-    """Return (n, H, W) levels of an environment's own source, played unless `choose_levels_with` says otherwise."""
+    """Return (n, H, W) levels of an environment's own source: the default until `choose_levels_with` is called."""
     return draw(rows)
 
 
@@ -39,7 +39,7 @@ ARGUMENTS = (
     "channel_names",
     "highlight",
 )
-"""Names of what the single environment takes besides a generator's options: what a misspelt option may mean."""
+"""Arguments of the single environment besides a generator's options: suggestions for a misspelt option."""
 
 
 def shape_and_border(
@@ -48,13 +48,13 @@ def shape_and_border(
     border: bool = True,
     **others: Any,
 ) -> tuple[tuple[int, int], bool]:
-    """Return what levels an environment with these arguments has, without making it.
+    """Return the shape of an environment's levels and whether they have a border, without making the environment.
 
     Args:
         size: inner size of generated levels, `SIZE` by default.
-        levels: levels that are played instead: a set, a file, a name, or (H, W) or (N, H, W) uint8 tiles.
+        levels: levels to play instead of generated ones: a set, a file, a name, or (H, W) or (N, H, W) uint8 tiles.
         border: whether generated levels have a border.
-        **others: arguments that change nothing here.
+        **others: other arguments of the environment, which do not matter here.
 
     Returns:
         (H, W) of every level, borders included, and whether a wall surrounds every level.
@@ -100,7 +100,8 @@ class LevelSource:
             self._generator = find_generator(generator, options, ARGUMENTS)
             self._size = SIZE if size is None else size
             self._options = {**options, "endpoints": task.has_endpoints}
-            # A level is drawn to see that one can be; its generator is no one's, and what is drawn is forgotten.
+            # Draw one level now to find errors in the options; its throw-away generator leaves the environment's
+            # untouched.
             self.shape = self._generate(np.random.default_rng(0)).shape
             self.has_border = bool(options.get("border", True))
         else:
@@ -142,7 +143,7 @@ class LevelSource:
             n: how many levels are needed.
 
         Raises:
-            ValueError: malformed, unsolvable, or not of this environment's shape.
+            ValueError: a level that is malformed, unsolvable, or not of this environment's shape.
         """
         tiles = read_tiles(level)
         if tiles.shape not in {self.shape, (n, *self.shape)}:
@@ -156,7 +157,7 @@ class LevelSource:
         return levels
 
     def _advice(self, tiles: Tiles, n: int) -> str:
-        """Say what to do with levels of a shape that this environment has not."""
+        """Return what to do with levels whose shape differs from this environment's."""
         height, width = tiles.shape[-2:]
         if (height, width) == self.shape:
             return f"give 1 level{'' if n == 1 else f' or {n}'}, not {len(tiles)}"

@@ -37,7 +37,7 @@ Observation: TypeAlias = dict[str, NDArray[np.float32]]
 
 
 class _Level(NamedTuple):
-    """The level of an episode, without the axis of batches: even views take time, and steps are short.
+    """The level of an episode without the batch axis: even views take time, and steps are short.
 
     Attributes:
         tiles: (H, W) uint8.
@@ -67,8 +67,8 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
     **Reset options**: `level`, the (H, W) tiles or the text of the level to play.
 
-    In the window of render mode "human", `n` truncates the episode. The mouse draws walls, moves source and target, and
-    damages states while the automaton runs; `?` shows all keys.
+    In the window of render mode "human", the key `n` truncates the episode. The mouse draws walls, moves source and
+    target, and damages states while the automaton runs; `?` shows all keys.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
@@ -93,14 +93,15 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
 
         Args:
             task: "shortest-path", "diameter", or a name that `tasks.register_task` added.
-            size: inner size, one number or (rows, cols), by default 16; the border comes on top. With `levels`, theirs.
+            size: inner size, one number or (rows, cols), by default 16; the border comes around it. With `levels`,
+                leave it out or give theirs.
             generator: a name in `generation.GENERATORS`.
             n_channels: channels of the state, by default what the task's hand-coded automaton needs.
             levels: play these instead of generated ones: a level set, its file, the name of a prefab or a pack, tiles,
                 or drawings: a text of several lines, or a list of texts.
             render_mode: "human" (a pygame window), "rgb_array" or "ansi".
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
-            channel_names: what the pictures call the channels.
+            channel_names: names of the channels, shown in pictures.
             highlight: the name of the channel that tints the maze in pictures; None for no tint.
             generator_options: the generator's own, such as `wall_probability=0.5`.
 
@@ -108,7 +109,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: a bad argument; the message says what is allowed.
         """
         self._task = find_task(task)
-        self._judge = self._task.judge  # a property, and steps are short
+        self._judge = self._task.judge  # kept, since the property costs time and steps are short
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
         self._n_channels = check_count("n_channels", self._task.n_channels if n_channels is None else n_channels)
@@ -135,7 +136,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ValueError: a bad seed, an unknown option, or a level that is malformed, unsolvable or of another shape;
                 nothing has changed then.
         """
-        # Everything that may fail comes first: a reset that is refused has changed nothing, the seed included.
+        # Everything that may fail comes first, so a refused reset changes nothing, not even the seed.
         level = check_options(options).get("level")
         given = None if level is None else self._source.given(level)
         super().reset(seed=check_seed(seed))
@@ -173,7 +174,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             ResetNeeded: there is no episode, or it has ended.
         """
         if self._start is None:
-            self._require_start()  # raises; called at each step, it would take a hundredth of its time
+            self._require_start()  # raises; calling it at every step would cost 1 % of the time
         before, (tiles, target, _) = self._outcome, self._level
         if before.optimal:
             raise ResetNeeded("the episode has ended with an optimal path: call reset() before the next step()")
@@ -208,7 +209,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             raise ValueError("not done: the level would have no solution")
         self._put(tiles[None], target)
         outcome = dynamics.transition_of_one(tiles, target[0], channels, self._judge)
-        # Before the first step nothing is answered: an episode must not end without one.
+        # Before the first step nothing is predicted yet, and an episode must not end without a step.
         self._outcome = outcome if self._n_steps else outcome._replace(complete=False, optimal=False)
 
     def render(self) -> NDArray[np.uint8] | str | None:
@@ -226,9 +227,9 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         return self._source
 
     def choose_levels_with(self, choose: Choose) -> None:
-        """Let `choose` say on which levels episodes begin from now on, where a reset is not given one.
+        """Let `choose` pick the levels of new episodes from now on, except where a reset is given one.
 
-        It is called within `reset`, when nothing can fail any more and the last episode is still to be seen in `state`.
+        `reset` calls it after everything that can fail; `state` is still that of the last episode then.
         """
         self._choose = choose
 

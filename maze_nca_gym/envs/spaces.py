@@ -1,4 +1,4 @@
-"""Observation and action spaces, and what of the action is checked before anything changes."""
+"""Observation and action spaces, and the checks of actions, seeds and options, made before anything changes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def state_space(n_channels: int, height: int, width: int) -> Box:
-    """Return the automaton's state, which is the action too."""
+    """Return the space of the automaton's state, which is the action too."""
     return Box(-STATE_LIMIT, STATE_LIMIT, (n_channels, height, width), np.float32)
 
 
 def observation_space(n_tiles: int, n_channels: int, height: int, width: int) -> Dict:
-    """Return the one-hot maze (T, H, W) and the state (C, H, W)."""
+    """Return the space of observations: the one-hot maze (T, H, W) and the state (C, H, W)."""
     maze = Box(0.0, 1.0, (n_tiles, height, width), np.float32)
     return Dict({"maze": maze, "state": state_space(n_channels, height, width)})
 
 
 def check_fps(fps: Any) -> float:
-    """Return frames a second.
+    """Return the frames per second, checked.
 
     Raises:
         ValueError: not a positive, finite number.
@@ -57,7 +57,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def as_array(action: Any) -> NDArray[Any]:
-    """Return what users pass as an action as an array, (C, H, W) of any dtype where nothing is wrong.
+    """Return what a user passes as an action as an array, of any shape and dtype.
 
     Raises:
         ValueError: it cannot be one, such as a tensor that requires a gradient, is sparse or has no values.
@@ -78,7 +78,7 @@ def check_seed(seed: Any) -> int | None:
 
 
 def is_sequence(seed: Any) -> bool:
-    """Return whether a vector's seed is one for each of its environments."""
+    """Return whether the seed of a vector environment is a sequence, one for each sub-environment."""
     return isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, (str, bytes))
 
 
@@ -86,7 +86,7 @@ def check_options(options: Any, known: tuple[str, ...] = ("level",)) -> dict[str
     """Return the reset options.
 
     Raises:
-        ValueError: not a table of options by name, or an unknown one.
+        ValueError: not a mapping of options by name, or an unknown option.
     """
     if options is not None and not isinstance(options, Mapping):
         raise ValueError(f"options must be a dict with any of {', '.join(known)}, got {options!r}")

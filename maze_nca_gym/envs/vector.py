@@ -30,7 +30,7 @@ from maze_nca_gym.tasks import find_task
 
 Infos = dict[str, Any]
 _MOST_SHOWN = 16
-"""Episodes that a notebook shows at the most."""
+"""Largest number of episodes that a notebook shows."""
 
 
 class MazeVectorEnv(VectorEnv[Any, Any, Any]):
@@ -40,7 +40,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     rewards, infos and the reset option `level` (one level for all, or N) are those of `MazeEnv`, batched; infos come
     with `_key` masks. With `AutoresetMode.DISABLED`, `reset(options={"reset_mask": mask})` restarts some.
 
-    The `maze` array is handed out again as long as no episode in the batch is new; every other array is new each step.
+    As long as no episode restarts, every step returns the same `maze` array. All other arrays are new at each step.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 - as Gymnasium declares it
@@ -73,7 +73,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             max_episode_steps: steps after which an episode is truncated; None for never.
             autoreset_mode: what happens after an episode's end.
             device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`.
-            output: "numpy" or "torch", the kind of all arrays, actions too.
+            output: "numpy" or "torch", the kind of all arrays, including actions.
             task, size, generator, n_channels, levels, render_mode, channel_names, highlight, generator_options: as of
                 `MazeEnv`.
 
@@ -123,7 +123,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observation(), self._reset_info(mask)
 
     def step(self, actions: Any) -> tuple[dict[str, Any], Any, Any, Any, Infos]:
-        """Make the actions the states; where an episode has ended, what the autoreset mode says.
+        """Make the actions the states; episodes that have ended are handled as the autoreset mode says.
 
         Raises:
             ValueError: actions of another shape or dtype, or not finite; nothing has changed then.
@@ -135,7 +135,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             raise ResetNeeded(f"episodes {ended} have ended: reset them with options={{'reset_mask': mask}}")
         restarting = self._done  # only in NEXT_STEP: their action is ignored, they observe a new level
         action = self._backend.action(actions, self.action_space.shape, restarting)  # type: ignore[arg-type]
-        # All episodes are stepped, since a gap costs more than it saves; those that restart are replaced below.
+        # Step all episodes, since leaving some out costs more than it saves; those that restart are replaced below.
         self._state = self._backend.transition(before, action, self._task.judge)
         self._n_steps += 1
         rewards = np.where(restarting, 0.0, self._state.scores.accuracy - before.scores.accuracy)
@@ -158,13 +158,14 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._n_steps >= self._max_episode_steps
 
     def _restart_at_once(self) -> Infos:
-        """Restart ended episodes in the SAME_STEP mode: `final_obs` and `final_info` receive what they leave."""
+        """Restart ended episodes in the SAME_STEP mode, with their last observation and info as `final_obs` and
+        `final_info`."""
         ended, rows = self._done, np.flatnonzero(self._done)
         observation, final_info = self._observation(), self._step_info(ended)
         final_obs = np.full(self.num_envs, None, dtype=object)
         for i in rows:
             final_obs[i] = {key: array[i] for key, array in observation.items()}
-        # The state still holds the ended episodes: from here on it does not.
+        # Read before `_begin`, which replaces the ended episodes in the state.
         infos = self._step_info(~ended)
         self._begin(rows, self._choose(rows, self._draw))
         for key, value in (("final_obs", final_obs), ("final_info", final_info)):
@@ -177,7 +178,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         fresh = self._backend.initial(tiles, target, self._task.n_tiles, self._n_channels)
         self._state = fresh if len(rows) == self.num_envs else self._backend.replace(self._state, rows, fresh)
         self._n_steps[rows] = 0
-        self._done = self._done.copy()  # a step that restarts these still reads which they were
+        self._done = self._done.copy()  # the step that restarts episodes still reads the old mask
         self._done[rows] = False
 
     def _draw(self, rows: NDArray[np.intp]) -> Tiles:
@@ -205,7 +206,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
     def masked(self, values: dict[str, NDArray[Any]], mask: NDArray[np.bool_]) -> Infos:
         """Return (N, ...) infos as Gymnasium batches them.
 
-        They are zero where the (N,) bool mask is false, and each has a `_key` mask.
+        Values are zero where the (N,) bool mask is false, and each key has a `_key` mask.
         """
         infos: Infos = {}
         for key, array in values.items():
@@ -219,7 +220,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         """Return which episodes a reset starts; all without a mask.
 
         Raises:
-            ValueError: not an (N,) bool array with at least one True, or partial before the first reset.
+            ValueError: the mask is not an (N,) bool array with at least one True, or is partial at the first reset.
         """
         if mask is None:
             return np.ones(self.num_envs, np.bool_)
@@ -242,7 +243,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return [None if first is None else first + i for i in range(self.num_envs)]
 
     def _seed(self, seeds: list[int | None], mask: NDArray[np.bool_]) -> None:
-        """Make new generators where there is a seed, or none yet."""
+        """Make new generators where a seed is given, or where there is no generator yet."""
         for i, seed in enumerate(seeds):
             if i not in self._rngs or (mask[i] and seed is not None):
                 self._rngs[i], self._rng_seeds[i] = seeding.np_random(seed)
@@ -258,7 +259,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(self._rng_seeds.values())
 
     def render(self) -> tuple[NDArray[np.uint8] | str | None, ...]:  # type: ignore[override]
-        """Return one picture a sub-environment: (h, w, 3) uint8, or text."""
+        """Return one picture per sub-environment: (h, w, 3) uint8, or text."""
         state = self._require_state()
         state = state._replace(channels=self._backend.host(state.channels))
         return tuple(self._view.render(state, i, int(self._n_steps[i])) for i in range(self.num_envs))
@@ -276,10 +277,10 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         return self._source
 
     def choose_levels_with(self, choose: Choose) -> None:
-        """Let `choose` say on which levels episodes begin from now on, where a reset is not given any.
+        """Let `choose` pick the levels of new episodes from now on, except where a reset is given some.
 
-        It is called within `reset` or `step`, when nothing can fail any more. Within the very step that ends episodes,
-        autoreset mode SAME_STEP, these are still to be seen in `state` and `ended`.
+        `reset` and `step` call it after everything that can fail. In autoreset mode SAME_STEP, the step that ends
+        episodes calls it; `state` and `ended` still show those episodes then.
         """
         self._choose = choose
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from maze_nca_gym.rendering.window import Window
 
     MakeEdit: TypeAlias = Callable[[Edit], tuple[State, str]]
-    """A change -> the state after it, and a few words where it was refused."""
+    """A change -> the state after it, and a few words if it was refused."""
 
 _SHEET_PIXELS = 160
-"""Pixels along the longer side of a level on a sheet, or a little fewer."""
+"""Pixels along the longer side of a level on a sheet, rounded down to whole tiles."""
 
 
 class View:
@@ -62,7 +62,7 @@ class View:
         self.window_closed = False
 
     def show(self, state: State, n_steps: int, edit: MakeEdit) -> bool:
-        """Show episode 0 in the window, in "human" mode; return whether the user asks for a new level there.
+        """Show episode 0 in the window, in "human" mode; return whether the user asks for a new level.
 
         `edit` makes a change that the user drew, and returns the state to show then.
         """

@@ -54,9 +54,9 @@ class PopulationConfig:
     replay weight."""
     score: Annotated[str, OneOf(SCORES)] = "regret"
     """Score of a level, for replay and eviction. regret is the loss against the nearest optimum, as the environment
-    scores, loss that against the canonical solution. accuracy is 1 - accuracy: an error weighs most beside a short
-    path then, and levels may become trivial. learnability is p (1 - p) with the probability p that the agent completes
-    the level; regret is what is measured then."""
+    scores, loss that against the canonical solution. accuracy is 1 - accuracy, in which the same error weighs more the
+    shorter the path, so levels may become trivial. learnability is p (1 - p) with the probability p that the agent
+    completes the level; the fitness is the regret then."""
     mutation: Annotated[str, OneOf(MUTATIONS)] = "flip"
     """How offspring are made: flip changes each tile with a small probability, edits makes a fixed number of
     changes."""
@@ -71,7 +71,7 @@ class PopulationConfig:
 
     @property
     def measure(self) -> str:
-        """What the fitness of a level is, a name in `MEASURES`."""
+        """Name in `MEASURES` of what the fitness of a level is."""
         return self.score if self.score in MEASURES else "regret"
 
     @classmethod
@@ -79,7 +79,7 @@ class PopulationConfig:
         """Return the configuration that `dataclasses.asdict` turned into JSON.
 
         Raises:
-            ValueError: no object, unknown or missing names, or bad values.
+            ValueError: values that are no object, unknown or missing names, or bad values.
         """
         names = {f.name for f in fields(cls)}
         if not isinstance(values, dict) or set(values) != names:
@@ -102,7 +102,7 @@ class BreedingSchedule:
 
     replay_probability: Annotated[float, Between(0, 1)] = 0.8
     """Probability that a level is replayed from the population, 0 to 1; in training, that fraction of every batch. The
-    others are fresh levels, which may enter the population; in the wrappers, offspring that wait come before these."""
+    others are fresh levels, which may enter the population; in the wrappers, offspring not played yet come first."""
     evolve_every: Annotated[int, Between(0)] = 200
     """Least number of updates, or of episodes in the wrappers, between two rounds of offspring."""
     evolve_below: Annotated[float | None, Between(0)] = 0.5
@@ -122,7 +122,7 @@ def check_name(name: str, value: Any, known: Iterable[str]) -> None:
     """Check a choice.
 
     Raises:
-        ValueError: none of the known ones.
+        ValueError: the value is none of the known names.
     """
     if not isinstance(value, str) or value not in tuple(known):
         raise ValueError(unknown_name(name, value, known))
@@ -138,4 +138,4 @@ PAPER_POPULATION = PopulationConfig(
 )
 """Population of the paper's training, with the rates of its code."""
 PAPER_BREEDING = BreedingSchedule(replay_probability=1.0)
-"""Schedule of the paper's training: fresh levels come at the start alone."""
+"""Schedule of the paper's training: fresh levels come only at the start."""

@@ -1,7 +1,8 @@
 """The ancestry of the levels of a population: the family trees of its members.
 
-A record is kept as long as its level is a member or has a descendant that is. So memory follows the population and not
-its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after it.
+A record is kept as long as its level is a member or has a descendant that is. So memory grows with the population, not
+with its history. The tiles of a level are those of the oldest ancestor kept, changed by the edits of every one after
+it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Lineage:
         """Return the record of a level.
 
         Raises:
-            ValueError: the level is no member and has no descendant that is.
+            ValueError: the level is not a member and has no descendant that is one.
         """
         if id not in self._records:
             raise ValueError(f"no level {id} lives or has living descendants")
@@ -127,7 +128,7 @@ class Lineage:
         return level
 
     def replay(self) -> dict[int, Tiles]:
-        """Return Id -> (H, W) tiles of every kept level, each replayed once."""
+        """Return the (H, W) tiles of every kept level by id, each replayed once."""
         levels: dict[int, Tiles] = {}
         for id, record in self._records.items():
             if record.edits is None:
@@ -160,7 +161,7 @@ class Lineage:
             living: the ids of the members.
 
         Raises:
-            ValueError: the arrays are of no lineage; the message says why.
+            ValueError: the arrays describe no lineage; the message says why.
         """
         _check_lengths(arrays)
         ids = arrays["record_id"].tolist()

@@ -22,10 +22,10 @@ MEMBER = np.dtype(
         ("born", np.int64),  # tick at which it entered
         ("last_seen", np.int64),  # tick at which it was last measured
         ("n_seen", np.int64),  # how often it was measured
-        ("completed", np.float64),  # sum of what those measurements told as `complete`
+        ("completed", np.float64),  # sum of `complete` over those measurements
         ("fitness", np.float64),  # regret at the last of them
         ("length", np.int64),  # tiles on its solution
-        ("n_free", np.int64),  # tiles that are no walls
+        ("n_free", np.int64),  # tiles that are not walls
         ("hash", np.uint64),  # `level_hashes`
     ]
 )
@@ -79,7 +79,7 @@ class Members:
         np.add.at(self._table["completed"], which, complete)
 
     def put(self, which: NDArray[np.int64], tiles: Tiles, targets: NDArray[np.bool_], table: NDArray[Any]) -> None:
-        """Write (N, H, W) levels to (N,) indices, some of which may follow the last one without a gap.
+        """Write (N, H, W) levels to (N,) indices; those beyond the last member must follow it without a gap.
 
         The table's `length`, `n_free` and `hash` are computed.
         """
@@ -87,7 +87,7 @@ class Members:
             return
         end = max(self._n, int(which.max()) + 1)
         if end > len(self._table):
-            room = max(end, 2 * self._n)  # doubling, so that all growth together copies each level once or twice
+            room = max(end, 2 * self._n)  # doubling, so that growth copies each level once or twice in all
             self._tiles = _enlarge(self._tiles, (room, *tiles.shape[1:]))
             self._targets = _enlarge(self._targets, (room, *tiles.shape[1:]))
             self._table = _enlarge(self._table, (room,))
@@ -110,7 +110,7 @@ class Candidates:
         parents: (N,) int64 ids, -1: fresh.
         generations: (N,) int64, 0 for fresh levels, else their parent's + 1.
         seeds: (N,) int64 of their mutations, -1: fresh.
-        edits: N arrays (k, 3) int16, row, col and new tile: what makes them of their parents.
+        edits: N arrays (k, 3) int16, row, col and new tile: the changes from their parents.
     """
 
     tiles: Tiles
@@ -156,9 +156,10 @@ def measure(
     is_optimal: IsOptimal | None = None,
     scores: Scores | None = None,
 ) -> Measurements:
-    """Return what paths lack of the exact solutions, and whether they are solutions.
+    """Return how far paths are from the exact solutions, and whether they are solutions.
 
-    With "regret" and "accuracy" any optimal path is a solution, the nearest one; with "loss" the canonical one alone.
+    With "regret" and "accuracy" any optimal path counts as a solution, and the nearest one is compared; with "loss",
+    only the canonical one.
 
     Args:
         name: "regret", the loss; "loss", against the canonical solution; or "accuracy", 1 - accuracy.
@@ -166,7 +167,7 @@ def measure(
         path: (N, H, W) float32, the predictions.
         target: (N, H, W) bool, the canonical solutions.
         is_optimal: `tasks.Task.judge` of the levels' task.
-        scores: `scoring.score` of all this, if it is known.
+        scores: what `scoring.score` returns for these arguments, if it is known already.
 
     Raises:
         ValueError: an unknown name, or the same errors as from `scoring.score`.
@@ -230,7 +231,7 @@ def statistics(table: NDArray[Any], clock: int) -> dict[str, float]:
 def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     if len(a) < 2 or a.min() == a.max() or b.min() == b.max():
         return 0.0
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()  # or the squares of extreme values overflow or vanish
+    a, b = a / np.abs(a).max(), b / np.abs(b).max()  # scaled, since squares of extreme values overflow or vanish
     a, b = a - a.mean(), b - b.mean()
     norm = np.sqrt((a * a).sum() * (b * b).sum())
     return float((a * b).sum() / norm) if norm > 0 else 0.0

@@ -41,10 +41,10 @@ from maze_nca_gym.tasks import find_task
 
 
 class LevelPopulation:
-    """Levels of one size, how hard each was for the agent, and where it comes from.
+    """Levels of one size, with how hard each was for the agent and its ancestry.
 
-    Members have the indices 0 .. len - 1. A level keeps its index while it is a member, and its `id` forever: store ids
-    where something must outlast an `insert`.
+    Members have the indices 0 .. len - 1. A level keeps its index while it is a member and its `id` forever. Refer to
+    levels by id across an `insert`.
 
     Attributes:
         config: the configuration that it was made with.
@@ -93,7 +93,7 @@ class LevelPopulation:
         return self._score(measured, self.members["n_seen"])
 
     def level_set(self) -> LevelSet:
-        """Return the levels as they are now, with the configuration that led to them.
+        """Return the current members as a level set, with the population's state as its configuration.
 
         Raises:
             ValueError: the population is empty.
@@ -142,7 +142,8 @@ class LevelPopulation:
         """Record new measurements of members.
 
         Args:
-            indices: (N,) indices, each once for every measurement of its level; the last fitness counts.
+            indices: (N,) indices; one that occurs several times has several measurements, of which the last fitness
+                counts.
             fitness: (N,) floats, the regret, finite.
             complete: (N,) whether the agent completed them, or the fraction of times, in [0, 1].
 
@@ -175,9 +176,9 @@ class LevelPopulation:
         Args:
             rng: draws the parents and the seed of every mutation.
             n: how many, >= 0.
-            parents: "random", as the paper says: none twice as long as there are enough. "fittest", as its code of
-                2025 does: the n of highest score, again from the first if there are too few. "replay", as
-                `sample`. Or their (n,) indices.
+            parents: "random", as in the paper: without repetition if there are enough members. "fittest", as in its
+                code of 2025: the n of highest score, starting again from the first if there are too few. "replay": as
+                `sample` draws. Or their (n,) indices.
 
         Raises:
             ValueError: the population is empty, or a bad argument.
@@ -206,10 +207,10 @@ class LevelPopulation:
             rng: draws the parents and the seed of every mutation.
             n: the number of offspring.
             parents: see `offspring`.
-            measure: (N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1] whether they were
-                completed. An error in it leaves the population as it was.
+            measure: (N, H, W) tiles and canonical solutions -> (N,) regret, and (N,) in [0, 1], the fraction of times
+                that they were completed. An error in it leaves the population as it was.
             reserved: hashes of the levels that never enter, from `families.reserved_hashes`.
-            ticks: by how much the clock advances, once they are measured.
+            ticks: how far the clock advances after the measurement.
 
         Raises:
             ValueError: the population is empty, or a bad argument.
@@ -223,9 +224,9 @@ class LevelPopulation:
     def insert(self, candidates: Candidates, fitness: ArrayLike, complete: ArrayLike) -> NDArray[np.int64]:
         """Insert measured candidates.
 
-        A level that is a member already, or an earlier candidate, is rejected. The others enter while there is room,
-        and then by `selection.compete`: they replace members that score lower, in the order in which `config.eviction`
-        drops them. With "fitness" the levels of highest score among all stay.
+        A level that is a member already, or equal to an earlier candidate, is rejected. The others enter while there is
+        room. Then they replace members that score lower, by `selection.compete`, in the order in which
+        `config.eviction` drops members. With the eviction "fitness", the levels of highest score overall stay.
 
         Args:
             candidates: candidates from this population's `fresh` or `offspring`.
@@ -264,9 +265,9 @@ class LevelPopulation:
         return Table.of_facts(facts).html() + (LevelSet(hardest)._repr_html_() if len(self) else "")
 
     def save(self, path: str | Path) -> Path:
-        """Write a file for `load`, as `files.save_arrays`; return its path.
+        """Write a file for `load`, by `files.save_arrays`; return its path.
 
-        It is a level-set file too, which any environment takes as `levels=`.
+        The file is a level set too, which any environment takes as `levels=`.
         """
         return save_arrays(path, *self.to_arrays())
 
@@ -283,7 +284,7 @@ class LevelPopulation:
             return cls.from_arrays(arrays, json.loads(arrays.pop("config").item()))
 
     def to_arrays(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return everything that `from_arrays` needs to go on in the same way.
+        """Return everything that `from_arrays` needs to continue in the same way.
 
         Returns:
             New arrays by name, of uint8, bool, int16, int64 and (`fitness`, `completed`, `record_fitness`) float64;
@@ -298,8 +299,8 @@ class LevelPopulation:
         """Return the population that `to_arrays` took apart.
 
         Raises:
-            ValueError: an array is missing or of another type or length, or a value is out of range. Levels are of
-                another task, unsolvable or twice there, or the lineage does not lead to them.
+            ValueError: an array is missing or of another type or length, or a value is out of range. Also levels of
+                another task, unsolvable or duplicate levels, and a lineage that does not lead to them.
         """
         config = check_state(state)
         check_arrays(arrays, config, state)
@@ -312,7 +313,7 @@ class LevelPopulation:
         return population
 
     def _fill(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take in the members of a population taken apart, whose lineage is there already."""
+        """Restore the members from arrays, after the lineage."""
         tiles, ids = as_tiles(arrays["tiles"]), arrays["id"].tolist()
         self._check_levels(tiles)
         replayed = self.lineage.replay()
@@ -377,7 +378,7 @@ class LevelPopulation:
     def _exchange(
         self, accepted: Candidates, ids: NDArray[np.int64], measured: Measurements, evicted: NDArray[np.int64]
     ) -> None:
-        """Put accepted candidates in the places of the evicted members, and behind the others."""
+        """Put accepted candidates in the places of evicted members, and the rest after the last member."""
         table = np.zeros(len(accepted), MEMBER)
         table["id"], table["parent"], table["generation"] = ids, accepted.parents, accepted.generations
         table["seed"], table["fitness"], table["completed"] = accepted.seeds, measured.regret, measured.complete
@@ -388,13 +389,13 @@ class LevelPopulation:
         places = np.concatenate([evicted, np.arange(len(self), end)])
         self._members.put(places, accepted.tiles, accepted.targets, table)
         self._record(accepted, table)
-        for id in dropped:  # only now, for parents of those accepted may be among them
+        for id in dropped:  # only now, since parents of accepted candidates may be among them
             self.lineage.remove(id)
         self._next_id += len(accepted)
         self.n_replacements += len(evicted)
 
     def _record(self, accepted: Candidates, table: NDArray[Any]) -> None:
-        """Enter them into the lineage, as roots if their parents are forgotten."""
+        """Add accepted candidates to the lineage, as roots if their parents are no longer kept."""
         for i, (id, parent, generation, seed, born, fitness) in enumerate(table[_RECORDED].tolist()):
             known = parent in self.lineage
             edits, tiles = (accepted.edits[i].copy(), None) if known else (None, accepted.tiles[i].copy())
@@ -402,7 +403,7 @@ class LevelPopulation:
 
 
 _STORED = ("id", "last_seen", "n_seen", "completed", "fitness")
-"""Fields of `MEMBER` that follow from nothing else."""
+"""Fields of `MEMBER` that cannot be computed from the tiles or the lineage."""
 _RECORDED = ["id", "parent", "generation", "seed", "born", "fitness"]
 """Fields of `MEMBER` with which a `Record` begins."""
 

@@ -26,8 +26,8 @@ def by_rank(scores: Floats, temperature: float, k: int) -> Floats:
 
 
 def by_score(scores: Floats, temperature: float, k: int) -> Floats:
-    """Return score ** (1 / temperature) of (n,) scores, those below 0 counting as 0; equal weights where none is
-    above."""
+    """Return score ** (1 / temperature) of (n,) scores, with those below 0 as 0; equal weights if no score is above
+    0."""
     if not (scores > 0).any():
         return uniform(scores, temperature, k)
     with np.errstate(divide="ignore"):  # log(0) is -inf, whose weight is 0
@@ -57,14 +57,14 @@ PRIORITISATIONS: dict[str, Callable[[Floats, float, int], Floats]] = {
 
 
 def by_staleness(waits: Integers) -> Floats:
-    """Return weights, (n,), in proportion to the ticks since each level was measured; equal ones where all were just
-    now."""
+    """Return weights, (n,), in proportion to the ticks since each level was measured; equal weights if all were
+    measured just now."""
     total = waits.sum(dtype=np.float64)
     return waits / total if total > 0 else np.full(len(waits), 1 / len(waits))
 
 
 def _softmax(logarithms: Floats, temperature: float) -> Floats:
-    with np.errstate(over="ignore"):  # a quotient of -inf is a weight of 0
+    with np.errstate(over="ignore"):  # a tiny temperature may give -inf, whose weight is 0
         weights = np.exp((logarithms - logarithms.max()) / temperature)
     return weights / weights.sum()
 
@@ -97,7 +97,7 @@ def first_dropped(keys: NDArray[np.float64], ids: NDArray[np.int64], n: int) -> 
     first."""
     if n <= 0:
         return np.zeros(0, np.int64)
-    lowest = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])  # sorting all would take most of an insertion
+    lowest = np.flatnonzero(keys <= np.partition(keys, n - 1)[n - 1])  # faster than sorting all keys
     return lowest[np.lexsort((-ids[lowest], keys[lowest]))[:n]]
 
 
@@ -108,16 +108,16 @@ def compete(
     members: NDArray[np.float64],
     room: int,
 ) -> Replacement:
-    """Let candidates compete with members for their places.
+    """Let candidates compete with members for places in the population.
 
     The fittest candidates fill the available room. Each of the others, the fittest first, is compared with the next of
-    the challenged members and replaces it if it scores higher. If those are the members of lowest score, the levels of
-    highest score among all stay; among equals the members and the earlier candidates do.
+    the challenged members and replaces it if it scores higher. If the challenged members are those of lowest score, the
+    levels of highest score overall stay; ties favour members and earlier candidates.
 
     Args:
         candidates: (K,) indices into `scores` of those that compete, ascending.
         scores: (N,) scores of candidates.
-        challenged: (M,) indices into `members` of those that may be dropped, the first to go first.
+        challenged: (M,) indices into `members` of those that may be dropped, in the order in which they go.
         members: (A,) scores of members.
         room: the number of candidates that enter in any case.
     """

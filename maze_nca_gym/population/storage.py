@@ -17,7 +17,7 @@ FORMAT = 1
 """Version of the arrays and the state."""
 
 LARGEST_COUNT = 2**62
-"""Largest stored value of a counter, which leaves it room to continue."""
+"""Largest stored value of a counter, which leaves room below the largest int64."""
 
 _INTEGERS, _FLOATS = np.dtype(np.int64), np.dtype(np.float64)
 _PER_MEMBER = {
@@ -43,7 +43,7 @@ def check_state(state: Any) -> PopulationConfig:
     """Check everything but the arrays; returns the configuration.
 
     Raises:
-        ValueError: no state of a population, or of another version.
+        ValueError: it is no state of a population, or one of another version.
     """
     if not isinstance(state, dict) or state.get("kind") != KIND:
         raise ValueError("it is no population of levels")
@@ -57,10 +57,10 @@ def check_state(state: Any) -> PopulationConfig:
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, state: Mapping[str, Any]) -> None:
-    """Check the arrays' types and lengths and the values of those that no lineage has.
+    """Check the types and lengths of all arrays, and the values that `Lineage.from_arrays` does not check.
 
     Raises:
-        ValueError: they belong to no population with that configuration and state.
+        ValueError: the arrays do not fit a population with that configuration and state.
     """
     missing, surplus = sorted(ARRAYS.keys() - arrays.keys()), sorted(arrays.keys() - ARRAYS.keys())
     if missing or surplus:

@@ -23,11 +23,11 @@ from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.wrappers.evolution import OPTIONS, Evolution, start
 
 ROW = np.zeros(1, np.intp)
-"""Index of the one environment."""
+"""Index of the only environment."""
 
 
 class _Evolving(RecordConstructorArgs):
-    """What both wrappers have: an evolution, which chooses the levels of their environments."""
+    """What both wrappers share: an `Evolution`, which chooses the levels of their environments."""
 
     env: Any
 
@@ -51,7 +51,7 @@ class _Evolving(RecordConstructorArgs):
         return self._evolution.population
 
     def _reset(self, seed: Any, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-        """Reset the environments, with draws from their seeds; levels that the user gives have no part in it all."""
+        """Reset the environments, seeding the evolution too; levels that the user gives take no part in it."""
         seeds = [each for each in map(check_seed, seed if is_sequence(seed) else [seed]) if each is not None]
         with self._evolution.seeded(seeds):
             observation, info = self.env.reset(seed=seed, options=options)
@@ -65,22 +65,23 @@ class _Evolving(RecordConstructorArgs):
 
 
 class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float32], Observation, NDArray[np.float32]]):
-    """Serves levels that evolve to maximise the agent's regret (paper, section "Adversarial data generation").
+    """Levels that evolve to maximise the agent's regret (paper, section "Adversarial data generation").
 
-    It sees no agent, only how episodes end. `reset` serves a member of a population, an offspring of members, or a
-    fresh level of the environment. When the episode ends, its regret becomes the fitness of a member. Offspring and
-    fresh levels enter the population if they are fitter than one that they replace.
+    The wrapper does not see the agent, only how episodes end. `reset` begins on a member of a population, an offspring
+    of members, or a fresh level of the environment. When the episode ends, its regret becomes the level's fitness.
+    Offspring and fresh levels enter the population while there is room, and then if they are fitter than a member that
+    they replace.
 
     Regret is the final loss against the nearest optimum; the option `score` has other measures.
 
-    A time limit belongs inside, around the environment. An episode cut short by `reset` counts for nothing. Neither
-    does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.
+    A time limit belongs inside this wrapper, around the environment. An episode that `reset` cuts short does not count.
+    Nor does one on a level that the user gives, `reset(options={"level": ...})`, or edits in the window.
 
-    What is drawn follows from the seeds given to `reset` and from the episodes since. A seed also seeds a generator of
-    the wrapper's own; the environment's is used for its fresh levels only. The population stays as it is.
+    All draws follow from the seeds given to `reset` and from the episodes since. A seed also seeds the wrapper's own
+    generator; the environment's draws its fresh levels only. A seed does not reset the population.
 
-    **Info** at reset also has `level_id`, the member's id, -1 if the level is no member. There too, `generation` is
-    0 for fresh levels, -1 for one that the user gave. At the end of an episode it has `regret`.
+    **Info** at reset also has `level_id`, the member's id, -1 if the level is no member. It also has `generation`, 0
+    for fresh levels and -1 for one that the user gave. At the end of an episode it has `regret`.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
                 `window` of `evolution.Evolution`.
 
         Raises:
-            ValueError: an environment without a maze, a missing population file, a population of another task or size,
-                an unknown option, or a bad value.
+            ValueError: an environment that is not a maze, a missing population file, a population of another task or
+                size, an unknown option, or a bad value.
         """
         maze = env.unwrapped if isinstance(env, gym.Env) else None
         if not isinstance(maze, MazeEnv):
@@ -150,7 +151,7 @@ class AdversarialEvolution(_Evolving, gym.Wrapper[Observation, NDArray[np.float3
         return observation, reward, terminated, truncated, info
 
     def _finish(self) -> float:
-        """Return the regret of the episode, which the population learns too."""
+        """Pass the episode that has ended to the population; return its regret."""
         self._running = False
         state = self._mazes.state
         if not np.array_equal(state.tiles, self._level):  # edited in the window
@@ -162,8 +163,8 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
     """`AdversarialEvolution` for environments made by `gymnasium.make_vec`: all of them share one population.
 
     With one environment it is the same, bit for bit, in every autoreset mode. With more, episodes that end in the same
-    step are measured together, and levels are chosen together. Short episodes are measured first, so that a population
-    fills with levels that are solved soon before those that are not.
+    step are measured together, and levels are chosen together. Short episodes end first, so a population first fills
+    with levels that are solved quickly.
 
     **Info** wherever episodes begin also has `level_id` and `generation`, (N,) int64; where they end, `regret`, (N,)
     float64, which in autoreset mode SAME_STEP is within `final_info`. All come with `_key` masks.
@@ -212,7 +213,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
         return np.flatnonzero(_started(info))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Infos]:
-        """Return one step; where it ends episodes, their levels are measured."""
+        """Make one step; where it ends episodes, their levels are measured."""
         self._measured = np.zeros(self.num_envs, np.bool_)
         observation, rewards, terminated, truncated, infos = self.env.step(actions)
         self._measure()
@@ -222,7 +223,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
         return observation, rewards, terminated, truncated, self._begin(infos)
 
     def _choose(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
-        self._measure()  # of episodes that end in this very step nothing is left afterwards
+        self._measure()  # now, since episodes that end in this very step are replaced next
         return self._evolution.next_levels(rows, draw)
 
     def _measure(self) -> None:
@@ -233,7 +234,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
             self._running[rows], self._measured[rows] = False, True
 
     def _begin(self, infos: Infos) -> Infos:
-        """Add to infos what the levels are that episodes begin on."""
+        """Add ids and generations of the levels of new episodes to infos."""
         started = _started(infos)
         if not started.any():
             return infos

@@ -1,4 +1,4 @@
-"""The part of evolving levels beside the population: the choice of each episode's level, and the use of its regret.
+"""What evolving levels need besides a population: the choice of each episode's level, and the use of its regret.
 
 It depends neither on the agent nor on the environment: `AdversarialEvolution` and `VectorAdversarialEvolution` report
 which episodes begin and how they ended.
@@ -28,7 +28,7 @@ from maze_nca_gym.tasks import find_task
 NOBODY = -1
 """The id of a level that is no member, and the generation of one that the user gave."""
 _STREAM = 0x65766F
-"""Sets the generator apart from the environment's, which has the same seed."""
+"""Spawn key that makes the generator independent of the environment's, which has the same seed."""
 
 
 class Evolution:
@@ -53,14 +53,14 @@ class Evolution:
 
         Args:
             population: the levels to replay and breed.
-            schedule: which levels are served, and when offspring are made. Its `evolve_every` counts the episodes on
-                levels that the user did not give. Its `evolve_below` is compared with 1 - the mean accuracy of recent
+            schedule: which levels are played, and when offspring are made. Its `evolve_every` counts episodes, except
+                on levels that the user gave. Its `evolve_below` is compared with 1 - the mean accuracy of recent
                 episodes, which means the same for short paths and long ones.
             shape: (H, W) of the levels.
             n_envs: N.
-            n_initial: the number of fresh levels before anything is replayed, those of the population included; None
-                means half the capacity.
-            window: the number of episodes in that mean; those on offspring do not count.
+            n_initial: the number of levels to collect before any is replayed, including those already in the
+                population; None means half the capacity.
+            window: the number of episodes in that mean; episodes on offspring do not count.
 
         Raises:
             ValueError: a bad number, or one larger than the population's capacity.
@@ -76,7 +76,7 @@ class Evolution:
         self.population = population
         self.ids = np.full(n_envs, NOBODY, np.int64)
         self.generations = np.full(n_envs, NOBODY, np.int64)
-        self._entrants: list[Candidates | None] = [None] * n_envs  # levels played that are no members
+        self._entrants: list[Candidates | None] = [None] * n_envs  # levels being played that are not members yet
         self._schedule = schedule
         self._shape = shape
         self._judge = find_task(population.config.task).judge
@@ -88,7 +88,7 @@ class Evolution:
 
     @contextmanager
     def seeded(self, seeds: Sequence[int]) -> Iterator[None]:
-        """Draw from these seeds from here on, without any as before; and as before if what follows fails."""
+        """Draw from a new generator with these seeds, if there are any; restore the former one if the block fails."""
         before = self._rng
         try:
             if seeds:
@@ -99,8 +99,8 @@ class Evolution:
             raise
 
     def next_levels(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
-        """Return the (n, H, W) levels on which episodes begin in these environments; what was played there is
-        forgotten."""
+        """Return the (n, H, W) levels on which episodes begin in these environments, and forget what was played
+        there."""
         if self._is_due():
             self._breed()
         probability = 0.0 if self._n_missing > 0 else self._schedule.replay_probability
@@ -111,7 +111,7 @@ class Evolution:
         return levels
 
     def ignore(self, rows: NDArray[np.intp]) -> None:
-        """Begin episodes of environments `rows`, (K,) int, on levels that have nothing to do with the population."""
+        """Note that environments `rows`, (K,) int, play levels that have nothing to do with the population."""
         self.ids[rows] = self.generations[rows] = NOBODY
         for row in rows.tolist():
             self._entrants[row] = None
@@ -151,7 +151,7 @@ class Evolution:
         self._n_since_round = 0
 
     def _replay(self, rows: NDArray[np.intp]) -> Tiles:
-        """Return members, by their replay probabilities."""
+        """Return members to replay, drawn by their replay probabilities."""
         self.ignore(rows)
         which = self.population.sample(self._rng, len(rows)) if len(rows) else np.zeros(0, np.int64)
         members = self.population.members[which]
@@ -159,7 +159,7 @@ class Evolution:
         return self.population.tiles[which] if len(rows) else np.empty((0, *self._shape), np.uint8)
 
     def _try_out(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
-        """Return offspring that wait, then fresh levels."""
+        """Return offspring that have not been played, then fresh levels."""
         self.ignore(rows)
         new = [self._waiting.popleft() for _ in range(min(len(rows), len(self._waiting)))]
         if len(new) < len(rows):
@@ -170,17 +170,17 @@ class Evolution:
         return np.concatenate([entrant.tiles for entrant in new]) if new else np.empty((0, *self._shape), np.uint8)
 
     def _update(self, rows: NDArray[np.intp], measured: Measurements) -> None:
-        """Pass measurements to the population, for those of its members that it still has."""
+        """Pass the measurements of replayed levels to the population, except for levels that are no longer members."""
         replayed = np.flatnonzero(self.ids[rows] != NOBODY)
         indices = self.population.indices_of(self.ids[rows[replayed]])
         alive = indices >= 0
         self.population.update(indices[alive], *(each[replayed[alive]] for each in measured))
 
     def _enter(self, row: int, regret: float, complete: float) -> None:
-        """Let the level of an episode enter if it is new."""
+        """Let the level of an episode compete to enter the population, unless it was replayed."""
         entrant = self._entrants[row]
         if entrant is not None:
-            self._n_missing -= 1  # as long as any is, there are no offspring
+            self._n_missing -= 1  # no offspring are made while levels are missing, so this one is fresh
             self.population.insert(entrant, [regret], [complete])
 
 
@@ -190,8 +190,8 @@ def start(
     """Return the evolution of an environment's levels.
 
     Args:
-        source: the environment's.
-        population: to go on with, or the path of a saved one; None: a new one.
+        source: the environment's source of levels.
+        population: a population to continue, or the path of a saved one; None makes a new one.
         options: `n_initial` and `window` of `Evolution`, fields of `BreedingSchedule` and, for a new population, those
             of `PopulationConfig` but for the task.
         n_envs: N.
