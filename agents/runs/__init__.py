@@ -1,9 +1,9 @@
-"""What all runs have: a folder, a bar of progress, executors of many, and a way to end early.
+"""What all runs share: a folder, a progress bar, executors for many runs, and a way to stop early.
 
-folder      `RunFolder`: the description, the lines of figures, the checkpoint, what is there already
+folder      `RunFolder`: a run's description, metrics and checkpoint, and whether it can go on
 progress    a bar on a terminal, lines elsewhere
 executors   processes of this machine, or jobs of a cluster
-stopping    Ctrl-C and a scheduler's SIGTERM as something to ask for
+stopping    Ctrl-C and a scheduler's SIGTERM as a flag
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = [
 
 
 def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
-    """Return a command with options, in the words of a shell; several values of an option follow each other."""
+    """Return a command with options as a shell would read it; several values of an option follow each other."""
     words = ["maze-nca-gym", *command]
     for name, value in options.items():
         words += [flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
@@ -67,14 +67,17 @@ def command_line(command: Sequence[str], options: Mapping[str, Any]) -> str:
 
 
 def import_option(things: Iterable[Any]) -> dict[str, str]:
-    """Return the option that imports the modules of classes and functions that are not of this package, if any are."""
+    """Return the option that imports the modules of classes and functions from outside this package, if there are any.
+
+    A command that uses them needs it to find them again.
+    """
     modules = dict.fromkeys(_importable(thing.__module__) for thing in things)
     own = [module for module in modules if module.partition(".")[0] != __name__.partition(".")[0]]
     return {"import": ",".join(own)} if own else {}
 
 
 def _importable(module: str) -> str:
-    """Return the name by which a module can be imported; that of a script is the name of its file."""
+    """Return the name under which a module can be imported; for a script, that of its file."""
     main = sys.modules["__main__"]
     if module != "__main__" or getattr(main, "__file__", None) is None:
         return module
@@ -84,7 +87,7 @@ def _importable(module: str) -> str:
 
 @contextmanager
 def naming_memory(batch_option: str, device: object) -> Iterator[None]:
-    """Name the option that makes batches smaller where a device has too little memory for the block.
+    """Turn an out-of-memory error of the block into a MemoryError that names the option for the batch size.
 
     Raises:
         MemoryError: the device has too little memory.

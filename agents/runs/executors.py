@@ -1,7 +1,7 @@
-"""Executors of calls that take long: processes of this machine, or jobs of a cluster.
+"""Executors for calls that take long: processes of this machine, or jobs of a cluster.
 
-Both are those of `concurrent.futures` and of submitit. What is added here: a process that dies fails no call but its
-own, processes end with the one that started them, and nothing is made in a folder before the first call.
+They wrap `concurrent.futures` and submitit, with three additions. A process that dies fails its own call alone.
+Processes end together with the one that started them. And nothing is written before the first call.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import Any, Protocol
 from maze_nca_gym.names import unknown_name
 
 EXECUTORS = ("local", "submitit", "slurm")
-"""Names: processes of this machine, the same as jobs of submitit, and jobs of a SLURM cluster."""
+"""Names: processes of this machine, the same started by submitit, and jobs of a SLURM cluster."""
 PATIENCE = 60.0
-"""Seconds that a call has to save what it has done when all are stopped."""
+"""Seconds that a call has to save its work after it was told to stop."""
 
 
 class Pending(Protocol):
@@ -37,43 +37,43 @@ class Pending(Protocol):
         """Return what it returned."""
 
     def exception(self) -> BaseException | None:
-        """Return what it raised, or that its process died, or None."""
+        """Return what it raised, or an error that says that its process died, or None."""
 
 
 class Executor(Protocol):
     """Something that makes calls elsewhere.
 
     Attributes:
-        n_at_once: calls that should be started at once at most.
+        n_at_once: largest number of calls that should run at once.
     """
 
     n_at_once: int
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Pending]:
-        """Start a call of a function of a module with each of some arguments; both are pickled."""
+        """Start a call with each argument. The function, which must be importable, and the arguments are pickled."""
 
     def runs(self, call: Any) -> bool:
-        """Return whether a call runs now: it may also wait, or have ended."""
+        """Return whether a call is running: neither waiting nor ended."""
 
     def close(self) -> None:
-        """Stop all calls by SIGTERM, on which they have a minute to save what they have."""
+        """Stop all calls with SIGTERM, after which they have a minute to save their work."""
 
 
 class LocalExecutor:
-    """Processes of this machine, one for each call: one that dies takes no other's call along."""
+    """Processes of this machine, one for each call, so that one that dies fails no other call."""
 
     def __init__(self, n_at_once: int) -> None:
         """Start no process yet.
 
         Args:
-            n_at_once: the number of calls that its user starts at once at most, at least 1.
+            n_at_once: largest number of calls that the caller has running at once, at least 1.
         """
         self.n_at_once = n_at_once
         self._calls: list[Future[Any]] = []
         self._processes: list[BaseProcess] = []
 
     def start(self, function: Callable[[Any], Any], arguments: Sequence[Any]) -> Sequence[Future[Any]]:
-        """Start a call with each argument; one that its process dies of raises BrokenProcessPool."""
+        """Start a call with each argument; it raises BrokenProcessPool if its process dies."""
         self._calls = [call for call in self._calls if not call.done()]
         self._processes = [process for process in self._processes if process.is_alive()]
         calls = [self._call(function, argument) for argument in arguments]
@@ -81,19 +81,20 @@ class LocalExecutor:
         return calls
 
     def _call(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
-        context = multiprocessing.get_context("spawn")  # not a copy of this process, whose threads would not come along
+        context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
         before, pool = set(multiprocessing.active_children()), ProcessPoolExecutor(1, context, _begin_process)
         call = pool.submit(function, argument)
+        # an executor has no public way to its process, which `close` has to stop
         self._processes += set(multiprocessing.active_children()) - before
         call.add_done_callback(lambda _: pool.shutdown(wait=False))
         return call
 
     def runs(self, call: Future[Any]) -> bool:
-        """Return whether a call runs now."""
+        """Return whether a call is running."""
         return call.running()
 
     def close(self) -> None:
-        """Stop all processes; what they run has `PATIENCE` seconds to save."""
+        """Stop all processes; their calls have `PATIENCE` seconds to save their work."""
         for stop, seconds in ((BaseProcess.terminate, PATIENCE), (BaseProcess.kill, None)):
             for process in self._processes:
                 stop(process)
@@ -103,13 +104,13 @@ class LocalExecutor:
 
 
 def _begin_process() -> None:
-    """Leave Ctrl-C to the process that started this one, which sends SIGTERM, and end when that one has ended."""
+    """Ignore Ctrl-C, on which the parent process sends SIGTERM, and end when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """End this process as soon as its parent has ended: the next command must find nobody at work in the folder."""
+    """End this process as soon as its parent has ended: two commands must never write in one folder."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -117,15 +118,15 @@ def _end_with_parent() -> None:
 
 
 class SubmititExecutor:
-    """Jobs of submitit: on this machine, or in arrays on a SLURM cluster."""
+    """Jobs of submitit, on this machine or as job arrays on a SLURM cluster."""
 
     def __init__(self, folder: Path, cluster: str, n_at_once: int, options: Mapping[str, int | str]) -> None:
-        """Prepare; nothing is made or submitted yet.
+        """Check the options; nothing is written or submitted yet.
 
         Args:
             folder: receives submitit's own files.
             cluster: "local" or "slurm".
-            n_at_once: the number of jobs at once at most.
+            n_at_once: largest number of jobs at once.
             options: parameters of submitit's executor, such as `timeout_min`, `gpus_per_node` or `slurm_partition`.
 
         Raises:
@@ -135,7 +136,7 @@ class SubmititExecutor:
         is_array = cluster == "slurm"
         arrays: dict[str, int | str] = {"slurm_array_parallelism": n_at_once} if is_array else {}
         self._options = {"name": "maze-nca-gym", "timeout_min": 24 * 60, **arrays, **options}
-        self.n_at_once = 10**6 if is_array else n_at_once  # a cluster has a queue of its own
+        self.n_at_once = 10**6 if is_array else n_at_once  # the cluster's queue keeps to the array's own limit
         try:
             with TemporaryDirectory() as trial:
                 self._make(Path(trial))
@@ -158,7 +159,7 @@ class SubmititExecutor:
         return self._folder / "submitted.txt"
 
     def _cancel_left(self, executor: Any) -> None:
-        """Cancel what a command that was killed has left in the cluster's queue: it would be done twice."""
+        """Cancel the jobs that a killed command has left in the cluster's queue: their work would be done twice."""
         ids = self._ids.read_text().split() if self._cluster == "slurm" and self._ids.exists() else []
         for job_id in ids:
             _submitit().SlurmJob(executor.folder, job_id).cancel(check=False)
@@ -175,11 +176,11 @@ class SubmititExecutor:
         return jobs
 
     def runs(self, call: Any) -> bool:
-        """Return whether a job runs now."""
+        """Return whether a job is running."""
         return bool(call.state == "RUNNING")
 
     def close(self) -> None:
-        """Cancel what has not ended."""
+        """Cancel all jobs that have not ended."""
         for job in self._jobs:
             if not job.done():
                 job.cancel(check=False)
@@ -187,7 +188,7 @@ class SubmititExecutor:
 
 
 class _Requeued:
-    """A call that submitit can store, and put into the queue again when its time is over."""
+    """A call that submitit can pickle, and requeue when its time limit is reached."""
 
     def __init__(self, function: Callable[[Any], Any], argument: Any) -> None:
         self.function, self.argument = function, argument
@@ -196,14 +197,14 @@ class _Requeued:
         return self.function(self.argument)
 
     def checkpoint(self) -> Any:
-        """Return the same for the queue: it goes on from what it has saved."""
+        """Return the call to requeue, which is the same: it goes on from its own checkpoint."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
 def _submitit() -> Any:
-    """Return the package.
+    """Return the module `submitit`.
 
     Raises:
         ValueError: it is not installed.
@@ -218,17 +219,16 @@ def _submitit() -> Any:
 def make_executor(
     name: str, n_at_once: int, folder: Path, options: Mapping[str, int | str]
 ) -> LocalExecutor | SubmititExecutor:
-    """Return an executor by name, which has made nothing yet.
+    """Return an executor by name, which has started and written nothing yet.
 
     Args:
         name: one of `EXECUTORS`.
-        n_at_once: the number of calls at once at most, at least 1.
+        n_at_once: largest number of calls at once, at least 1.
         folder: receives submitit's files.
         options: parameters for submitit.
 
     Raises:
-        ValueError: an unknown name, a number below 1, or options where there is no submitit to take them or that it
-            refuses.
+        ValueError: an unknown name, a number below 1, options that submitit rejects, or options without submitit.
     """
     if name not in EXECUTORS:
         raise ValueError(unknown_name("launcher", name, EXECUTORS))

@@ -1,9 +1,9 @@
-"""The folder of a run: what made it, how it went, what it goes on from, and whether it is finished.
+"""The folder of a run: its description, its metrics, its checkpoint, and whether it is finished.
 
 `config.json` describes the run and is written before anything else; `finished` is added to it last. `metrics.jsonl` has
-a line of figures for each of some updates or rounds, written at once. `checkpoint.safetensors` is what the run goes on
-from, and leaves when it is finished. Whatever else a run has in its folder, it writes atomically. So a run that is
-killed at any moment goes on from what its folder has.
+a line of metrics for every so many updates or rounds, appended immediately. `checkpoint.safetensors` is what the run
+resumes from; it is deleted when the run is finished. All other files are written atomically. So a run that is killed at
+any moment can resume from its folder.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 DESCRIPTION = "config.json"
-"""File in the folder of a run that says what made it; its `data` says what the run learned from, in words."""
+"""File of a run that describes it; its `data` says in words what the run learned from."""
 METRICS, CHECKPOINT, RESULTS = "metrics.jsonl", "checkpoint.safetensors", "results.json"
 _KIND = "maze_nca_gym checkpoint 3"
 _PACKAGES = ("maze-nca-gym", "torch", "numpy", "numba", "gymnasium")
 
 Line: TypeAlias = Mapping[str, float]
-"""Figures by name; one of them counts updates or rounds."""
+"""Metrics by name, one of which counts updates or rounds."""
 
 
 class RunFolder:
-    """A folder with one run, whose configuration never changes.
+    """The folder of one run, whose configuration never changes.
 
         run = RunFolder.open(path, configuration)
         run.begin({"command": "..."})
@@ -44,11 +44,12 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-        configuration: all that determines the result, JSON-serialisable.
-        writes: whether this process writes. Of several that share a run one does; the others' calls do nothing.
-        lines: the lines of figures, those of earlier sessions first.
-        found: the description of the run that was there when the folder was opened, or None.
-        ways_out: the end of a message about a folder that cannot be used.
+        configuration: everything that determines the result, JSON-serialisable.
+        writes: whether this process writes. Of several processes that share a run one does; in the others, methods that
+            write do nothing.
+        lines: the lines of metrics, those of earlier sessions first.
+        found: the description of the run that was in the folder when it was opened, or None.
+        ways_out: what a user can do about a folder that cannot be used; error messages end with it.
     """
 
     def __init__(
@@ -73,21 +74,22 @@ class RunFolder:
         overwrite: bool | None = False,
         writes: bool = True,
     ) -> RunFolder:
-        """Make a folder, or find a run of this configuration in it; `begin` is what writes.
+        """Make a folder, or find a run of this configuration in it; no file is written before `begin`.
 
         Args:
             path: the folder.
-            configuration: all that determines the result, JSON-serialisable.
+            configuration: everything that determines the result, JSON-serialisable.
             files: names or patterns of the files that such a run writes, besides those of every run.
-            counter: the figure of a line that counts.
-            resume: whether a run of this configuration goes on; otherwise it is refused.
-            overwrite: whether to remove the run in the folder; None where no option of the command asks for that.
-            writes: whether this process writes. One that does not needs the folder to be there.
+            counter: the metric that counts lines, such as "update".
+            resume: whether an existing run of this configuration goes on; otherwise it is an error.
+            overwrite: whether to remove the run in the folder; None if the command has no such option, so that messages
+                do not suggest it.
+            writes: whether this process writes. If not, the folder must exist.
 
         Raises:
-            ValueError: it has a run of another configuration, one that does not go on, files without a description, or
-                a line of figures that cannot be read, other than the end of the last one.
-            OSError: it cannot be written.
+            ValueError: the folder has a run of another configuration, one that must not go on, files without a
+                description, or a line of metrics that cannot be read (a last line that was cut off is fine).
+            OSError: the folder cannot be written.
         """
         folder = cls(path, configuration, files, counter, writes)
         if overwrite is None:
@@ -98,13 +100,14 @@ class RunFolder:
         return folder
 
     def _prepare(self, overwrite: bool) -> None:
-        """Make the folder, without what killed runs have left half written; remove the run in it if asked to."""
+        """Make the folder and delete half-written files of killed runs; remove the run in it if asked to."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             for name in (DESCRIPTION, *self._files):
                 remove_partial(self.path / name)
             if overwrite:
-                for path in (self.path / DESCRIPTION, *self._present()):  # the description first: no run without files
+                # the description first: if this is interrupted, what is left is no run that could go on
+                for path in (self.path / DESCRIPTION, *self._present()):
                     path.unlink(missing_ok=True)
         except OSError as error:
             raise OSError(f"cannot write in {self.path}: {error}") from error
@@ -129,23 +132,23 @@ class RunFolder:
             raise ValueError(f"{self.path} has a run of another configuration ({differences}); {self.ways_out}")
         self.found, self.lines = found, read_metrics(self.path / METRICS, self._counter)
         if self.is_finished and self.writes:
-            (self.path / CHECKPOINT).unlink(missing_ok=True)  # it was killed right after it had said so
+            (self.path / CHECKPOINT).unlink(missing_ok=True)  # it was killed between the two steps of `finish`
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run that was found has ended."""
+        """Whether the run that was found is finished."""
         return self.found is not None and bool(self.found.get("finished"))
 
     def _present(self) -> list[Path]:
         found = [path for name in self._files for path in self.path.glob(name)]
-        return [path for path in found if not path.name.startswith(".")]  # "*" finds what is half written too
+        return [path for path in found if not path.name.startswith(".")]  # "*" also matches half-written files
 
     def begin(self, facts: Mapping[str, Any], done: float = 0) -> None:
-        """Write the description, and drop the lines of what will be done again.
+        """Write the description, and drop the lines of updates or rounds that will be repeated.
 
         Args:
-            facts: what else the description says, JSON-serialisable, such as the command.
-            done: the count from which the run goes on; lines up to it stay.
+            facts: further entries of the description, JSON-serialisable, such as the command.
+            done: the count from which the run goes on; lines up to it are kept.
 
         Raises:
             OSError: a file could not be written.
@@ -162,7 +165,7 @@ class RunFolder:
             write_json(self.path / DESCRIPTION, self._facts)
 
     def log(self, line: Line) -> None:
-        """Append a line of figures, at once: the file is complete for a reader that follows it, or after a crash.
+        """Append a line of metrics immediately, so that others can follow the file and a crash loses nothing.
 
         Raises:
             OSError: it could not be written; the message names the file.
@@ -173,15 +176,15 @@ class RunFolder:
                 file.write(_to_text(line))
 
     def save(self, state: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
-        """Write the checkpoint in place of the one before, atomically, for `load` of a later session.
+        """Replace the checkpoint atomically; `load` reads it in a later session.
 
         Args:
-            state: all that is no tensor, JSON-serialisable.
+            state: everything but the tensors, JSON-serialisable.
             parts: name of a part, without a dot -> its tensors by name, on any device.
 
         Raises:
             ValueError: a tensor holds floats that are not finite, or of half precision.
-            OSError: it could not be written; the one before is as it was.
+            OSError: it could not be written; the previous one is unchanged.
         """
         from ..tensor_files import save_tensors
 
@@ -193,14 +196,14 @@ class RunFolder:
     def load(self, product: str) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]] | None:
         """Return what the last `save` wrote, with the tensors on the CPU; None if there is no checkpoint.
 
-        A digest guards it: what is read is what was written, so nothing in it is checked again.
+        The file holds a digest of its content. So what is read is what was written, and needs no further checks.
 
         Args:
-            product: the name of a file that a run without a checkpoint does not have.
+            product: the name of a file that only a run with a checkpoint can have.
 
         Raises:
-            ValueError: it is no checkpoint, damaged, or of another configuration, or the product is there without one;
-                the message says what to do.
+            ValueError: the file is no checkpoint, damaged, or of another configuration, or the product exists without a
+                checkpoint; the message says what to do.
         """
         from ..tensor_files import load_tensors
 
@@ -222,10 +225,10 @@ class RunFolder:
         return description["state"], parts
 
     def finish(self, **facts: Any) -> None:
-        """Say that the run has ended, and remove what it would have gone on from.
+        """Mark the run as finished in its description, then delete the checkpoint.
 
         Args:
-            facts: what else the description says from now on.
+            facts: further entries of the description.
 
         Raises:
             OSError: the description could not be written.
@@ -236,13 +239,13 @@ class RunFolder:
 
 
 def save_results(folder: Path, configuration: Mapping[str, Any], pictures: Iterable[str] = (), **results: Any) -> Path:
-    """Write `results.json` in place of earlier ones, atomically: what was measured, of what, by which versions.
+    """Replace `results.json` atomically: the results, the configuration that gave them, and the versions of packages.
 
     Args:
-        folder: where to; it is made if missing.
-        configuration: all that determines the results, JSON-serialisable.
-        pictures: names of the files that show results; those of earlier ones would mislead, and are removed.
-        results: by name, JSON-serialisable.
+        folder: the folder, which is made if missing.
+        configuration: everything that determines the results, JSON-serialisable.
+        pictures: names of the files that show results; those of earlier results would mislead, so they are deleted.
+        results: further entries by name, JSON-serialisable.
 
     Raises:
         OSError: a file could not be written.
@@ -255,14 +258,14 @@ def save_results(folder: Path, configuration: Mapping[str, Any], pictures: Itera
 
 
 def read_metrics(path: Path, counter: str = "update") -> list[Line]:
-    """Return the lines of a metrics file, none if it does not exist. One that a crash cut off at the end is left out.
+    """Return the lines of a metrics file, none if it does not exist. A last line that a crash cut off is left out.
 
     Args:
         path: the file.
-        counter: the figure that every line has.
+        counter: the metric that every line must have, an integer.
 
     Raises:
-        ValueError: any other line that is no JSON object of numbers.
+        ValueError: any other line is no JSON object of numbers.
     """
     if not path.exists():
         return []
@@ -275,18 +278,18 @@ def read_metrics(path: Path, counter: str = "update") -> list[Line]:
 
 
 def read_last(path: Path) -> Line:
-    """Return the last line of the metrics file of a run that has ended."""
+    """Return the last line of the metrics file of a finished run."""
     line: Line = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
     return line
 
 
 def _to_text(line: Line) -> str:
-    """Return a line as JSON, which has no infinity: values that are not finite become null."""
+    """Return a line as JSON. Values that are not finite, which JSON lacks, become null."""
     return json.dumps({name: value if math.isfinite(value) else None for name, value in line.items()}) + "\n"
 
 
 def _from_text(text: str, counter: str) -> Line | None:
-    """Return the figures of a line, null being nan; None for what is no line of metrics."""
+    """Return the metrics of a line, with NaN for null; None if the text is no line of metrics."""
     try:
         values: Any = json.loads(text)
         line = {name: math.nan if value is None else value for name, value in values.items()}
@@ -302,10 +305,10 @@ def versions() -> dict[str, str]:
 
 
 def check_folder(option: str, folder: Path) -> None:
-    """Check that a folder exists or can be made, and can be written to, by writing beside where it would be.
+    """Check that a folder exists or can be made, and can be written to, by a trial in its nearest existing parent.
 
-    Permissions are not enough: they mean nothing to root, or where a file system is read-only. Nothing is left, so that
-    commands that fail later make no folders.
+    Permission bits are not enough: root ignores them, and a file system may be read-only. The trial is deleted, so a
+    command that fails later leaves no folder behind.
 
     Raises:
         ValueError: a file is in the way, or writing fails.
@@ -325,7 +328,7 @@ def check_folder(option: str, folder: Path) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file atomically: a reader never sees half of it."""
+    """Write a JSON file atomically: readers never see half of it."""
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     with atomic_write(path) as file:
         file.write(text.encode())

@@ -1,4 +1,4 @@
-"""How far a job is: on a terminal a bar that changes, elsewhere, as in a file, a new line now and then."""
+"""Progress of a job: on a terminal a live bar, elsewhere (in a log file, say) a new line every few seconds."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 PLAIN_EVERY = 10.0
-"""Seconds from line to line where there is no terminal."""
+"""Seconds between two lines where there is no terminal."""
 RECENT = 20
-"""Calls from which the time that is left is estimated."""
+"""Number of latest calls from which the remaining time is estimated."""
 WIDE = 100
-"""Columns of a terminal that has room for a bar."""
+"""Least width of a terminal, in columns, that has room for a bar."""
 
 
 class ProgressBar:
     """A bar with a text: `update 10 of 100, loss 0.1000, 36 s left`."""
 
     def __init__(self, label: str, total: int, done: int = 0, *, stderr: bool = True, quiet: bool = True) -> None:
-        """Prepare; it is shown when the context is entered.
+        """Prepare; the bar is shown when the context is entered.
 
         Args:
-            label: what is counted: "update".
-            total: the number of all.
+            label: what is counted, such as "update".
+            total: the number at the end.
             done: the number at the beginning.
-            stderr: where it is shown; otherwise on stdout.
-            quiet: whether there is no line at the beginning and the end where there is no terminal.
+            stderr: whether to show it on stderr; otherwise on stdout.
+            quiet: whether to leave out the first and the last line where there is no terminal.
         """
         self._label, self._total, self._quiet = label, total, quiet
         self._printed_at = time.monotonic() if quiet else -PLAIN_EVERY
@@ -55,7 +55,7 @@ class ProgressBar:
         self._live.stop()
 
     def advance(self, n: int) -> None:
-        """Show that n more are done. Work that is long for one advance calls it with 0 now and then."""
+        """Show that n more are done. Long work between two advances calls it with 0, so that the time is updated."""
         self.show(self._marks[-1][1] + n)
 
     def show(self, done: int, note: str = "") -> None:
@@ -71,13 +71,13 @@ class ProgressBar:
     def _text(self, note: str) -> str:
         (began, first), (now, done) = self._marks[0], self._marks[-1]
         parts = [f"{self._label} {done:,} of {self._total:,}", *([note] if note else [])]
-        if first < done < self._total:  # at the pace of the last calls
+        if first < done < self._total:
             parts.append(f"{duration((self._total - done) * (now - began) / (done - first))} left")
         return ", ".join(parts)
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words: 40 s, 12 min, 2 h 05 min."""
+    """Return a duration as text: 40 s, 12 min, 2 h 05 min."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -85,5 +85,5 @@ def duration(seconds: float) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line about work that has begun, at once; on stderr, so that stdout has results alone."""
+    """Print a line about ongoing work immediately, on stderr, so that stdout has nothing but results."""
     print(line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Ctrl-C, and a scheduler's SIGTERM, as a flag that a run looks at between two steps."""
+"""Ctrl-C and a scheduler's SIGTERM, turned into a flag that a run checks between two steps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Flag:
-    """Whether something was asked for.
+    """Whether a stop was asked for.
 
-    Not a `threading.Event`, whose lock a handler would wait for without end that another signal has interrupted while
-    it held it: `timeout`, for one, sends two at once.
+    A plain attribute, since setting a `threading.Event` takes a lock. A second signal may interrupt the handler of the
+    first while it holds that lock, and would then wait for it forever. `timeout`, for example, sends two at once.
     """
 
     def __init__(self) -> None:
@@ -26,21 +26,21 @@ class Flag:
         self._set = True
 
     def is_set(self) -> bool:
-        """Return whether it was."""
+        """Return whether it is set."""
         return self._set
 
 
 _asked: list[Flag] = []
-"""The flag that signals set, if there is one."""
+"""The flag that signals set, while a block is active; else empty."""
 
 
 @contextmanager
 def asked_to_stop() -> Iterator[Flag]:
-    """Yield a flag that Ctrl-C, or a scheduler's SIGTERM, sets; a Ctrl-C after it interrupts at once.
+    """Yield a flag that Ctrl-C or a scheduler's SIGTERM sets; a further Ctrl-C raises KeyboardInterrupt.
 
-    A second SIGTERM does not: a scheduler and `torchrun` may each send one. Outside of the main thread, which alone
-    gets signals, nothing sets the flag. Within another such block the flag is the other's. So a run can be prepared in
-    a block, by reading its checkpoint for example, without an exception at an unexpected place.
+    A further SIGTERM does not, since a scheduler and `torchrun` may each send one. Only the main thread gets signals;
+    in other threads nothing sets the flag. A block within another yields the same flag. So a whole run, the reading of
+    its checkpoint included, can be in a block, and no KeyboardInterrupt comes at an unexpected place.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Flag()

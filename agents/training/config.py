@@ -51,7 +51,7 @@ _OF_MUTATIONS = of_each({kind: options_of(each) for kind, each in MUTATIONS.item
 MUTATION_OPTIONS = {name: option.default for name, option in _OF_MUTATIONS.items()} | dict(
     PAPER_POPULATION.mutation_options
 )
-"""Options of mutations, with their defaults, which are those of the paper's code."""
+"""Options of mutations and their defaults, which are those of the paper's code."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +69,30 @@ class TrainingConfig:
     batch_size: Annotated[int, Between(1, 2**20)] = 64
     """Number of levels in an update."""
     precision: Annotated[str, OneOf(PRECISIONS)] = "float32"
-    """Number format: float32; tf32, which rounds the factors of products on a GPU and is float32 on a CPU; or bfloat16
-    (autocast). The last two are faster on hardware for them, such as CPUs with AVX512_BF16. Elsewhere bfloat16 is
-    slower."""
+    """Number format: float32; tf32, which rounds the inputs of matrix products on a GPU and equals float32 on a CPU; or
+    bfloat16 (autocast). The last two are faster on hardware that supports them, such as CPUs with AVX512_BF16.
+    Elsewhere bfloat16 is slower."""
     compile: bool = False
-    """Run the iterations that PyTorch runs through torch.compile: for GPUs; takes half a minute to compile, brings no
-    gain on a CPU."""
+    """Compile the model's iterations with torch.compile. For GPUs: compiling takes half a minute, and a CPU gains
+    nothing."""
     seed: Annotated[int, Between(0, 2**63 - 1)] = 0
     """Seed of all randomness, at least 0: initial weights, levels and pool."""
     evolve: bool = False
     """Train on a population of levels that evolves against the model (paper, section "Adversarial data generation")."""
     evolve_absolute: bool = False
-    """Compare evolve_below with the mean regret itself, a squared error over all tiles, not relative to that of empty
-    paths. The paper's code does, with a threshold of 0.01 in 2022."""
+    """Compare evolve_below with the mean regret itself (a squared error over all tiles) instead of its ratio to that of
+    empty paths. The paper's code of 2022 does so, with a threshold of 0.01."""
     model: ModelConfig = field(default_factory=ModelConfig)
     levels: LevelsConfig = field(default_factory=LevelsConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)
     population: PopulationConfig = PAPER_POPULATION
-    """Its task is always that of the run."""
+    """Its task is always replaced by that of the run."""
     breeding: BreedingSchedule = PAPER_BREEDING
 
     def __new__(cls, *_: Any, **options: Any) -> TrainingConfig:
-        """Refuse the options of parts, and say how to give them."""
+        """Reject options that belong to a part, such as `model`, and say how to set them."""
         flat = [f"{name}={value!r}" for name, value in options.items() if name not in cls.__dataclass_fields__]
         check(not flat, f"options of its parts are given by changed(TrainingConfig(), {', '.join(flat)})")
         return super().__new__(cls)
@@ -115,7 +115,7 @@ class TrainingConfig:
         )
 
     def _check_model(self) -> Policy:
-        """Return the model with the shapes of one iteration, and nothing in them."""
+        """Check the model's options; return the model of one iteration, with shapes but no memory for its weights."""
         from .model import begin_with, shapes_of
 
         sizes, model = self.levels.sizes, self.model
@@ -153,9 +153,9 @@ class TrainingConfig:
         )
 
     def _repeats_itself(self, shapes: Policy) -> bool:
-        """Return whether a model, of which these are the shapes, states that every iteration of it is the same.
+        """Return whether every iteration of the model is the same function.
 
-        The last of `n_iterations` may be another: the rollouts of a pool end anywhere.
+        The last of its `n_iterations` may be an exception, since rollouts of a pool end anywhere.
         """
         from .model import shapes_of
 
@@ -177,12 +177,12 @@ class TrainingConfig:
         check(self.breeding.evolve_every >= 1, f"evolve_every must be at least 1, got {self.breeding.evolve_every}")
         check(
             not self.pool.pool_size,
-            "levels that evolve have no states that last: set pool_size to 0, or leave evolve out",
+            "levels that evolve cannot be in a pool: set pool_size to 0, or leave evolve out",
         )
         check(
             not self.loss.nearest_solution, "nearest_solution is not for levels that evolve: regret needs one solution"
         )
-        check(self.levels.level_set is None, "levels that evolve begin with drawn ones: leave level_set at None")
+        check(self.levels.level_set is None, "levels that evolve start from generated ones: leave level_set at None")
         check(len(sizes) == 1, f"levels that evolve are of one size, got sizes {sizes}")
         check(
             n_levels is None or n_levels <= capacity,
@@ -191,14 +191,14 @@ class TrainingConfig:
 
     @property
     def n_fresh(self) -> int:
-        """Number of levels drawn for an update: its whole batch, or with a pool or population only the newcomers."""
+        """Number of new levels in an update: its whole batch, or with a pool or population only the newcomers."""
         if self.evolve:
             return round(round(1 - self.breeding.replay_probability, 9) * self.batch_size)  # 0.1, not 1 - 0.9
         return round(self.pool.pool_fresh * self.batch_size) if self.pool.pool_size else self.batch_size
 
     @property
     def n_shown(self) -> int:
-        """Number of channels in the loss, the first ones: the path, and with guidance the first steps."""
+        """Number of leading channels that the loss reads: the path, and with guidance the four first steps."""
         from .losses import n_channels_shown
 
         return n_channels_shown(guided=self.loss.guidance > 0)
@@ -251,7 +251,7 @@ class TrainingConfig:
 
 
 OPTIONS = {**options_of(TrainingConfig), **_OF_MUTATIONS}
-"""Name of an option -> what it is: all but those of a model of one's own."""
+"""Options by name, except those of a user's own model."""
 DEFAULTS = {
     **{name: option.default for name, option in OPTIONS.items()},
     **vars(PAPER_BREEDING),
@@ -267,16 +267,16 @@ SWITCHES: Mapping[str, tuple[str, ...]] = {
         if option.group in (PopulationConfig, BreedingSchedule, *MUTATIONS.values()) or name == "evolve_absolute"
     ),
 }
-"""Option -> those that mean nothing while it is off: 0 or False."""
+"""Option -> the options that have no effect while it is off (0 or False)."""
 
 
 def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of a run by name, with the values of its preset; those of a model of one's own among them.
+    """Return the options of a run by name, with the preset's values as defaults.
 
-    torch is loaded for the latter alone.
+    They include the options of a user's own model. Only those load torch.
 
     Args:
-        given: what is given of `preset` and `model`.
+        given: the values of `preset` and `model`, where they are given.
 
     Raises:
         ValueError: an unknown preset.
@@ -288,7 +288,7 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def _of_model(model: Any) -> Mapping[str, Option]:
-    """The options of a model's constructor; none of an unknown model, which is refused later."""
+    """Return the options of a model's constructor; none for an unknown model, which is rejected later."""
     from ..weights import MODELS
 
     return constructor_options(model) if isinstance(model, str) and model in MODELS else {}

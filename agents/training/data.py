@@ -1,4 +1,4 @@
-"""Levels to train on: fixed or fresh, made ahead on other cores, and none of those that policies are tested on."""
+"""Levels to train on: fixed or fresh, prepared in the background, and never those that policies are tested on."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Batch:
 
 
 def concatenate(batches: list[Batch]) -> Batch:
-    """Return one batch of many, each (N, H, W) of any N; it has all their levels, one after the other."""
+    """Return the levels of many batches, each (N, H, W) of any N, as one batch, in order."""
     tiles, targets = [batch.tiles for batch in batches], [batch.target for batch in batches]
     return Batch(np.concatenate(tiles), np.concatenate(targets))
 
 
 class LevelStream:
-    """The batches of a run by update: the same whoever asks, whenever.
+    """The batches of a run. Each depends on the configuration and the number of its update alone.
 
     Raises:
         ValueError: the configuration has a level set that cannot be trained on.
@@ -74,7 +74,7 @@ class LevelStream:
         self._given = None if config.levels.level_set is None else given_levels(config)
 
     def size(self, update: int) -> int:
-        """Return the inner size of an update's levels; they join one after the other."""
+        """Return the inner size of an update's levels, drawn from the sizes that are in use by then."""
         sizes = self.config.levels.sizes
         n_joined = min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
         return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
@@ -87,9 +87,9 @@ class LevelStream:
         return self.fixed[self._of_epochs(update)]
 
     def draw(self, rng: np.random.Generator, n: int, size: int) -> Batch:
-        """Return n levels, (n, size + 2, size + 2), none held out: of the level set, or else fresh ones.
+        """Return n levels, (n, size + 2, size + 2), none held out: from the level set if there is one, else fresh.
 
-        Fresh are the families in turn, shuffled. A `long_fraction` of each family is long.
+        Fresh levels come from all families in equal parts, in random order. A `long_fraction` of each family is long.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -104,7 +104,7 @@ class LevelStream:
         return batch[rng.permutation(n)]
 
     def _turned(self, rng: np.random.Generator, tiles: Tiles) -> Tiles:
-        """Return (N, S, S) levels, each turned and mirrored at random, but as they were where that is held out."""
+        """Return (N, S, S) levels, each turned and mirrored at random, or unchanged if the result is held out."""
         turned = tiles.copy()
         for level, symmetry in zip(turned, rng.integers(8, size=len(tiles)), strict=True):
             level[:] = np.rot90(level.T.copy() if symmetry >= 4 else level.copy(), symmetry % 4)
@@ -128,14 +128,14 @@ class LevelStream:
         )
 
     def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool, of: int) -> Batch:
-        """Return levels, each with the longest solution of `of`."""
+        """Return n levels, each the one with the longest solution among `of` candidates."""
         tiles = self._allowed(rng, family, n * of, size, border)
         target = solutions(tiles, self.config.task)
         chosen = np.arange(n) * of + target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)
         return Batch(tiles, target)[chosen]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
-        """Return (N, H, W) uint8 levels of a family; held-out ones are drawn again."""
+        """Return (n, H, W) uint8 levels of a family; held-out ones are drawn again."""
         tiles = self._draw(rng, family, n, size, border)
         for _ in range(PATIENCE):
             refused = np.flatnonzero(is_held_out(tiles, self.config.task))
@@ -145,7 +145,7 @@ class LevelStream:
         raise ValueError(f"nearly all {family} levels of size {size} are in the test sets; train on larger ones")
 
     def _draw(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
-        """Return (n, size + 2, size + 2) levels of a family, with a border or without: each of its variants in turn."""
+        """Return (n, size + 2, size + 2) levels of a family, in equal parts from each of its variants."""
         generator, variants = FAMILIES[family].generator, FAMILIES[family].variants
         endpoints = find_task(self.config.task).has_endpoints
         inner = size if border else size + 2
@@ -158,7 +158,7 @@ class LevelStream:
 
     @cached_property
     def fixed(self) -> Batch:
-        """The levels of a fixed training set, (n_levels, H, W), and what a population begins with.
+        """The levels of a fixed training set, (n_levels, H, W), or those with which a population starts.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -167,7 +167,7 @@ class LevelStream:
         return self.draw(rng_for(self.config.seed, "fixed levels"), n_levels, self.config.levels.sizes[0])
 
     def _of_epochs(self, update: int) -> NDArray[np.int64]:
-        """Return which levels of the fixed set an update uses: every level once an epoch, in an order of its own."""
+        """Return which levels of the fixed set an update uses: each level once an epoch, in a new random order."""
         n_levels, batch_size = len(self.fixed), self.config.batch_size
         places = np.arange(update * batch_size, (update + 1) * batch_size)
         indices = np.empty(batch_size, np.int64)
@@ -180,9 +180,9 @@ class LevelStream:
 
 @contextmanager
 def made_ahead(stream: LevelStream, start: int, n_workers: int = 1) -> Iterator[Iterator[Batch]]:
-    """Make the batches of updates `start` to the last on other threads, while the device trains.
+    """Yield the batches from update `start` to the last, which other threads prepare while the device trains.
 
-    The generators and solvers are machine code that runs outside Python's lock, so the threads have cores of their own.
+    The generators and solvers are machine code that releases the GIL, so the threads run in parallel.
     """
     with ThreadPoolExecutor(n_workers, thread_name_prefix="levels") as pool:
         try:
@@ -210,7 +210,7 @@ def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
 
 
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
-    """Return which of (N, H, W) square levels no training may use, (N,) bool."""
+    """Return which of (N, S, S) levels no training may use, (N,) bool."""
     return is_reserved(tiles, held_out(tiles.shape[1] - 2, task))
 
 
@@ -244,11 +244,11 @@ def given_levels(config: TrainingConfig) -> Tiles:
 def validation_batch(config: TrainingConfig) -> Batch:
     """Return up to 1,024 levels, (N, H, W), of a run's validation set.
 
-    That is the one of the paper's mazes, at the run's first size, unless it has another.
+    By default the set has levels of the paper's kind, at the run's first size.
 
     Raises:
-        ValueError: no such set; or its levels are not square, of no size of the run, not all solvable, in test sets, or
-            trained on.
+        ValueError: no such set; or its levels are not square, not of a size of the run, not all solvable, in test sets,
+            or trained on.
     """
     name, size = config.levels.validation_set, config.levels.sizes[0]
     if name is None:
@@ -266,7 +266,7 @@ def validation_batch(config: TrainingConfig) -> Batch:
 
 
 def _named(name: str, config: TrainingConfig) -> Batch:
-    """Return all levels of a set, (N, S, S), if a run of such sizes can use them."""
+    """Return all levels of a set, (N, S, S), after checking that the run can use them."""
     tiles = _tiles(name, config)
     height, width = tiles.shape[1:]
     check(height == width, f"the levels of {name} must be square, got {height}x{width}")
@@ -283,7 +283,7 @@ def _named(name: str, config: TrainingConfig) -> Batch:
 
 
 def _copies(tiles: Tiles, dihedral: bool) -> Tiles:
-    """Return (N, S, S) levels, if dihedral in all their eight orientations, (8 N, S, S)."""
+    """Return (N, S, S) levels; if dihedral, all eight orientations of each, (8 N, S, S)."""
     if not dihedral:
         return tiles
     both = (tiles, tiles.transpose(0, 2, 1))
@@ -291,5 +291,5 @@ def _copies(tiles: Tiles, dihedral: bool) -> Tiles:
 
 
 def _tiles(name: str, config: TrainingConfig) -> Tiles:
-    """Return the (N, H, W) tiles of a set, without sources and targets if the task has none."""
+    """Return the (N, H, W) tiles of a set; sources and targets become empty tiles if the task has none."""
     return find_task(config.task).prepare(load_levels(name).tiles)

@@ -1,4 +1,4 @@
-"""Levels as an update needs them, where the model is: tiles, solutions and guidance."""
+"""The levels of an update on the model's device: tiles, solutions and guidance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DeviceBatch:
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device, guided: bool) -> DeviceBatch:
-        """Return (N, H, W) levels on a device, with guidance if asked for; nothing waits for the device."""
+        """Copy (N, H, W) levels to a device without waiting for it; with guidance if asked for."""
         arrays = [batch.tiles, batch.target]
         if guided:
             shown = guidance(batch.tiles)
@@ -50,11 +50,11 @@ class DeviceBatch:
             mine[places] = theirs
 
     def copy(self) -> DeviceBatch:
-        """Return the same levels in memory of their own."""
+        """Return a copy that shares no memory."""
         return DeviceBatch(*(tensor.clone() for tensor in self._parts()))
 
     def one_hot(self, n_tiles: int) -> Tensor:
-        """Return the levels as models read them, (N, n_tiles, H, W) float32; the same as `levels.one_hot`."""
+        """Return the one-hot tiles that models read, (N, n_tiles, H, W) float32; equals `levels.one_hot`."""
         kinds = torch.arange(n_tiles, dtype=torch.uint8, device=self.tiles.device)
         return (self.tiles[:, None] == kinds[:, None, None]).float()
 

@@ -1,4 +1,4 @@
-"""Edits of a pool's levels while their states stay, so that policies learn to give up what is no longer true."""
+"""Edits of a pool's levels that leave their states as they are: policies learn to drop a path that is now wrong."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.mutation import mutate
 
 FEW, MOST = 2, 40
-"""Smallest and largest number of walls, gaps, sources or targets that a level gets."""
+"""Smallest and largest number of edits of a level: new walls, gaps, sources or targets."""
 REPLACED, OPENED = 0.3, 0.4
-"""Fractions of the levels, with edits of all kinds, that are replaced by others, and that get a single gap."""
+"""With `all-kinds`: fractions of the levels that are replaced by others, and that get a single gap."""
 
 
 class Edits(NamedTuple):
     """A way to edit levels.
 
     Attributes:
-        edit: (n, H, W) levels; gets these and (P, H, W) of the pool.
-        grace: iterations by which what they are asked for is due later than of a fresh level.
+        edit: returns (n, H, W) edited levels, given the generator, the (n, H, W) levels and the pool's (P, H, W).
+        grace: extra iterations before the solution of an edited level is due, compared to a fresh level.
     """
 
     edit: Callable[[np.random.Generator, Tiles, Tiles], Tiles]
@@ -33,8 +33,8 @@ def _few(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
 
 
 def _all_kinds(rng: np.random.Generator, tiles: Tiles, pool: Tiles) -> Tiles:
-    # Large changes alone would teach to give up everything. A gap alone contradicts nothing that a policy has found, so
-    # it teaches to notice.
+    # Large changes alone would teach a policy to drop everything at any change. A single gap leaves the old path
+    # walkable, so a policy has to notice where it is no longer shortest.
     n_replaced, n_opened = round(REPLACED * len(tiles)), round(OPENED * len(tiles))
     edited = tiles.copy()
     edited[:n_replaced] = pool[rng.integers(len(pool), size=n_replaced)]
@@ -53,11 +53,11 @@ def _open(rng: np.random.Generator, tiles: Tiles) -> None:
 
 
 def _change(rng: np.random.Generator, tiles: Tiles) -> None:
-    """Make `FEW` to `MOST` edits in each level, numbers of any order of magnitude being as likely."""
+    """Make `FEW` to `MOST` edits in each level; their number is drawn log-uniformly."""
     numbers = np.round(FEW * (MOST / FEW) ** rng.random(len(tiles))).astype(int)
     for level, n in zip(tiles, numbers, strict=True):
         level[...] = mutate(rng, level[None], "edits", n_edits=int(n))[0]
 
 
 EDITS = {"few": Edits(_few, 0), "all-kinds": Edits(_all_kinds, 8)}
-"""Name -> what is edited."""
+"""Kinds of edits by name."""

@@ -1,7 +1,7 @@
 """Training levels that evolve against the model (paper, section "Adversarial data generation").
 
-Batches are drawn from a population, and how they fare is what is known of their levels. Now and then, if the model does
-well on them, mutated levels are scored without gradients and take the places of the least fit.
+Batches are drawn from a population, and training on them measures how hard their levels are. Every few updates, if the
+model does well on them, mutated levels are scored without gradients and replace the easiest members.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Replay:
     """The levels of an update.
 
     Attributes:
-        members: (M,) int64 indices into the population of the first ones.
-        newcomers: the others, fresh.
-        batch: all of them.
+        members: (M,) int64 indices into the population: the first M levels of the batch.
+        newcomers: the other levels, which are fresh.
+        batch: all levels.
     """
 
     members: NDArray[np.int64]
@@ -52,9 +52,10 @@ class EvolvingLevels:
 
     Attributes:
         population: the levels. Its clock counts updates.
-        regret: sum over the batches since the last chance of a round: mean regret, over that of empty paths.
+        regret: the mean regret of a batch divided by that of empty paths, summed over the batches since a round was
+            last considered.
         n_rounds: the number of rounds of offspring so far.
-        seconds: the time that all of this took, over all sessions.
+        seconds: the time spent on the population, over all sessions.
     """
 
     population: LevelPopulation
@@ -64,9 +65,9 @@ class EvolvingLevels:
 
     @classmethod
     def start(cls, config: TrainingConfig) -> EvolvingLevels:
-        """Return the levels on which a run without evolution trains, or with fresh ones as many as there is room for.
+        """Return a population of the run's fixed training set, or without one of as many fresh levels as it holds.
 
-        Their regret is that of an empty path, which is what a model without training leaves.
+        Their regret is that of an empty path: an untrained model draws hardly anything better.
 
         Raises:
             ValueError: nearly all levels of this size are held out.
@@ -85,7 +86,7 @@ class EvolvingLevels:
             return Replay(members, newcomers, concatenate([replayed, newcomers]))
 
     def note(self, replay: Replay, path: Tensor, workers: Workers, absolute: bool = False) -> None:
-        """Record how hard the levels of an update were; newcomers that are fit enter.
+        """Record how hard the levels of an update were; newcomers that are hard enough enter the population.
 
         Args:
             replay: the result of `replay`; nothing has entered since.
@@ -129,7 +130,7 @@ class EvolvingLevels:
             self.n_rounds += 1
 
     def line(self) -> dict[str, float]:
-        """Return its part of a line of metrics."""
+        """Return the metrics of the evolution, for a line of the run."""
         own = {"evolution_seconds": self.seconds, "n_rounds": float(self.n_rounds)}
         return own | self.population.statistics()
 
@@ -140,7 +141,7 @@ class EvolvingLevels:
         self.seconds += time.perf_counter() - began
 
     def description(self) -> dict[str, Any]:
-        """Return all that is no tensor, JSON-serialisable; `from_tensors` reads it back."""
+        """Return everything but the tensors, JSON-serialisable; `from_tensors` reads it back."""
         numbers = {"regret": self.regret, "n_rounds": self.n_rounds, "seconds": self.seconds}
         return {**numbers, "population": self.population.to_arrays()[1]}
 
@@ -158,7 +159,7 @@ class EvolvingLevels:
 
 
 def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
-    """Return what (B, H, W) paths lack and whether they are complete, (B, 2) float64, see `members.measure`."""
+    """Return the regret of (B, H, W) paths and whether they are complete, (B, 2) float64, see `members.measure`."""
     judge = find_task(config.task).judge
     paths = read_back(path.detach().float())
     return torch.from_numpy(np.stack(measure(config.measure, batch.tiles, paths, batch.target, judge), axis=1))
@@ -166,11 +167,12 @@ def measured_by(config: PopulationConfig, path: Tensor, batch: Batch) -> Tensor:
 
 @torch.no_grad()
 def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: Workers) -> NDArray[np.float64]:
-    """Return (N, 2) regret and completeness of N levels after an episode, which the workers share."""
+    """Return (N, 2) regret and completeness of N levels after an episode; the workers share the levels."""
     if not len(levels):
         return np.zeros((0, 2))
     n_each = -(-len(levels) // workers.size)
-    places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)  # as many for each worker
+    # wraps around, so that every worker has as many: a gather needs shares of one size
+    places = (np.arange(n_each) * workers.size + workers.rank) % len(levels)
     at_once = config.batch_size // workers.size
     parts = [levels[places[start : start + at_once]] for start in range(0, n_each, at_once)]
     measured = [measured_by(config.population, _paths(model, part, config, workers), part) for part in parts]
@@ -186,12 +188,12 @@ def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers
 
 
 def _of_empty_paths(target: NDArray[np.bool_]) -> float:
-    """Return the mean loss of empty paths against (N, H, W) solutions, but at least that of one tile in all levels."""
+    """Return the mean loss of empty paths against (N, H, W) solutions, at least that of a single tile: no zero."""
     return max(float(target.mean()), 1 / target.size)
 
 
 def _in_order(share: Tensor, workers: Workers) -> NDArray[np.float64]:
-    """Return the measurements of all workers in the order of levels, of which each took every `workers.size`-th."""
+    """Return the measurements of all workers in the order of the levels; each worker has every `workers.size`-th."""
     if workers.size == 1:
         return share.numpy()
     shares = workers.gather(share.to(workers.device)).view(workers.size, -1, 2)

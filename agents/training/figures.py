@@ -31,25 +31,25 @@ OWN_STYLE = {"axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
 LENGTH = "mean_solution_length"
 UNITS, FEWEST = (("hours", 3600), ("minutes", 60), ("seconds", 1)), 3
-"""Units of time in seconds, and the least number of them for which each is used."""
+"""Units of time in seconds; the largest is used of which the run took at least `FEWEST`."""
 MANY = 40
-"""Points from which on a curve needs no markers."""
+"""Number of points from which a curve has no markers."""
 CLOSE = 1e4
-"""Losses that differ by no larger factor have ticks at 2 and 5 too; over many powers of ten there would be none."""
+"""Losses within this factor also have ticks at 2 and 5; over more powers of ten, matplotlib would then draw none."""
 SMOOTHED = 0.04
 """Part of the run over which the training loss is averaged."""
 APART = 0.03
-"""Part of the width between two ticks of time, at the least: the first updates can take long."""
+"""Least distance between two ticks of time, as a part of the width: slow first updates would crowd them."""
 
 
 def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
     """Write loss, validation and learning rate against updates and time as a PNG file; returns its path.
 
-    Where levels evolve a panel shows how long their solutions are.
+    If the levels evolve, another panel shows the mean length of their solutions.
 
     Args:
         lines: at least one, in the order of updates.
-        title: above them.
+        title: the title above the panels.
         path: the file.
     """
     evolving = any(LENGTH in line for line in lines)
@@ -112,7 +112,7 @@ def _plot(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64], colour: st
 
 
 def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Geometric means over a window around each value, which is narrower at the ends."""
+    """Return the geometric mean of a window around each value; windows shrink towards the ends, to stay centred."""
     reach = math.floor(SMOOTHED * len(values) / 2)
     sums = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(values, 1e-12)))])
     places = np.arange(len(values))
@@ -124,7 +124,7 @@ def _smooth(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
     """Add an axis above the panels with the time that the updates took.
 
-    It shows measured time, so only this axis differs from run to run; an interruption changes nothing else.
+    Only this axis shows measured time, so it alone differs between two runs of one configuration.
     """
     updates, seconds = _column(lines, "seconds")
     unit, length = next(unit for unit in UNITS if seconds[-1] >= unit[1] * FEWEST or unit is UNITS[-1])
@@ -139,7 +139,7 @@ def _add_time(axes: Axes, lines: Sequence[Line]) -> None:
 
 
 def _apart(places: NDArray[np.float64], least: float) -> list[int]:
-    """Return of ascending places the first, and each at least `least` from the one kept before it."""
+    """Return the indices of ascending places that are at least `least` apart, keeping the first."""
     kept: list[int] = []
     for i, place in enumerate(places):
         if not kept or place - places[kept[-1]] >= least:
@@ -149,11 +149,11 @@ def _apart(places: NDArray[np.float64], least: float) -> list[int]:
 
 ROWS = 4
 CANDIDATES = 64
-"""Levels of a family from which those with longer and longer solutions are taken."""
+"""Levels of a family among which the rows are chosen, by the length of their solutions."""
 MOMENTS = (0.125, 0.25, 0.5, 1.0)
-"""Parts of the iterations after which the path is shown."""
+"""Fractions of the iterations after which the path is shown."""
 PICTURE = 240
-"""Pixels along a level's side, about."""
+"""Approximate side of a level's picture, in pixels."""
 GAP = 12
 """Pixels between the pictures and around them."""
 
@@ -167,12 +167,13 @@ class _Row(NamedTuple):
 
 @torch.no_grad()
 def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path) -> Path:
-    """Write a PNG file with a level a row: the path channel after some iterations, then the solution; returns its path.
+    """Write a PNG file with one row per level: the path after some iterations, then the solution; returns its path.
 
     Args:
-        policy: what to run.
-        config: its training's; the levels are of its validation set, or held-out ones of its families and first size.
-        title: a line above them.
+        policy: the policy to run.
+        config: the configuration of its training. The levels are from its validation set, or held-out levels of its
+            families and first size.
+        title: a line above the rows.
         path: the file.
     """
     rows = _rows(config)
@@ -183,7 +184,7 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
 
 
 def _rows(config: TrainingConfig) -> list[_Row]:
-    """Return levels of each source in turn, the last of each with the longest solution of all candidates."""
+    """Return levels from each source, in order of the length of their solutions up to the longest of all candidates."""
     sources = list(_sources(config))
     n_each = -(-ROWS // len(sources))
     rows = []

@@ -1,4 +1,4 @@
-"""Training: updates, validation, checkpoints, until the last update or Ctrl-C."""
+"""The training loop: updates, validation and checkpoints, until the last update or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .state import MODEL, TrainingState
 from .updates import read_losses, update
 
 LEVELS = "population.npz"
-"""File of a run: the levels that it has ended with if they evolve."""
+"""File of a run whose levels evolve: its last population."""
 
 COLUMNS = ("valid_loss", "accuracy", "complete", "optimal")
 """Names of the metrics of a validation."""
@@ -38,12 +38,12 @@ offspring so far and `evolution_seconds`, their part of `seconds`.
 
 @dataclass(frozen=True)
 class Intervals:
-    """How often a run stops to look around.
+    """How often a run logs, validates and saves.
 
     Attributes:
-        log: updates from line to line.
-        validate: updates from validation to validation, a multiple of `log`.
-        save: seconds from checkpoint to checkpoint, at the least.
+        log: updates between two lines of metrics.
+        validate: updates between two validations, a multiple of `log`.
+        save: least number of seconds between two checkpoints.
 
     Raises:
         ValueError: `log` below 1, `validate` that is no multiple of it, or `save` below 0.
@@ -98,7 +98,7 @@ def run_updates(
                 is_last = state.update == config.n_updates
                 is_due = is_last or state.update % intervals.log == 0
                 if is_due:
-                    read_losses(state)  # a GPU has made its updates only now
+                    read_losses(state)  # waits for the GPU, so that the time below is that of finished updates
                 state.spend(time.perf_counter() - began)
                 if is_due:
                     policy = state.best_model if is_last or state.update % intervals.validate == 0 else None
@@ -115,7 +115,10 @@ def run_updates(
 
 
 def _asked_to_end(asked: bool, workers: Workers, at_line: bool) -> bool:
-    """Return whether any worker was asked to. Several with GPUs, which would wait, agree after lines of metrics."""
+    """Return whether any worker was asked to end.
+
+    To agree on it, GPUs would have to be waited for. So several workers with GPUs ask only after a line of metrics.
+    """
     waits = workers.size > 1 and workers.device.type != "cpu"
     return workers.any(asked) if at_line or not waits else False
 
@@ -134,11 +137,11 @@ def metrics(state: TrainingState) -> dict[str, float]:
 
 
 def save(state: TrainingState, run: RunFolder) -> float:
-    """Write the checkpoint and the model, and levels that have evolved to their end; return the time, monotonic."""
+    """Write the checkpoint, the model and, after the last update, the population; return the monotonic time."""
     read_losses(state)
     if run.writes:
         if state.evolution is not None and state.update == state.config.n_updates:
-            state.evolution.population.save(run.path / LEVELS)  # first: a run whose last checkpoint there is has them
+            state.evolution.population.save(run.path / LEVELS)  # first: whoever finds the last checkpoint finds it too
         state.save(run)
         save_model(state.best_model, run.path / MODEL)
     return time.monotonic()

@@ -1,9 +1,9 @@
 """The losses of training: of the path channel against the exact solution, and of guidance.
 
-Guidance is the first step of the solution from every tile. If the source were elsewhere, the level would have another
-solution, and its first step is one of four. These are answers to as many levels, without a trace of how an automaton
-finds them. But no rollout has to reach the end of a long path before it learns where it went wrong. A tile's answer can
-be known after as many iterations as it has moves to the target.
+Guidance asks every tile for the first of four steps that a solution starting there would take. That is one answer for
+each possible source, and says nothing about how an automaton finds it. But the answer of a tile can be known after as
+many iterations as it has moves to the target. So a network learns where it went wrong before a rollout has reached the
+end of a long path.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from maze_nca_gym.solvers import distances
 from ..policy import PATH
 
 STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
-"""Rows and columns to move; a canonical path takes the first of those that are as good."""
+"""Name -> (rows, columns) to move. Where several are equally good, a canonical path takes the first."""
 N_STEPS = len(STEPS)
 GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
-"""The channels that are to show first steps."""
+"""Channels that predict the first steps."""
 STEEPNESS = 8.0
-"""Steepness of the sigmoid through which cross-entropy reads the path: it crosses 0.5 where rounding does."""
+"""Steepness of the sigmoid that turns a path value into a probability: 0.5 at 0.5, where rounding has its threshold."""
 
 
 def mse(path: Tensor, target: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entr
 
 
 def n_channels_shown(guided: bool) -> int:
-    """Return the number of channels in the loss, the first ones: the path, and with guidance the first steps."""
+    """Return the number of leading channels that the loss reads: the path, and with guidance the four first steps."""
     return GUIDED.stop if guided else PATH + 1
 
 
@@ -58,11 +58,11 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
 
     Args:
         loss: one of `LOSSES`.
-        states: what a rollout came to.
+        states: states of a rollout.
         target: the exact solutions.
-        counted: (K, B) bool; the other levels add nothing, as if they were solved.
-        damped: a level's loss l counts as 1 + log(l) beyond 1. So a level whose states explode is pulled back, and does
-            not drown all others. An empty path loses at most 1.
+        counted: (K, B) bool, the levels that count; the loss of the others is 0.
+        damped: whether a level's loss l counts as 1 + log(l) where it exceeds 1, the most that an empty path loses. So
+            a level whose states explode still has a gradient, but does not outweigh all others.
     """
     of_levels = torch.stack([LOSSES[loss](state[:, PATH].float(), target) for state in states])
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
@@ -75,23 +75,23 @@ def guidance_losses(states: Sequence[Tensor], steps: Tensor, counted: Tensor) ->
     those of `path_losses`.
 
     Args:
-        states: what a rollout came to.
+        states: states of a rollout.
         steps: (B, 4, H, W) floats, see `guidance`.
-        counted: (K, B, H, W) bool; the other tiles add nothing.
+        counted: (K, B, H, W) bool, the tiles that count; the loss of the others is 0.
     """
     of_tiles = torch.stack([(state[:, GUIDED].float() - steps).square().sum(dim=1) for state in states])
     return _damped((of_tiles * counted).mean(dim=(2, 3))).mean(dim=1)
 
 
 def _damped(of_levels: Tensor) -> Tensor:
-    """Return losses, beyond 1 by their logarithm."""
+    """Return losses l, those above 1 as 1 + log(l)."""
     return of_levels.clamp(max=1) + of_levels.clamp(min=1).log()
 
 
 def had_time(target: Tensor, ages: Tensor, per_tile: float) -> Tensor:
     """Return whether levels have had a number of iterations for each tile of their solutions, (K, B) bool.
 
-    No automaton can find a solution before that, and one that has to answer anyway learns to guess.
+    A signal moves one tile an iteration, so no automaton can know an answer earlier: a loss would teach it to guess.
 
     Args:
         target: (B, H, W) exact solutions.
@@ -112,8 +112,9 @@ class Guidance:
     """First steps of canonical shortest paths to the target.
 
     Attributes:
-        steps: (N, 4, H, W) bool, up, left, down, right: which one to take, none at the target and out of its reach.
-        distances: (N, H, W) int32, moves to the target; 0 at walls and out of its reach, where nothing is to be known.
+        steps: (N, 4, H, W) bool: which step to take, of up, left, down and right. None is set at the target, at walls
+            and where the target cannot be reached.
+        distances: (N, H, W) int32, moves to the target; 0 at walls and where the target cannot be reached.
     """
 
     steps: NDArray[np.bool_]
@@ -121,7 +122,7 @@ class Guidance:
 
 
 def guidance(tiles: Tiles) -> Guidance:
-    """Return the guidance of (N, H, W) levels with a target each."""
+    """Return the guidance of (N, H, W) levels that have one target each."""
     height, width = tiles.shape[1:]
     targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
     away = distances(tiles, targets)

@@ -1,4 +1,4 @@
-"""The model of a training run as it begins: with random weights, or with those of another network."""
+"""The initial model of a training run, with random weights or those of another network."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ A path of zeros everywhere would have no gradient.
 
 
 class Published(Protocol):
-    """A model of the paper's, which can draw its weights as the paper's code does."""
+    """A model of the paper, which can draw its weights as the paper's code does."""
 
     def draw_as_published(self, generator: torch.Generator) -> None:
         """Draw all weights and biases again."""
@@ -40,10 +40,10 @@ def make_model(
 
     Args:
         config: its class, and the network from which its weights start.
-        arguments: of its constructor, but for the generator.
-        n_shown: number of channels in the loss, the first ones.
-        seed: of the weights.
-        guarantees: what is known of it before it has learned: the levels that it learns from.
+        arguments: keyword arguments of its constructor, except the generator.
+        n_shown: number of leading channels that the loss reads.
+        seed: seed of the weights.
+        guarantees: what is known before training: which levels it will learn from.
 
     Raises:
         ValueError: the network to start from is unknown or does not fit.
@@ -66,7 +66,7 @@ def make_model(
 
 
 def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
-    """Make a model without memory for its weights.
+    """Make a model that has shapes but no memory for its weights.
 
     Raises:
         ValueError: an argument that its constructor refuses.
@@ -76,7 +76,7 @@ def shapes_of(config: ModelConfig, arguments: Mapping[str, Any]) -> Policy:
 
 @torch.no_grad()
 def begin_with(model: Policy, name: str) -> None:
-    """Let the first channels of a model begin with the weights of another network; no other channel reaches them.
+    """Copy the weights of another network into the first channels of a model; no other channel feeds into these.
 
     Args:
         model: an `NCA` with shared weights, of the same task, taps and kind of pooling, with at least as many channels.

@@ -1,4 +1,4 @@
-"""Optimisers, what they store from update to update, and schedules of the learning rate."""
+"""Optimisers, the tensors that they keep between updates, and schedules of the learning rate."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 from torch.optim import Adam, Optimizer
 
 LARGEST_SIDE = 2_048
-"""Largest side of a matrix whose coordinates turn; turning larger ones would cost more than the gradient."""
+"""Largest side of a matrix that gets a basis of its own; beyond it, the basis would cost more than the gradient."""
 TURN_EVERY = 10
-"""Updates from one turn of the coordinates to the next."""
+"""Updates between two refreshes of the bases."""
 TINY = 1e-8
 SIDES = ("left", "right")
 RISE = 0.1
 START, END = 1 / 25, 1e-5
-"""Part of the updates for which one-cycle rises, and its first and last rates as parts of the peak."""
+"""One-cycle: fraction of the updates in which the rate rises; its first and last values as fractions of the peak."""
 
 
 class Kind(NamedTuple):
@@ -26,8 +26,7 @@ class Kind(NamedTuple):
 
     Attributes:
         make: makes an optimiser from parameters and `lr`.
-        empty: returns the tensors that it stores for a parameter besides `step`, by torch's names, before the first
-            update.
+        empty: returns the initial tensors that it keeps for a parameter besides `step`, by torch's names.
     """
 
     make: Callable[..., Optimizer]
@@ -35,7 +34,7 @@ class Kind(NamedTuple):
 
 
 class SOAP(Optimizer):
-    """Adam in coordinates of its own: those in which the gradients of a layer hardly correlate.
+    """Adam in a rotated basis, in which the entries of a layer's gradient hardly correlate.
 
     (Vyas et al., "SOAP: Improving and Stabilizing Shampoo using Adam", algorithm 3.) A layer's weights count as a
     matrix with a row for each output, G being its gradient. With L and R the moving averages of G G' and G' G, and with
@@ -43,13 +42,13 @@ class SOAP(Optimizer):
 
         Q_L adam(Q_L' G Q_R) Q_R'
 
-    where the eigenvectors are brought up to date now and then, by one step of a power iteration. Vectors, such as
-    biases, get Adam's own steps.
+    where the eigenvectors are refreshed every `TURN_EVERY` steps, by one step of a power iteration. Vectors, such as
+    biases, get plain Adam.
 
     Args:
-        parameters: to change.
-        lr: the learning rate: about the size of a step, in the turned coordinates.
-        decay: of all moving averages.
+        parameters: the parameters to optimise.
+        lr: the learning rate, about the size of a step in the rotated basis.
+        decay: decay of all moving averages.
 
     Its state holds `step`, (), float32, and what `soap_tensors` returns, for each parameter that had a gradient.
     """
@@ -82,12 +81,12 @@ def soap_tensors(parameter: Tensor) -> dict[str, Tensor]:
 
 
 def _matrix(shape: torch.Size) -> tuple[int, ...]:
-    """Return a row for each output, if there are several dimensions."""
+    """Return the shape of a parameter as a matrix with a row for each output; a vector stays one."""
     return (shape[0], shape[1:].numel()) if len(shape) > 1 else tuple(shape)
 
 
 def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
-    """Return what to subtract for a gradient, (rows, columns) or (rows,), in units of the learning rate."""
+    """Return the step for a gradient, (rows, columns) or (rows,), which is subtracted times the learning rate."""
     state["step"] += 1
     number = int(state["step"])
     for side, rows in zip(SIDES, (gradient, gradient.mT) if gradient.dim() > 1 else (), strict=False):
@@ -103,7 +102,7 @@ def _step(gradient: Tensor, state: dict[str, Tensor], decay: float) -> Tensor:
 
 
 def _turn(state: dict[str, Tensor], afresh: bool) -> None:
-    """Bring the bases up to date, largest moments first; the mean squares move along with their directions."""
+    """Refresh the bases, directions of the largest moments first; the mean squares are reordered likewise."""
     for dim, side in enumerate(SIDES):
         if f"{side}_basis" not in state:
             continue
@@ -114,11 +113,12 @@ def _turn(state: dict[str, Tensor], afresh: bool) -> None:
             order = (basis * (moments @ basis)).sum(dim=0).argsort(descending=True)
             turned = torch.linalg.qr(moments @ basis[:, order])[0]
             state["exp_avg_sq"] = state["exp_avg_sq"].index_select(dim, order)
-        state[f"{side}_basis"] = turned.contiguous()  # as it comes out of a file: another layout rounds otherwise
+        # contiguous, as a checkpoint restores it: products of another memory layout would round differently
+        state[f"{side}_basis"] = turned.contiguous()
 
 
 def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Tensor:
-    """Return a gradient in the coordinates of the bases, or back."""
+    """Return a gradient rotated into the bases, or back."""
     if "left_basis" in state:
         matrix = (state["left_basis"] if back else state["left_basis"].T) @ matrix
     if "right_basis" in state:
@@ -127,7 +127,7 @@ def _turned(matrix: Tensor, state: dict[str, Tensor], back: bool = False) -> Ten
 
 
 def make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
-    """Return Adam for (...) float parameters. On a GPU it counts its steps there, so that it never reads from it."""
+    """Return Adam for (...) float parameters. On a GPU the step count stays there, so that no step waits for it."""
     parameters = list(parameters)
     return Adam(parameters, lr=lr, capturable=parameters[0].is_cuda)
 
@@ -137,7 +137,7 @@ def _adam(parameter: Tensor) -> dict[str, Tensor]:
 
 
 OPTIMISERS = {"adam": Kind(make_adam, _adam), "soap": Kind(SOAP, soap_tensors)}
-"""Name -> kind."""
+"""Kinds of optimisers by name."""
 
 
 def constant(progress: float) -> float:
@@ -146,7 +146,7 @@ def constant(progress: float) -> float:
 
 
 def one_cycle(progress: float) -> float:
-    """Return cosine from 1/25 up to 1 at 10 %, then down to 1e-5 (Smith & Topin, "Super-Convergence")."""
+    """Rise as a cosine from 1/25 to 1 at 10 %, then fall to 1e-5 (Smith & Topin, "Super-Convergence")."""
     if progress < RISE:
         return _cosine(START, 1.0, progress / RISE)
     return _cosine(1.0, END, (progress - RISE) / (1 - RISE))
@@ -157,4 +157,4 @@ def _cosine(start: float, end: float, part: float) -> float:
 
 
 SCHEDULES: dict[str, Callable[[float], float]] = {"constant": constant, "one-cycle": one_cycle}
-"""Name -> (updates made / updates in all) -> learning rate as a part of the peak."""
+"""Schedules by name: from the fraction of the updates that are made to the learning rate as a fraction of the peak."""

@@ -1,7 +1,7 @@
 """The parts of a training run's configuration, each of which checks its own options.
 
-Nothing here loads torch: the tables of which an option names a row are looked up when a part is made. An option has one
-name, wherever it is given: here, in `changed`, on the command line and in files.
+Nothing here loads torch: registries of models, losses and optimisers are imported when a part is made. An option has
+the same name everywhere: here, in `changed`, on the command line and in files.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from maze_nca_gym.tasks import find_task, usual_task
 from .editing import EDITS
 
 LEAST_SIZE = 4
-"""Smaller levels of some families do not exist, hence no sets that are held out."""
+"""Some families have no smaller levels, so there are no test sets below."""
 INITIALISATIONS = ("usual", "paper")
 GIVEN = ("n_tiles", "task", "n_channels", "n_iterations", "size", "generator")
-"""Arguments of a model's constructor that a run gives, which are no options."""
+"""Arguments of a model's constructor that the run sets, so they are no options of the model."""
 
 
 def _models() -> Collection[str]:
@@ -75,7 +75,7 @@ class ModelConfig:
     cut_corners: bool | None = None
     """NCA: drop the kernel's taps that are more than kernel_size // 2 moves away. None means False."""
     shared_weights: bool | None = None
-    """NCA, GCN, GAT: use the same weights at every iteration. None means True."""
+    """NCA, GCN, GAT: use the same weights in every iteration. None means True."""
     max_pool: bool | None = None
     """NCA: replace one channel by its maximum over the map and another by the maximum over channels. None means
     False."""
@@ -84,16 +84,16 @@ class ModelConfig:
     state_limit: float | None = None
     """NCA: upper bound of the values of a state, so that none grows forever. None means no bound."""
     last_relu: bool | None = None
-    """End the last iteration with a ReLU too, as the paper and its code of 2022 do. Paths that start at zero everywhere
-    then stay there for good. None means False."""
+    """End the last iteration with a ReLU too, as the paper and its code of 2022 do. A path that is zero everywhere then
+    has no gradient and stays zero. None means False."""
     pool_before_activation: bool | None = None
     """NCA: let max_pool add its maxima before the ReLU, as the paper's code does, instead of replacing two channels
     after it. None means False."""
     symmetric: bool | None = None
-    """NCA with cut_corners and a kernel of side 3: give the four neighbours of a tile the same weights. It is an option
-    of the paper's code that none of its tables uses. None means False."""
+    """NCA with cut_corners and a kernel of side 3: give the four neighbours of a tile the same weights. The paper's
+    code has this option, but none of its tables uses it. None means False."""
     normalise_edges: bool | None = None
-    """GCN: weigh neighbours by the numbers of theirs. The paper's code does not. None means True."""
+    """GCN: weight each neighbour by the degrees of both nodes. The paper's code does not. None means True."""
     initialisation: Annotated[str, OneOf(INITIALISATIONS)] = "usual"
     """Distribution of the initial weights: usual, or paper, that of the paper's code."""
     traversable_edges_only: bool | None = None
@@ -103,9 +103,9 @@ class ModelConfig:
     n_nodes: int | None = None
     """MLP: width of the hidden layer. None means 256."""
     start_from: str | None = None
-    """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). It gives
-    the first channels their weights. All other channels start with random weights, and do not reach these at first;
-    with max-pooling there are none. None means random weights only."""
+    """NCA: network from which training starts: a name from `policies list` or a model file (*.safetensors). Its weights
+    become those of the first channels. All other channels start with random weights and do not feed into the first
+    ones; with max-pooling there must be no others. None means random weights only."""
     options: Annotated[Mapping[str, Any], Further(_further)] = field(default_factory=dict, hash=False)
     """Further keyword arguments of the model's constructor, for a model of your own."""
 
@@ -127,18 +127,19 @@ class ModelConfig:
 
     @property
     def given_options(self) -> dict[str, Any]:
-        """The constructor's keyword arguments that are not as by default."""
+        """The constructor's keyword arguments that are set."""
         named = {name: getattr(self, name) for name in MODEL_OPTIONS if getattr(self, name) is not None}
         return named | dict(self.options)
 
     def arguments(self, task: str, size: int) -> dict[str, Any]:
-        """Return all keyword arguments of the constructor but for the generator, for levels of an inner size."""
+        """Return all keyword arguments of the constructor, except the generator, for levels of an inner size."""
         from ..weights import model_class
 
         n_tiles = find_task(task).n_tiles
         given = {
             "n_tiles": n_tiles,
-            **({} if usual_task(n_tiles).name == task else {"task": task}),  # a class of one task need not take it
+            # only where the kinds of tile do not imply it: a class for one task need not take a task
+            **({} if usual_task(n_tiles).name == task else {"task": task}),
             "n_channels": self.n_channels,
             "n_iterations": self.n_iterations,
         }
@@ -175,28 +176,28 @@ class LevelsConfig:
     families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = ("random",)
     """Families of levels, the same as those of the test sets; every batch has equal parts of each."""
     sizes: Annotated[tuple[int, ...], Between(LEAST_SIZE, 1024)] = (16,)
-    """Inner sizes of the levels, 4 to 1,024. With several, each update draws one of those in use. Of k sizes, the i-th
-    comes into use after (i - 1) / k of the updates."""
+    """Inner sizes of the levels, 4 to 1,024. With several, each update draws one of the sizes that are in use: of k
+    sizes, the i-th comes into use after (i - 1) / k of the updates."""
     n_levels: Annotated[int | None, Between(1, 2**24)] = None
     """Number of levels of a fixed training set. None means fresh levels at every update. With --evolve: number of
     levels of the first population; None means a full one."""
     long_fraction: Annotated[float, Between(0, 1)] = 0.0
-    """Fraction of every batch that has long solutions, 0 to 1: each of these levels is the longest of several
-    (--long-of)."""
+    """Fraction of every batch that has long solutions, 0 to 1: each of these levels has the longest solution of several
+    candidates (--long-of)."""
     long_of: Annotated[int, Between(1, 1024)] = 4
-    """Number of candidates among which the one with the longest solution is taken; see --long-fraction."""
+    """Number of candidates for each level of --long-fraction; the one with the longest solution is taken."""
     borderless: Annotated[float, Between(0, 1)] = 0.0
-    """Fraction of every batch that has no border of walls, 0 to 1. Such levels have two rows and two columns of inner
-    tiles more, so that all levels of a batch have one size. Policies trained without them fail where the border is
+    """Fraction of every batch that has no border of walls, 0 to 1. Such levels have two more rows and columns of inner
+    tiles, so that all levels of a batch have one shape. Policies trained without them fail where the border is
     missing."""
     level_set: str | None = None
-    """Levels to train on in place of those that families give: the name or file of a level set, of the size in --sizes.
-    Newcomers are drawn from it at random. Families, long_fraction and borderless then mean nothing."""
+    """Levels to train on instead of generated ones: the name or file of a level set, of the size in --sizes. Levels are
+    drawn from it at random. Families, long_fraction and borderless then have no effect."""
     dihedral: bool = False
-    """Turn and mirror each level of the level_set at random whenever it is drawn."""
+    """Rotate and mirror each level of the level_set at random whenever it is drawn."""
     validation_set: str | None = None
-    """Levels to validate on: the name or file of a level set of a size in --sizes, whose first 1,024 count. None means
-    levels of the paper's kind, of the first size."""
+    """Levels to validate on: the name or file of a level set of a size in --sizes, of which the first 1,024 are used.
+    None means levels of the paper's kind, of the first size."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -224,17 +225,18 @@ class LossConfig:
     loss: Annotated[str, OneOf(_losses)] = "mse"
     """Loss of the path channel, averaged over tiles and levels: mse or cross-entropy."""
     loss_steps: tuple[float, ...] = (1.0,)
-    """Fractions of the iterations after which losses are taken and summed: ascending, in (0, 1], the last is 1."""
+    """Fractions of the iterations after which the loss is taken; the losses are summed. Ascending, in (0, 1], the last
+    is 1."""
     loss_after: Annotated[float, Between(0, 1024)] = 0.0
-    """Iterations for each tile of its solution before a level counts in a loss. With 1, a signal could have crossed the
+    """Iterations per tile of its solution before a level counts in a loss. With 1, a signal could have crossed the
     solution by then; 0 counts all levels."""
     nearest_solution: Annotated[float, Between(0, 1)] = 0.0
-    """Choice among several optimal solutions, 0 to 1. 0 asks for the canonical one. 1 asks for the one nearest to the
-    path at the end of the rollout. In between, tiles of the canonical one count for 1 - nearest_solution more."""
+    """Which of several optimal solutions is the target, 0 to 1. 0 means the canonical one. 1 means the one nearest to
+    the path at the end of the rollout. In between, 1 - nearest_solution is added to each tile of the canonical one."""
     guidance: Annotated[float, Between(0, 1024)] = 0.0
-    """Shortest path only: weight of a second loss, of the four channels after the path; 0 means none. They predict the
-    first step of the solution from each tile: up, left, down or right. A tile counts once it had as many iterations as
-    it has moves to the target. With 1, training needs many times fewer updates."""
+    """Shortest path only: weight of a second loss on the four channels after the path; 0 means none. They predict the
+    first step of the solution from each tile: up, left, down or right. A tile counts after as many iterations as it has
+    moves to the target. With 1, training needs many times fewer updates."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -254,16 +256,16 @@ class OptimiserConfig:
     """
 
     optimiser: Annotated[str, OneOf(_optimisers)] = "adam"
-    """Optimiser: adam, or soap, which needs fewer updates. Soap is Adam in coordinates in which a layer's gradients
-    hardly correlate."""
+    """Optimiser: adam, or soap, which needs fewer updates. Soap is Adam in a basis in which the entries of a layer's
+    gradient hardly correlate."""
     learning_rate: Annotated[float, Between(1e-8, 10)] = 1e-3
     """Highest learning rate of the schedule."""
     schedule: Annotated[str, OneOf(_schedules)] = "constant"
     """Schedule of the learning rate: constant, or one-cycle (cosine: up during the first 10 %, then down to almost
     0)."""
     weight_decay: Annotated[float, Between(0, 10)] = 0.0
-    """Part of the weights that every update takes away, times the learning rate: decoupled from the gradients, as
-    AdamW does it. Biases keep theirs."""
+    """Weight decay, decoupled from the gradients as in AdamW: every update shrinks the weights by this times the
+    learning rate. Biases do not decay."""
     normalise_gradients: bool = True
     """Divide the gradient of every parameter by its norm. The paper's code does; its text does not mention it."""
     gradient_growth: Annotated[float | None, Between(0, 1024)] = None
@@ -287,21 +289,21 @@ class PoolConfig:
 
     pool_size: Annotated[int, Between(0, 2**20)] = 0
     """Number of levels of each size that keep their states from update to update, for models whose iterations are all
-    the same. 0 starts every rollout from zeros; what a preset says of its pool then means nothing."""
+    the same. 0 starts every rollout from zeros; the other options of a preset's pool then have no effect."""
     pool_fresh: Annotated[float, Between(0, 1)] = 0.25
-    """Fraction of every batch that is fresh levels, which replace others in the pool."""
+    """Fraction of every batch that is fresh: levels that replace others in the pool."""
     pool_edited: Annotated[float, Between(0, 1)] = 0.0
     """Fraction of every batch whose levels are edited while their states stay."""
     pool_edits: Annotated[str, OneOf(EDITS)] = "few"
     """Kind of edits. few: two new walls, gaps, sources or targets. all-kinds: of ten levels, three are exchanged, four
     get a gap and three get 2 to 40 edits. With all-kinds, solutions are due 8 iterations later."""
     pool_steps: Annotated[tuple[int, int], Between(1, 4096)] = (12, 24)
-    """Fewest and most iterations of an update with a pool; each update draws the number."""
+    """Smallest and largest number of iterations of an update with a pool; each update draws the number."""
     pool_retry: Annotated[float | None, Between(0, 1024)] = None
-    """Iterations for each tile of its solution after which a level of the pool is due, and one update more. Levels that
-    are due and wrong restart from an empty state; those that are right are replaced or edited first. So hard levels
-    stay and are tried again, which helps runs with guidance, and short runs without (LOG.md). None: states last, and
-    fresh levels replace any."""
+    """Iterations per tile of its solution after which, plus one update, a level of the pool is due. Levels that are due
+    and wrong restart from an empty state; those that are right are replaced or edited first. So hard levels stay and
+    are tried again, which helps runs with guidance, and short runs without (LOG.md). None means that states are kept
+    and fresh levels replace random ones."""
     state_noise: Annotated[float, Between(0, 10)] = 0.0
     """Standard deviation of the noise added to the states of a pool before a rollout."""
 
@@ -316,7 +318,7 @@ class PoolConfig:
             return
         check(
             self.pool_fresh + self.pool_edited <= 1,
-            f"pool_fresh and pool_edited are parts of a batch, at most 1 together, got {self.pool_fresh:g} and "
+            f"pool_fresh and pool_edited are fractions of a batch, at most 1 together, got {self.pool_fresh:g} and "
             f"{self.pool_edited:g}",
         )
         check(self.pool_steps[0] <= self.pool_steps[1], f"pool_steps must ascend, got {self.pool_steps}")

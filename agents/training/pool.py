@@ -2,9 +2,9 @@
 
 (Persistent states as in Mordvintsev et al., "Growing Neural Cellular Automata".)
 
-States that have gone wrong tend to stay so, and nothing in an update leads back to what made them wrong. So where
-levels are tried again, those that are due and wrong restart from an empty state. Those that are due and stayed are
-solved, and are replaced first. So hard levels gather, not stuck states.
+States that have gone wrong tend to stay wrong, and the gradient of one update does not reach back to the cause. So with
+`pool_retry`, levels that are due and wrong restart from an empty state. Levels that are due and right are replaced
+first. So the pool collects hard levels instead of stuck states.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from .device_batch import DeviceBatch
 from .editing import EDITS
 
 LARGEST = 100.0
-"""Largest value of a state in the pool; those of networks that learn well mostly stay below 10."""
+"""Largest absolute value of a state in the pool; in networks that learn well, most stay below 10."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """The time that a level has to be solved, and what solves it.
+    """When a level of the pool should be solved, and by what.
 
-    The time is some iterations for each tile of its solution, and some more. The canonical solution solves it, or any
-    optimal one.
+    Attributes:
+        per_tile: iterations for each tile of its solution.
+        more: iterations on top of those.
+        any_optimum: whether any optimal path counts as solved, not the canonical one alone.
     """
 
     per_tile: float
@@ -43,8 +45,7 @@ class Patience:
 
     @classmethod
     def of(cls, config: TrainingConfig) -> Patience | None:
-        """Return the patience of a run: `pool_retry`, and another update after that; None if levels are not tried
-        again."""
+        """Return the patience of a run: `pool_retry`, plus one update of most iterations; None without retries."""
         if config.pool.pool_retry is None:
             return None
         return cls(config.pool.pool_retry, config.pool.pool_steps[1], config.loss.nearest_solution > 0)
@@ -54,12 +55,12 @@ class Patience:
 class StatePool:
     """Levels of one size, their solutions, and their current states, all on one device.
 
-    Nothing here waits for it, but for edits and for `Patience.any_optimum`, which the host decides.
+    Nothing here waits for the device, except edits and `Patience.any_optimum`, which are computed on the CPU.
 
     Attributes:
-        levels: P of them.
+        levels: P levels.
         states: (P, C, H, W) float32.
-        ages: (P,) int64, the iterations of the states since the level came, restarted, or was edited, less some grace.
+        ages: (P,) int64, iterations since the level entered, restarted, or was edited (then less the edit's grace).
         patience: the time until a level is due; None means forever.
     """
 
@@ -92,13 +93,13 @@ class StatePool:
         return (paths == self.levels.target[places]).flatten(1).all(dim=1)
 
     def draw(self, rng: np.random.Generator, n: int, newcomers: DeviceBatch) -> Tensor:
-        """Return (n,) int64 places of n members, at most P; the first of them give theirs to the newcomers, at most n.
+        """Draw n members, at most P, and replace the first of them by the newcomers; return their (n,) int64 places.
 
-        Those that are due come first, so that they are replaced first, and the next of them edited.
+        Members that are due come first: they are the first to be replaced, and the next to be edited.
         """
         places = upload(rng.permutation(len(self.states))[:n], self._device)
         if self.patience is not None:
-            places = places[(~self._due(places, self.patience)).byte().argsort(stable=True)]  # CUDA sorts no bool
+            places = places[(~self._due(places, self.patience)).byte().argsort(stable=True)]  # CUDA cannot sort bool
         replaced = places[: len(newcomers)]
         self._replace(replaced, newcomers)
         self.states[replaced] = 0
@@ -107,8 +108,8 @@ class StatePool:
     def edit(self, rng: np.random.Generator, places: Tensor, task: str, edits: str) -> None:
         """Edit the levels at these (n,) int64 places in one of the ways of `editing.EDITS`; their states stay.
 
-        Edits that would result in levels of test sets, or without an answer, are not made. The host waits for the
-        levels, which depend on what was solved in the update before.
+        Edits that would produce a level of a test set, or one without an answer, are skipped. The CPU waits for the
+        device: which levels are edited depends on what the update before has solved.
         """
         way, device = EDITS[edits], self._device
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles))
@@ -130,8 +131,8 @@ class StatePool:
     def put(self, places: Tensor, states: Tensor, n_steps: int) -> None:
         """Store the (n, C, H, W) states of the members at these places after `n_steps` more iterations.
 
-        Members whose states have exploded restart: their part of a loss would exceed all others' for long. So do those
-        that are due and wrong.
+        Members whose states have exploded restart, since their losses would outweigh all others for many updates. So do
+        members that are due and wrong.
         """
         states = states.detach().float()
         self.ages[places] += n_steps
@@ -145,18 +146,18 @@ class StatePool:
     def tensors(self) -> dict[str, Tensor]:
         """Return the attributes as tensors by name, for a checkpoint; `from_tensors` reads them back.
 
-        Of the states only numbers that are not 0 are kept, (K,), and where they are, as bits: half of them are not,
-        and none of a level that no update has drawn yet.
+        States are stored sparsely: the (K,) entries that are not 0, and a bit mask of where they are. About half are 0,
+        and all of a level that no update has drawn yet.
         """
         states = read_back(self.states)
-        held = states.view(np.int32) != 0  # -0.0 is a number of its own
+        held = states.view(np.int32) != 0  # compares bits: -0.0 is stored too, so that states return bit for bit
         bits = torch.from_numpy(np.packbits(held.reshape(*held.shape[:2], -1), axis=2))
         levels = {"tiles": self.levels.tiles, "target": self.levels.target}
         return {**levels, "held": bits, "values": torch.from_numpy(states[held]), "ages": self.ages}
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor], config: TrainingConfig, device: torch.device) -> StatePool:
-        """Return the pool of a run of the tensors, on the CPU, that `tensors` returned."""
+        """Return the pool of a run from the tensors, on the CPU, that `tensors` returned."""
         tiles, target, ages = (tensors[name] for name in ("tiles", "target", "ages"))
         height, width = tiles.shape[1:]
         held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)

@@ -1,4 +1,4 @@
-"""The presets of training: options under a name, and the recipe of the paper's code."""
+"""Presets of training options, and the recipe of the paper's code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _PUBLISHED: dict[str, dict[str, Any]] = {
     "NCA": {"learning_rate": 5e-5, "pool_before_activation": True},
     "GCN": {"learning_rate": 1e-4, "normalise_edges": False},
 }
-"""Class of a model -> its options that are peculiar to the paper's code."""
+"""Class of a model -> options that the paper's code sets for it alone."""
 
 
 def published_recipe(model: str) -> dict[str, Any]:
-    """Return the options by which the paper's code trains a class of model; docs/reproduction.md has the sources.
+    """Return the options with which the paper's code trains a class of model; docs/reproduction.md has the sources.
 
-    What a row of the paper's tables names is left out: channels, iterations, taps, sharing, max-pooling, evolution.
+    Options that the rows of the paper's tables vary are left out: channels, iterations, taps, sharing, max-pooling,
+    evolution.
     """
     return {
         "last_relu": True,
@@ -134,29 +135,28 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Options by name of a preset; all others have their defaults.
 
-`paper-...-evolved` are the paper's networks with shared weights that are best on 16x16 test mazes after training on
-levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
+`paper-...-evolved` are those networks of the paper with shared weights that are best on 16x16 test mazes after training
+on levels that evolve (99.75 and 75.79 % complete). `paper-...` are the same networks on its fixed training set, where
 others of its networks are better (98.32 % with max-pooling; 71.82 % with cut corners). All four follow the recipe of
-the paper and its code (`published_recipe`). `fast` and `fast-diameter` are
-our own for one size. `extrapolate`, `extrapolate-diameter`, `guided` and `healing` are our own for several sizes and
-families.
+the paper and its code (`published_recipe`). The others are our own: `fast` and `fast-diameter` for one size,
+`extrapolate`, `extrapolate-diameter`, `guided` and `healing` for several sizes and families.
 """
 SHIPPED_PRESETS = frozenset(PRESETS)
 """Names of the presets of this package."""
 
 
 def register_preset(name: str, base: str | None = None, **options: Any) -> None:
-    """Let a preset of your own be named wherever one is: in `train`, `preset` and, after --import, on the command line.
+    """Register a preset of your own for `train`, `preset` and, with --import, the command line.
 
-    Its options are checked when it is first asked for.
+    Its options are checked when it is first used.
 
     Args:
         name: its name.
-        base: a preset whose options it has too, by default none.
-        options: by name, as `changed` takes them; they replace those of the base.
+        base: a preset whose options it inherits, by default none.
+        options: options by name, as `changed` takes them; they replace those of the base.
 
     Raises:
-        ValueError: the name of a preset of this package, one that is no word of a command line, or an unknown base.
+        ValueError: the name of a preset of this package, a name that cannot be typed as one word, or an unknown base.
     """
     check(name not in SHIPPED_PRESETS, f"this package has a preset {name} of its own: choose another name")
     check(re.fullmatch(r"\w[\w.-]*", name) is not None, f"a preset needs a name such as wide or wide-2, got {name!r}")

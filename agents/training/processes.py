@@ -1,7 +1,7 @@
-"""One process or many that train together: what they have to agree on.
+"""Training in one process or several: what they exchange.
 
-Every worker draws the same batch and takes its share. The gradients are averaged. So k workers make the updates that
-one would make, but for rounding.
+Every worker draws the same batch and takes its share, and the gradients are averaged. So k workers make the same
+updates as one, up to rounding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Workers:
         """Replace each tensor, (...) float32, by its mean over the workers, in place."""
 
     def gather(self, share: Tensor) -> Tensor:
-        """Return the (n, ...) shares of all workers, one after the other, (size n, ...)."""
+        """Return the (n, ...) shares of all workers, concatenated by rank, (size n, ...)."""
         return share
 
     def any(self, flag: bool) -> bool:
@@ -56,14 +56,14 @@ class FabricWorkers(Workers):
         super().__init__(self._fabric.device)
 
     def average(self, tensors: Iterable[Tensor]) -> None:
-        """Replace each tensor, (...) float32, by its mean over the workers, in place; one message for all of them."""
+        """Replace each tensor, (...) float32, by its mean over the workers, in place, by a single all-reduce."""
         tensors = list(tensors)
         flat = self._fabric.all_reduce(torch.cat([tensor.flatten() for tensor in tensors]), reduce_op="mean")
         for tensor, mean in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(mean.view_as(tensor))
 
     def gather(self, share: Tensor) -> Tensor:
-        """Return the (n, ...) shares of all workers, one after the other, (size n, ...)."""
+        """Return the (n, ...) shares of all workers, concatenated by rank, (size n, ...)."""
         shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.size)]
         torch.distributed.all_gather(shares, share.contiguous())  # Fabric's gather warns that it is out of date
         return torch.cat(shares)
@@ -74,14 +74,14 @@ class FabricWorkers(Workers):
 
 
 def find_workers(device: str = "auto") -> Workers:
-    """Return this process alone, or with its siblings if `torchrun` started it.
+    """Return this process as the only worker, or as one of several if `torchrun` started it.
 
     Args:
         device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
 
     Raises:
-        ValueError: no such device, or no Lightning Fabric where it is needed.
-        ValueError: one process of several that were not started by `torchrun`, but by `srun` for example.
+        ValueError: no such device, or Lightning Fabric is needed and not installed.
+        ValueError: several processes were started, but not by `torchrun`: by `srun`, for example.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -98,7 +98,7 @@ def find_workers(device: str = "auto") -> Workers:
     if n_workers > 1 and "LOCAL_WORLD_SIZE" not in os.environ:
         raise ValueError(f"WORLD_SIZE is {n_workers}, but this process was not started by torchrun; unset it")
     n_tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
-    if n_tasks > 1 and "LOCAL_WORLD_SIZE" not in os.environ:  # each would train alone, all of them in one folder
+    if n_tasks > 1 and "LOCAL_WORLD_SIZE" not in os.environ:  # each would train alone, all of them in the same folder
         raise ValueError(
             f"srun started {n_tasks} processes that do not know of each other: let it start one torchrun on each node "
             "(--ntasks-per-node 1), or one process"

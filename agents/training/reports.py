@@ -1,4 +1,4 @@
-"""The report of a run to whoever started it: files in its folder, and a line to watch."""
+"""What a run shows while it trains: metrics and pictures in its folder, and a line of progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVENTS, EVENT_FILES = "tb", "events.out.tfevents.*"
 """Folder and files of TensorBoard."""
 CURVES, ROLLOUTS = "curves.png", "rollouts.png"
 EVERY = 60.0
-"""Seconds from drawing to drawing, at the least: it takes about one."""
+"""Least number of seconds between two drawings, each of which takes about one second."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def reporting(
         tensorboard: whether to write events, into the folder `tb`.
 
     Yields:
-        What receives the lines; it raises OSError where a file could not be written.
+        A function that receives the lines; it raises OSError where a file could not be written.
 
     Raises:
         ValueError: TensorBoard is not installed.
@@ -67,7 +67,7 @@ def reporting(
 
 
 def _note(lines: Sequence[Line], size: int) -> str:
-    """Return the last line in words, with the last validation so far."""
+    """Return the last line of metrics in words, with the results of the latest validation."""
     line, validated = lines[-1], next((one for one in reversed(lines) if "complete" in one), None)
     parts = [f"loss {line['loss']:.4f}"]
     if validated is not None:
@@ -80,22 +80,22 @@ def _note(lines: Sequence[Line], size: int) -> str:
 class Pictures:
     """`curves.png` and `rollouts.png`, drawn after a validation if the last ones are a minute old, and at the end.
 
-    Drawing libraries are loaded when the first picture is drawn.
+    matplotlib is loaded with the first picture.
     """
 
     def __init__(self, folder: Path, config: TrainingConfig, lines: Sequence[Line]) -> None:
-        """Store what to draw, and where.
+        """Store what to draw and where.
 
         Args:
             folder: receives the pictures.
             config: the configuration of the run.
-            lines: all lines so far; their owner appends the new ones.
+            lines: all lines so far; the caller appends new ones to this list.
         """
         self._folder, self._config, self._lines = folder, config, lines
         self._drawn_at, self._n_drawn = -EVERY, 0
 
     def on_validation(self, policy: Policy) -> None:
-        """Draw both if it is time."""
+        """Draw both if the last pictures are old enough, or the run is finished."""
         finished = self._lines[-1]["update"] == self._config.n_updates
         if not finished and time.monotonic() - self._drawn_at < EVERY:
             return
@@ -106,7 +106,7 @@ class Pictures:
         self._drawn_at = time.monotonic()
 
     def draw_curves(self) -> None:
-        """Draw the curves as they are now, if there is anything new."""
+        """Draw the curves if there are new lines."""
         if len(self._lines) == self._n_drawn:
             return
         from .figures import draw_curves
@@ -123,9 +123,9 @@ class Pictures:
 
 
 class TensorBoardEvents:
-    """Scalars `training/...` and `validation/...` by update, in one file: those of earlier sessions are written anew.
+    """Scalars `training/...` and `validation/...` by update, in one file that each session writes from the beginning.
 
-    So every update has one value, whatever was written after the checkpoint from which the run goes on.
+    So every update has one value, even if an earlier session went on after the checkpoint from which this one starts.
     """
 
     def __init__(self, folder: Path, earlier: Sequence[Line] = ()) -> None:
@@ -150,7 +150,11 @@ class TensorBoardEvents:
             self.log(line, began + line["seconds"])
 
     def log(self, line: Line, at: float | None = None) -> None:
-        """Add its figures, by default as of now.
+        """Write the metrics of a line.
+
+        Args:
+            line: a line of metrics.
+            at: its time, as `time.time` returns it, by default now.
 
         Raises:
             OSError: the file could not be written; the message names the folder.
@@ -162,7 +166,7 @@ class TensorBoardEvents:
                     self._writer.add_scalar(f"{group}/{name}", value, int(line["update"]), at)
 
     def close(self) -> None:
-        """Write what is left and close the file.
+        """Flush and close the file.
 
         Raises:
             OSError: it could not be written; the message names the folder.

@@ -19,7 +19,7 @@ FOLDER = Path("runs/train")
 
 
 def folder_of(preset: str | TrainingConfig, out: str | Path | None) -> Path:
-    """Return the folder of a run: `out`, or by default `runs/train/` and the preset's name, `own` if it has none."""
+    """Return the folder of a run: `out`, or by default `runs/train/NAME` with the preset's name, `own` without one."""
     return FOLDER / (preset if isinstance(preset, str) else "own") if out is None else Path(out)
 
 
@@ -39,15 +39,15 @@ def train(
 ) -> Policy:
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
-    Ctrl-C saves and ends the run; the same command or call continues it. Of a run that is finished it reads the policy.
-    The run's folder receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, curves.png,
-    rollouts.png, config.json and, until it is finished, checkpoint.safetensors. If its levels evolve, it ends with
-    population.npz, which is a set of levels. Processes that `torchrun` starts share the work.
+    Ctrl-C saves and ends the run; the same command or call continues it, or reads the policy of a finished run. The
+    folder receives model.safetensors, which can be used wherever a policy is named, metrics.jsonl, curves.png,
+    rollouts.png, config.json and, until the run is finished, checkpoint.safetensors. If the levels evolve, it also
+    receives population.npz, a set of levels, at the end. Processes that `torchrun` starts share the work.
 
     >>> policy = train("fast", out="runs/mine", n_updates=1000)
 
     Args:
-        preset: preset whose values apply unless given; `train PRESET --help` shows them. In Python also a
+        preset: preset whose values apply where no option is given; `train PRESET --help` shows them. In Python also a
             configuration.
         out: folder of the run, by default runs/train/ and the preset's name, or `own` for a configuration.
         device: device: auto (a GPU if there is one), cpu, cuda, cuda:1 ...

@@ -1,4 +1,4 @@
-"""A session of a training run: what it goes on from, what the folder says of it, and how it ends."""
+"""A session of a training run: it starts or resumes the run, describes it in its folder, trains, and ends it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILES = (MODEL, LEVELS, CURVES, ROLLOUTS, f"{EVENTS}/{EVENT_FILES}")
 
 
 def changes(name: str, config: TrainingConfig) -> dict[str, Any]:
-    """Return the fields in which a configuration differs from a preset, with its values."""
+    """Return the options in which a configuration differs from a preset, with the configuration's values."""
     return differences(config.flat(), preset_values(name))
 
 
@@ -46,26 +46,27 @@ def run_session(
     tensorboard: bool,
     overwrite: bool,
 ) -> Policy:
-    """Make all updates of a run that are left, and return its policy, on the CPU; `train` has the arguments.
+    """Make the remaining updates of a run, and return its policy, on the CPU.
 
     Args:
         folder: the folder of the run.
-        name: the preset that the folder names.
+        name: the preset that the run's description names.
         config: the configuration of the run.
         intervals: the intervals between events.
-        device: see `train`, and so the others.
+        device: see `train`.
         threads: number of CPU threads, by default one per core.
         tensorboard: whether to write events for TensorBoard.
         overwrite: whether to delete the run in the folder.
     """
     workers = find_workers(device)
-    # asked_to_stop from here on, so that Ctrl-C does not make a checkpoint seem unreadable
+    # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
     with _threads(_cores() if threads is None else threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)
-        LevelStream(config)  # raises where its level set cannot be trained on
-        validation_batch(config)  # or its validation set not be used
+        # what can fail must fail before an older run in the folder is overwritten
+        LevelStream(config)
+        validation_batch(config)
         if tensorboard:
-            find_tensorboard()  # before an older run is overwritten
+            find_tensorboard()
         run = _open(folder, config, workers, overwrite)
         if run.is_finished:
             if run.writes:
@@ -98,18 +99,18 @@ def _threads(n: int) -> Iterator[None]:
 
 
 def _cores() -> int:
-    """Return the number of cores that this process may use, shared with its siblings."""
+    """Return this process's part of the usable cores, which all workers on this machine share."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, usable // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: bool) -> RunFolder:
-    """Return the folder of a run: the first process prepares it, and the others then find what that has found."""
+    """Return the folder of a run: the first process prepares it, then the others open it."""
     opened = partial(RunFolder.open, folder, config.to_json(), FILES, writes=not workers.rank)
     try:
         run = None if workers.rank else opened(overwrite=overwrite)
     finally:
-        workers.any(False)  # the others wait until the folder is ready, or for what is wrong with it
+        workers.any(False)  # a barrier: the others wait until the folder is ready, or has been rejected
     return opened() if run is None else run
 
 
@@ -126,7 +127,7 @@ def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[st
 
 
 def _data(config: TrainingConfig) -> str:
-    """Return what a run learns from, in words."""
+    """Describe the levels that a run learns from, in words."""
     levels, start = config.levels, config.to_json()["start_from"]
     hints = ", with the first move at every tile" if config.loss.guidance else ""
     hints += "" if start is None else f", from the weights of {start}"
@@ -159,7 +160,7 @@ def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
 def _make_updates(
     run: RunFolder, state: TrainingState, workers: Workers, intervals: Intervals, tensorboard: bool
 ) -> None:
-    """Make all updates that are left; what ends them early says how to go on."""
+    """Make the remaining updates; an error that ends them early says how to go on."""
     checkpoint = run.path / CHECKPOINT
     try:
         if run.writes:

@@ -1,4 +1,4 @@
-"""The state of a training run between updates, and its way into a file and back."""
+"""The state of a training run between updates, saved to and loaded from a checkpoint."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .optimisers import OPTIMISERS
 from .pool import StatePool
 
 MODEL = "model.safetensors"
-"""File of a run: what it is for."""
+"""File of a run with the trained model."""
 POPULATION = "population"
-"""Part of a checkpoint that has the tensors of an evolution."""
+"""Part of a checkpoint that holds the tensors of the population."""
 
 
 @dataclass(eq=False)
@@ -29,17 +29,17 @@ class TrainingState:
 
     Attributes:
         config: the configuration of the run.
-        model: the model that is trained, on the device.
+        model: the model being trained, on the device.
         optimiser: its optimiser, of the configuration's kind.
-        average: the moving average of the weights, or None if the configuration has none.
+        average: a model with the moving average of the weights, or None if the configuration has none.
         pools: inner size -> levels with their states.
-        evolution: the levels of a configuration whose levels evolve, else None.
-        update: updates made.
+        evolution: the population of a configuration whose levels evolve, else None.
+        update: number of updates made.
         seconds: the time that they took, over all sessions.
-        losses: the losses of the updates since the last line of metrics, so that the next line is the same in a later
-            session.
-        unread: the (2,) losses and norms of gradients of the updates after those, still on the device.
-        line_seconds: the time that these took.
+        losses: the losses since the last line of metrics. Checkpoints keep them, so that a session that resumes writes
+            the same next line.
+        unread: (2,) loss and gradient norm of each later update, still on the device.
+        line_seconds: the time of the updates since the last line of metrics.
     """
 
     config: TrainingConfig
@@ -59,7 +59,7 @@ class TrainingState:
         """Return a run before its first update.
 
         Raises:
-            ValueError: its levels are to evolve, and nearly all of their size are held out.
+            ValueError: its levels evolve, and nearly all of their size are held out.
         """
         state = cls._without_levels(config, device)
         state.evolution = EvolvingLevels.start(config) if config.evolve else None
@@ -80,12 +80,12 @@ class TrainingState:
         return self.model if self.average is None else self.average
 
     def spend(self, seconds: float) -> None:
-        """Count the time of an update."""
+        """Add the time of an update."""
         self.seconds += seconds
         self.line_seconds += seconds
 
     def start_line(self) -> None:
-        """Forget the losses and the time of the last line of metrics."""
+        """Start collecting for the next line of metrics."""
         self.losses, self.line_seconds = [], 0.0
 
     def save(self, run: RunFolder) -> None:
@@ -106,7 +106,7 @@ class TrainingState:
         run.save(numbers, self.tensors())
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
-        """Return all tensors of the run, by part and name."""
+        """Return all tensors of the run by part and name, for a checkpoint."""
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict()}
         if self.average is not None:
             parts["average"] = self.average.state_dict()
@@ -127,7 +127,7 @@ class TrainingState:
             device: where the model and its levels will be.
 
         Raises:
-            ValueError: it is no checkpoint, damaged, or of another configuration; the message says what to do.
+            ValueError: the file is no checkpoint, damaged, or of another configuration; the message says what to do.
         """
         found = run.load(MODEL)
         if found is None:

@@ -23,23 +23,23 @@ from .processes import Workers
 from .state import TrainingState
 
 TINY = 1e-12
-"""Small number that keeps a gradient of zeros zero when it is divided by its norm."""
+"""Added to norms before a division, so that a gradient of zeros stays zero."""
 EXPLODED = 1e4
-"""Largest loss of a run that still trains: an empty path loses at most 1 wherever the loss is taken."""
+"""Loss above which a run counts as diverged; an empty path loses at most 1 at each of `loss_steps`."""
 
 
 class Diverged(RuntimeError):
-    """The loss or its gradient is not finite any more, or the loss has exploded."""
+    """The loss or its gradient is no longer finite, or the loss has exploded."""
 
 
 def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> Tensor:
     """Make one update, after which the levels may evolve; return the loss before it, averaged over the workers.
 
-    A GPU is not waited for, unless levels evolve, are edited or have several optimal solutions (`nearest_solution`).
-    Then the host has to know what was solved.
+    It does not wait for a GPU, unless levels evolve, are edited or have several optimal solutions (`nearest_solution`):
+    then the CPU needs the paths.
 
     Args:
-        state: the state of the run, which is changed. Its `unread` receive the loss and the norm of its gradient.
+        state: the state of the run, which is changed. The loss and its gradient norm are appended to `unread`.
         batch: the (n_fresh, H, W) levels of this update; with a pool or a population, its newcomers.
         stream: fills new pools.
         workers: the workers that share the batch.
@@ -62,7 +62,7 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
 
 
 def read_losses(state: TrainingState) -> None:
-    """Move the unread losses of a run to its `losses`, (n,) floats: a GPU is waited for.
+    """Move the unread losses of a run to its `losses`, as floats; this waits for a GPU.
 
     Raises:
         Diverged: one of them is too large, or it or its gradient is not finite.
@@ -88,12 +88,12 @@ def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     workers.average([*gradients, loss])
     norms = torch._foreach_norm(gradients)
     norm = torch.stack(norms).norm()
-    if loss.is_cpu:  # a GPU would have to be waited for
+    if loss.is_cpu:  # on a GPU, reading the loss would wait for it
         _check(float(loss), float(norm), state.update + 1)
     if config.optimiser.normalise_gradients:
         normalise(gradients, norms)
     if config.optimiser.weight_decay:
-        # before the step, as AdamW does: the decay is of the weights that the gradients were taken at
+        # before the step, as in AdamW: the weights that decay are those at which the gradients were taken
         weights = [p.detach() for p in state.model.parameters() if p.ndim > 1]
         torch._foreach_mul_(weights, 1 - rate * config.optimiser.weight_decay)
     state.optimiser.step()
@@ -118,7 +118,7 @@ def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers
 
 
 def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
-    """Roll out from the states in the pool, and store those reached."""
+    """Roll out from states in the pool, and store the states after the rollout."""
     config = state.config
     rng = rng_for(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2, workers.device)
@@ -140,7 +140,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
 
 
 def _noise(state: TrainingState, states: Tensor) -> Tensor:
-    """Return normal noise like (B, C, H, W) states, drawn where they are: other devices draw other numbers."""
+    """Return normal noise like (B, C, H, W) states, drawn on their device; CPU and GPU draw different numbers."""
     generator = torch_rng_for(state.config.seed, "noise", state.update, device=states.device)
     return torch.randn(states.shape, generator=generator, device=states.device)
 
@@ -157,8 +157,8 @@ def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.de
 def _backward(
     state: TrainingState, batch: DeviceBatch, start: Tensor | None, ages: Tensor, n_steps: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of a rollout and its last state, the path alone without a pool; the parameters get their
-    gradients."""
+    """Compute the gradients of a rollout; return its loss and last state, of which without a pool only the channels
+    that the loss reads."""
     config = state.config
     maze = batch.one_hot(state.model.n_tiles)
     n_returned = None if config.pool.pool_size else config.n_shown  # a pool keeps whole states
@@ -181,15 +181,15 @@ def _backward(
 
 
 def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float) -> Tensor:
-    """Return (B, H, W) bool optimal solutions, see `TrainingConfig.nearest_solution`; the host finds them."""
+    """Return (B, H, W) bool optimal solutions, see `LossConfig.nearest_solution`; they are computed on the CPU."""
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
     return upload(best_path(tiles, path + (1 - nearest_solution) * target), state.device)
 
 
 def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor) -> Tensor:
-    """Return losses of the first steps from all tiles which anything from the target could have reached, after (K, B)
-    iterations."""
+    """Return (K,) guidance losses after (K, B) iterations, over the tiles that a signal from the target could have
+    reached by then."""
     assert batch.steps is not None
     assert batch.distances is not None
     return guidance_losses(states, batch.steps.float(), ages[:, :, None, None] >= batch.distances)
@@ -197,7 +197,7 @@ def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor) -> 
 
 @torch.no_grad()
 def normalise(gradients: list[Tensor], norms: tuple[Tensor, ...]) -> None:
-    """Divide gradients, each (...) float32, by their () norms in place, as the paper's code does, but not its text."""
+    """Divide gradients, each (...) float32, by their () norms in place. The paper's code does so; its text does not."""
     torch._foreach_div_(gradients, torch._foreach_add(norms, TINY))
 
 
