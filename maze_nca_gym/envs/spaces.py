@@ -57,7 +57,7 @@ def check_action(action: Any, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def as_array(action: Any) -> NDArray[Any]:
-    """Return what a user passes as an action as an array, of any shape and dtype.
+    """Return what a user passes as an action as an array, (...) of any dtype.
 
     Raises:
         ValueError: it cannot be one, such as a tensor that requires a gradient, is sparse or has no values.

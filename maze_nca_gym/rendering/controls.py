@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Request(Enum):
-    """The user's next wish, which whoever runs the automaton fulfils."""
+    """What the user wants next; the caller that runs the automaton has to do it."""
 
     CONTINUE = auto()
     """The next step, which is due."""
@@ -27,7 +27,7 @@ class Request(Enum):
     CHOOSE = auto()
     """Another policy or generator, which `Window.choice` names."""
     QUIT = auto()
-    """No window any more."""
+    """The end: the window is closed."""
 
 
 class Action(Enum):

@@ -17,7 +17,7 @@ Place: TypeAlias = tuple[int, int]
 Changed: TypeAlias = tuple[Tiles, NDArray[np.float32]]
 """(H, W) uint8 tiles and the (C, H, W) float32 state, after a change."""
 DAMAGE_RADIUS = 2
-"""Tiles around the pointer that the brush of damage reaches."""
+"""Number of tiles to each side of the pointer that damage reaches."""
 
 
 class Edit(Protocol):
@@ -124,12 +124,12 @@ Stroke: TypeAlias = Callable[[Place, Place], Edit]
 
 
 def begin_stroke(tiles: Tiles, place: Place, tool: Tool) -> Stroke:
-    """Return what a drag does that begins at a tile: it goes on as it began.
+    """Return what a drag from this tile does; it does the same until the button is released.
 
     Args:
         tiles: (H, W) uint8, when the button is pressed.
         place: the tile under the mouse.
-        tool: the tool in hand; an end is dragged, unless states are damaged.
+        tool: the selected tool; unless it is DAMAGE, a drag that begins on the source or target moves it.
     """
     kind = Tile(tiles[place])
     if tool is Tool.DAMAGE:

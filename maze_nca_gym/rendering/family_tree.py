@@ -1,4 +1,4 @@
-"""Pictures of where a level of a population comes from: its family tree, and the line of its ancestors.
+"""Pictures of the ancestry of a level of a population: its family tree, and the line of its ancestors.
 
 Each shows every level with its solution, its edits and its parent.
 """
@@ -24,15 +24,16 @@ from maze_nca_gym.rendering.text import put_text, text_height, text_width
 from maze_nca_gym.tasks import find_task
 
 SIDE, LEAST_CELL = 176, 4
-"""Pixels along a picture's side, about, and along a tile's, at least."""
+"""Approximate pixels along a picture's side, and smallest number along a tile's."""
 GAP, DROP, MARGIN = 26, 44, 24
 """Pixels between neighbours, between generations, and around the tree."""
 TITLE, CAPTION = 20, 13
 _RIM, _LINE = 4, 2
 _OVERHANG = 6
-_KEY = "blue: the solution; outlined: changed by the mutation; pale: lives no more"
+_KEY = "blue: the solution; outlined: changed by the mutation; pale: no longer in the population"
 MOST_ANCESTORS, MOST_SIBLINGS, MOST_CHILDREN = 5, 4, 5
-"""Shown in a tree at the most, the root and the level itself left aside; the latest, and those of most regret."""
+"""Most ancestors, siblings and children in a tree, besides the root and the level itself: the latest ancestors, and the
+others of highest regret."""
 _FPS, _LAST_FRAME, _LINE_SIDE = 1.5, 4, 400
 
 
@@ -44,10 +45,10 @@ class Kin(NamedTuple):
         parent: the number of its nearest ancestor in the picture, or None for the first of all.
         tiles: (H, W) uint8.
         solution: (H, W) bool.
-        edits: (k, 3) integers, row, col and new tile: the changes to its real parent.
+        edits: (k, 3) integers, row, col and new tile: the changes from its real parent.
         captions: lines of text, each in two parts, for the left and for the right.
         n_skipped: number of generations left out between the level and its parent in the picture.
-        lives: whether it is still in the population; pale otherwise.
+        lives: whether it is still in the population; other levels are drawn pale.
     """
 
     id: int
@@ -114,7 +115,7 @@ def draw_kin(kin: Kin, side: int = SIDE) -> Frame:
 
     Args:
         kin: what to draw.
-        side: pixels along the level's longer side, about.
+        side: approximate pixels along the level's longer side.
 
     Returns:
         (h, w, 3) uint8; the shape depends on the level's size, the number of captions and `side` alone.
@@ -138,8 +139,8 @@ def draw_family_tree(family: Sequence[Kin], chosen: int, title: str) -> Frame:
     the chosen one is dark, and the chosen one has a blue rim.
 
     Args:
-        family: one level without a parent, and levels with one, parents before their children. All have one size and as
-            many captions.
+        family: one level without a parent, then levels with one, parents before their children. All have the same size
+            and the same number of captions.
         chosen: the id of one of them.
         title: a line above.
 
@@ -179,7 +180,7 @@ def _check(family: Sequence[Kin], chosen: int) -> None:
 
 
 def _rimmed(picture: Frame, is_chosen: bool) -> Frame:
-    """Return a level in its rim, which is white around all but the chosen one."""
+    """Return a picture with a rim, which is blue around the chosen level and white around others."""
     height, width, _ = picture.shape
     frame = blank(height + 4 * _RIM, width + 4 * _RIM, palette.SOURCE if is_chosen else palette.PAPER)
     frame[_RIM:-_RIM, _RIM:-_RIM] = palette.PAPER

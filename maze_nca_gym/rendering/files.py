@@ -22,7 +22,7 @@ from maze_nca_gym.files import atomic_write
 from maze_nca_gym.rendering.palette import Frame
 
 _COLOURS = 255
-"""One less than a GIF's palette holds: the last stands for pixels that did not change."""
+"""One less than the palette holds: the last index stands for pixels that did not change."""
 _UNCHANGED = _COLOURS
 _EXACT_COLOURS = 160
 _TICK = 10
@@ -61,8 +61,8 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
     Args:
         path: the file.
         frames: at least one (h, w, 3) uint8 frame, all of one shape. Repeat the last one to make it stay.
-        fps: frames a second. A GIF counts in hundredths of a second, and viewers slow down what is shorter
-            than two of them: 50 is the most.
+        fps: frames per second, at most 50. A GIF counts in hundredths of a second, and viewers slow down frames shorter
+            than two of them.
 
     Raises:
         ValueError: no frames, frames of several shapes, or a speed outside of (0, 50].
@@ -75,7 +75,7 @@ def save_gif(path: str | Path, frames: Sequence[Frame], fps: float = 10.0) -> Pa
 
 @dataclass
 class _Change:
-    """What a frame changes in the one before.
+    """The pixels in which a frame differs from the one before.
 
     Attributes:
         box: rows and columns of the smallest box around the changes.
@@ -105,7 +105,7 @@ def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
     changes = _changes(frames)
     packed, counts = _count_colours(changes)
     palette, nearest = _shared_palette(packed, counts)
-    lookup = np.zeros(1 << 24, dtype=np.uint8)  # an entry a colour: 16 MB, and no search for any pixel
+    lookup = np.zeros(1 << 24, dtype=np.uint8)  # one entry per colour: 16 MB, and no search per pixel
     lookup[packed] = nearest
     header = _HEADER.pack(b"GIF89a", width, height, _COLOUR_TABLE, 0, 0)
     table = palette.tobytes().ljust(3 * 256, b"\0")
@@ -113,7 +113,7 @@ def gif_bytes(frames: Sequence[Frame], fps: float = 10.0) -> bytes:
 
 
 def _changes(frames: Sequence[Frame]) -> list[_Change]:
-    """Return what each frame changes; one that changes nothing prolongs the one before."""
+    """Return the change of each frame; a frame without one prolongs the one before."""
     before, whole = _pack(frames[0]), np.ones(frames[0].shape[:2], np.bool_)
     changes = [_Change(_box(whole), whole, before.ravel())]
     for frame in frames[1:]:
@@ -140,7 +140,7 @@ def _blocks(changes: Sequence[_Change], lookup: NDArray[np.uint8], ticks: int) -
     for change in changes:
         pixels = np.full(change.changed.shape, _UNCHANGED, np.uint8)
         part, new = shown[change.box], lookup[change.colours]
-        # two colours may have become one, and equal pixels in a row are stored in less space
+        # Two colours may have become one. Then the pixel is unchanged, and runs of equal indices take less space.
         pixels[change.changed] = np.where(new == part[change.changed], np.uint8(_UNCHANGED), new)
         part[change.changed] = new
         top, left = change.box[0].start, change.box[1].start
@@ -157,7 +157,7 @@ def _compressed(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _pack(frame: Frame) -> NDArray[np.uint32]:
-    """Return (h, w): one number a colour."""
+    """Return the frame as (h, w) numbers, red in the highest byte."""
     packed = frame[..., 0].astype(np.uint32)
     for band in (1, 2):
         packed <<= np.uint32(8)
@@ -185,8 +185,8 @@ def _count_colours(changes: Sequence[_Change]) -> tuple[NDArray[np.uint32], NDAr
 def _shared_palette(packed: NDArray[np.uint32], counts: NDArray[np.int64]) -> tuple[Frame, NDArray[np.uint8]]:
     """Return (at most _COLOURS, 3) colours, and the index of the nearest of them for each packed one, (K,).
 
-    The frequent ones stay as they are, the others are merged. Among the others, a colour counts with the logarithm of
-    its pixels, for what is small matters too.
+    The most frequent colours stay as they are, and the others are merged. When merging, a colour weighs by the
+    logarithm of its pixels, since small details matter too.
     """
     colours = (packed[:, None] >> np.array([16, 8, 0], dtype=np.uint32)).astype(np.uint8)
     if len(colours) <= _COLOURS:

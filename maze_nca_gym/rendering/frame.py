@@ -46,15 +46,15 @@ class Snapshot:
         target: (H, W) bool, the exact solution.
         channel_names: names of the first channels; the others are numbered.
         step: iterations of the automaton so far.
-        accuracy: the accuracy of the prediction, at most 1; not-a-number where the level has no solution.
+        accuracy: the accuracy of the prediction, at most 1; NaN if the level has no solution.
         title: a line above the maze, cut off where it is too long.
         highlight: number of the channel that tints the maze's free tiles, on a scale that ends at its largest
             magnitude; None for no tint.
         verdict: a few words about the path, which the window shows; empty for none.
-        solved: whether they are good news.
+        solved: whether the verdict is good news, which decides its colour.
 
     Raises:
-        ValueError: no level, shapes that do not belong together, more names than channels, or a highlight that is no
+        ValueError: invalid tiles, shapes that do not match, more names than channels, or a highlight that is no
             channel.
     """
 
@@ -79,11 +79,11 @@ class Snapshot:
         if self.highlight is not None and not 0 <= self.highlight < len(channels):
             raise ValueError(f"highlight must be a channel from 0 to {len(channels) - 1}, got {self.highlight}")
         for name, array in (("tiles", tiles), ("channels", channels), ("target", target)):
-            object.__setattr__(self, name, array)  # a frozen class has no other way
+            object.__setattr__(self, name, array)  # the only way in a frozen dataclass
         names_of(self.channel_names, len(channels))
 
     def copy(self) -> Snapshot:
-        """Return the same with its own arrays."""
+        """Return a copy with its own arrays."""
         return replace(self, tiles=self.tiles.copy(), channels=self.channels.copy(), target=self.target.copy())
 
     @property
@@ -93,7 +93,7 @@ class Snapshot:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One name a channel."""
+        """One name per channel."""
         return names_of(self.channel_names, len(self.channels))
 
     @property
@@ -220,7 +220,7 @@ def contact_sheet(frames: Sequence[Frame], columns: int, gap: int = 16) -> Frame
 
 @lru_cache(maxsize=8)
 def _background(layout: Layout, names: tuple[str, ...], has_endpoints: bool, tinted: str | None) -> Frame:
-    """Return what all frames of an episode share; it is copied, never drawn on."""
+    """Return the part that all frames of an episode share; callers copy it and never draw on it."""
     frame = blank(*layout.canvas)
     for channel, panel in layout.channels:
         draw_name(frame, panel, names[channel], layout.caption)
@@ -260,7 +260,7 @@ def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
     """Draw the title on the left, and step and accuracy on the right, in places that do not move with their digits."""
     top, right = (HEADER - text_height(_TITLE)) // 2, frame.shape[1] - MARGIN
     base = top + _TITLE - _STATUS
-    rounded = "-" if np.isnan(accuracy) else f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero takes the sign off -0
+    rounded = "-" if np.isnan(accuracy) else f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero turns -0 into 0
     for label, value, widest in (("accuracy", rounded, "-00.000"), ("step", f"{step}", "00000")):
         put_text(frame, base, right, value, _STATUS, align="right")
         right -= text_width(widest, _STATUS)

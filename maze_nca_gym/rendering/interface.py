@@ -1,6 +1,6 @@
-"""What the user does with the window, and how things are shown: the speed, the tool, the channel in the maze's place.
+"""The window's controls and settings: speed, tool, enlarged channel and so on.
 
-Nothing here needs pygame: keys are names, the mouse is a pixel.
+Nothing here needs pygame: keys are names, and the mouse is a (row, col) pixel.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SCROLLS = {Action.SCROLL_UP: -1, Action.SCROLL_DOWN: 1}
 
 
 class Interface:
-    """The controls of a window and what they have been set to; it stores no episode.
+    """The controls of a window and their settings; it stores no episode.
 
     Attributes:
         fps: the largest number of steps per second while running.
         paused: whether no step is made unless the user asks for one.
-        request: the user's wish; None while there is none.
+        request: what the user wants next; None while there is nothing.
         edit: the last change that the user made to level or state.
         choice: what was chosen last: the list's action and a name of it.
 
@@ -71,7 +71,7 @@ class Interface:
     # ---- what is shown
 
     def take(self, snapshot: Snapshot, notice: str) -> None:
-        """Put a snapshot in view; settings that belonged to another kind of state are forgotten.
+        """Put a snapshot in view; if its channels have other names, settings about channels are reset.
 
         Args:
             snapshot: the step.
@@ -114,7 +114,7 @@ class Interface:
 
     @property
     def has_news(self) -> bool:
-        """Whether what is shown will change without a key or a step: a recording is being saved."""
+        """Whether the picture may change without a key or a step, since a recording is being saved."""
         return self._saver.busy
 
     def _display(self) -> Display:
@@ -187,7 +187,7 @@ class Interface:
         return key in self._keys
 
     def point(self, row: int, col: int) -> None:
-        """Move the pointer to a pixel; while the button is down, that goes on with the stroke."""
+        """Move the pointer to a pixel; while the button is down, this continues the stroke."""
         self._pointer = row, col
         tile = self._tile_under_pointer()
         if self._stroke is not None and tile is not None and tile != self._last:
@@ -230,7 +230,7 @@ class Interface:
         }
 
     def press(self, key: str) -> None:
-        """Do what a key asks for; in a list, the arrows move the mark and return chooses."""
+        """Do what a key asks for; in a list, the arrow keys move the mark and return chooses."""
         self._notice = ""
         if self._menu is not None and key in ("up", "down", "return"):
             entries = self._menus[self._menu]
@@ -303,7 +303,7 @@ class Interface:
         self._show_help, self._menu = not self._show_help, None
 
     def _close_one(self) -> None:
-        """Close what lies on top; where nothing does, quit."""
+        """Close the topmost of list, help and enlarged channel; if there is none, quit."""
         if self._menu is not None or self._show_help:
             self._menu, self._show_help = None, False
         elif self._enlarged is not None:

@@ -1,7 +1,7 @@
-"""Positions of the parts of a frame and of the window: the maze, the heat maps of the channels, and what is around.
+"""Layout of a frame and of the window: where the maze, the heat maps of the channels and everything around them are.
 
-Places depend on shapes, sizes and options, never on values. So all frames of an episode have one shape, and a pixel
-under the mouse has one tile. Both kinds of picture place the maze and the heat maps by `_arrange`.
+A layout depends on shapes, sizes and options, never on values. So all frames of an episode have one shape, and a pixel
+under the mouse always means the same tile. Frames and the window both place the maze and the heat maps by `_arrange`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 MARGIN, HEADER = 24, 56
 KEY_LINE = 46
 _KEY_WIDTH, _MAZE_KEY_WIDTH = 1140, 640
-"""Smallest widths of a frame at which the maze's key and the colour bar share a line, and of one without heat maps."""
+"""Smallest width of a frame in which the maze's key and the colour bar share a line; smallest width of one without heat
+maps."""
 _SMALLEST_CANVAS = (240, 320)
 _DEFAULT_CANVASES = ((720, 1280), (1100, 1400))
 _READABLE = 88
@@ -24,15 +25,17 @@ EDGE, WINDOW_HEADER, STATUS = 14, 40, 26
 BUTTON, BUTTON_GAP = 28, 6
 SCROLLBAR = 8
 _THUMBNAIL, _LARGEST_THUMBNAIL = 104, 280
-"""Pixels along the longer side of a heat map in the window: with fewer, the heat maps scroll instead."""
+"""Smallest and largest number of pixels along the longer side of a heat map in the window; if fewer would be left, the
+heat maps scroll instead."""
 _LEAST_COLUMNS, _LARGEST_SHARE = 2, 0.5
-"""Columns of heat maps that scroll, and the part of the window's width that they may take from the maze."""
+"""Smallest number of columns of heat maps that scroll, and the largest fraction of the window's width that these may
+take from the maze."""
 _ROW, _MENU_PADDING = 24, 12
 
 _MAZE_GAP, _PANEL_GAP, _LOOSEST_GAP = 32, 10, 56
 _LARGEST_CELL = 64
 _COARSE = 64
-"""Strides up to twice that are tried one by one."""
+"""Strides up to twice this are tried one by one, larger ones in growing steps."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Box:
         return 0 <= row - self.top < self.height and 0 <= col - self.left < self.width
 
     def grown(self, by: int) -> Box:
-        """Return the box with so many pixels more on every side."""
+        """Return the box enlarged by this many pixels on every side."""
         return Box(self.top - by, self.left - by, self.height + 2 * by, self.width + 2 * by)
 
 
@@ -71,7 +74,7 @@ class Caption:
 
     Attributes:
         height: pixels from the caption's top to the map.
-        width: pixels that the longest line takes; maps that are narrower stand further apart.
+        width: pixels that the longest line takes; narrower maps are spaced this far apart.
     """
 
     height: int = 31
@@ -79,13 +82,13 @@ class Caption:
 
 
 class Scale(NamedTuple):
-    """Pixels along a shown tile's side, and every how many-th tile is shown."""
+    """Pixels along a shown tile's side, and the stride: every `stride`-th tile is shown."""
 
     cell: int
     stride: int
 
     def extent(self, tiles: int) -> int:
-        """Return pixels that a row of tiles takes."""
+        """Return the number of pixels that a row of tiles takes."""
         return -(-tiles // self.stride) * self.cell
 
     @property
@@ -104,7 +107,7 @@ class Panel:
         rows: tiles from top to bottom.
         cols: tiles from left to right.
         cell: pixels along a tile's side.
-        stride: every how many-th tile is shown; more than 1 only where the frame has too few pixels.
+        stride: every `stride`-th tile is shown; more than 1 only if the frame has too few pixels.
     """
 
     top: int
@@ -147,14 +150,14 @@ class Layout:
     """Places on a frame.
 
     Attributes:
-        canvas: (height, width) in pixels that the places refer to. It is larger than what is shown only where a very
-            small window or frame cuts it off on the right and at the bottom.
+        canvas: (height, width) in pixels in which everything is placed. A very small window or frame shows less of it,
+            cut off on the right and at the bottom.
         maze: the maze, or the channel that is enlarged in its place.
-        channels: number and panel of every heat map in view; none where they are switched off or find no room.
+        channels: number and panel of every heat map in view; empty if they are switched off or do not fit.
         caption: the room above each of these panels.
         footer: pixel row where the keys begin or, in the window, the status line.
-        scrollbar: the whole way of the scrollbar; None where all channels are in view.
-        thumb: the part of it that stands for the channels in view.
+        scrollbar: the track of the scrollbar; None if all channels are in view.
+        thumb: the part of the track that stands for the channels in view.
         last_row: the first row of heat maps after scrolling to the end; 0 where all are in view.
         buttons: the window's buttons, from left to right, in rows.
     """
@@ -171,7 +174,8 @@ class Layout:
 
     @property
     def key_lines(self) -> int:
-        """Lines that the keys below the maze take: one, or two where maze and heat maps need one each."""
+        """Number of lines that the keys below the maze take: one, or two if the maze and the heat maps need one
+        each."""
         return _key_lines(self.canvas[1], bool(self.channels))
 
     def button_at(self, row: int, col: int) -> int | None:
@@ -200,7 +204,8 @@ class _Mosaic:
         panel: the heat maps' scale.
         columns: the number of columns of the grid; 0 where the maze stands alone.
         seen: rows of the grid in view, those beside the maze included.
-        covered: (rows, columns) of places at the grid's corner that the maze covers; (0, 0) where it stands beside.
+        covered: (rows, columns) of places in the grid's corner that the maze covers; (0, 0) if the grid is beside the
+            maze.
     """
 
     rows: int
@@ -215,7 +220,7 @@ class _Mosaic:
 
     @property
     def pitch(self) -> tuple[int, int]:
-        """Pixels (down, right) from one heat map to the next; beside a taller maze they stand looser."""
+        """Pixels (down, right) from one heat map to the next; beside a taller maze, rows are spaced further apart."""
         height = self.caption.height + self.panel.extent(self.rows)
         down = height + _PANEL_GAP
         if self.seen > 1 and not self.covered[0]:
@@ -229,7 +234,7 @@ class _Mosaic:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Pixels (height, width) of all."""
+        """(height, width) in pixels of the whole mosaic."""
         height, width = self.maze.extent(self.rows), self.maze.extent(self.cols)
         if not self.columns:
             return height, width
@@ -240,7 +245,7 @@ class _Mosaic:
 
     @property
     def last_row(self) -> int:
-        """Rows of the grid that are not in view."""
+        """First row of the grid after scrolling to the end: the number of rows not in view."""
         return 0 if self.covered[0] else -(-self.n_panels // self.columns) - self.seen
 
     def spot(self, index: int) -> tuple[int, int]:
@@ -253,7 +258,7 @@ class _Mosaic:
         return n_rows + row, column
 
     def place(self, body: Box, row_in_view: int = 0) -> dict[str, Any]:
-        """Return the parts of a `Layout` whose mosaic is in the middle of a box."""
+        """Return the parts of a `Layout` that come from the mosaic, placed in the middle of a box."""
         height, width = self.size
         top, left = body.top + (body.height - height) // 2, body.left + (body.width - width) // 2
         maze = Panel(top, left, self.rows, self.cols, *self.maze)
@@ -278,7 +283,7 @@ class _Mosaic:
 
 _Rating: TypeAlias = tuple[float, ...]
 _Quality = Callable[[Scale, Scale], _Rating]
-"""The scales of the maze and of the heat maps -> how good they are, which is compared; an empty one rules them out."""
+"""The scales of the maze and of the heat maps -> a rating; the largest wins, and an empty one rules them out."""
 
 
 def fit(height: int, width: int, rows: int, cols: int) -> Scale:
@@ -288,7 +293,8 @@ def fit(height: int, width: int, rows: int, cols: int) -> Scale:
 
 
 def _arrange(body: Box, rows: int, cols: int, n_panels: int, caption: Caption, quality: _Quality) -> _Mosaic:
-    """Return the best mosaic that fits into a box, the smallest of these; the maze alone where there is no room."""
+    """Return the mosaic of best quality that fits into a box, of equal ones the smallest; the maze alone if there is no
+    room."""
     largest = fit(body.height, body.width, rows, cols)
     alone = _Mosaic(rows, cols, n_panels, caption, largest, largest)
     scales = list(_scales(largest, max(rows, cols)))
@@ -308,13 +314,14 @@ def _scales(largest: Scale, n_tiles: int) -> Iterator[Scale]:
     for cell in range(largest.cell, 0, -1):
         yield Scale(cell, largest.stride)
     more = 1
+    # At less than a pixel per tile, scales that differ by little look alike, so the steps grow.
     while more < n_tiles // 8:
         yield Scale(1, largest.stride + more)
         more += max(1, more // _COARSE)
 
 
 def _beside(small: _Mosaic, body: Box) -> _Mosaic | None:
-    """Return the mosaic with heat maps of a scale on the right of the largest maze, if there is room."""
+    """Return the mosaic with heat maps of this scale to the right of the largest maze that fits, if there is room."""
     down, right = small.pitch
     in_column = (body.height + _PANEL_GAP) // down
     if not in_column:
@@ -328,7 +335,7 @@ def _beside(small: _Mosaic, body: Box) -> _Mosaic | None:
 
 
 def _around(small: _Mosaic, scales: Sequence[Scale], body: Box) -> _Mosaic | None:
-    """Return the mosaic with heat maps of a scale around and below the largest maze, if there is room."""
+    """Return the mosaic with heat maps of this scale around and below the largest maze that fits, if there is room."""
     down, right = small.pitch
     columns, n_rows = (body.width + _PANEL_GAP) // right, (body.height + _PANEL_GAP) // down
     if columns * n_rows < small.n_panels:
@@ -336,6 +343,7 @@ def _around(small: _Mosaic, scales: Sequence[Scale], body: Box) -> _Mosaic | Non
     for maze in scales:
         height, width = maze.extent(small.rows) + _PANEL_GAP, maze.extent(small.cols) + _MAZE_GAP
         covered = min(n_rows, -(-height // down)), min(columns, -(-width // right))
+        # A maze taller than all rows of the grid would cover more than is counted here.
         if columns * n_rows - covered[0] * covered[1] >= small.n_panels and covered[0] * down >= height:
             mosaic = replace(small, maze=maze, columns=columns, covered=covered)
             return replace(mosaic, seen=mosaic.spot(small.n_panels - 1)[0] + 1)
@@ -347,7 +355,7 @@ def _key_lines(width: int, has_channels: bool) -> int:
 
 
 def _frame_quality(maze: Scale, panel: Scale) -> _Rating:
-    """Return how good two scales are: neither may be tiny, and the maze is the main thing."""
+    """Return how good two scales are, as a product, so that neither is tiny; the maze keeps twice the scale."""
     large, small = maze.pixels_per_tile, panel.pixels_per_tile
     return (large * small**1.1,) if small <= min(large, max(1, large / 2)) else ()
 
@@ -381,11 +389,12 @@ def frame_layout(
     canvases: tuple[tuple[int, int], ...] = _DEFAULT_CANVASES
     if size is not None:
         canvases = ((max(size[0], _SMALLEST_CANVAS[0]), max(size[1], _SMALLEST_CANVAS[1])),)
+    # The larger default canvas is used only if heat maps on the smaller one would be too small to read.
     for canvas in canvases:
         mosaic = _arrange(_frame_body(canvas, n_panels), rows, cols, n_panels, caption, _frame_quality)
         if mosaic.panel.extent(max(rows, cols)) >= _READABLE:
             break
-    if size is None:  # the smallest, both even, that holds the mosaic, header and keys
+    if size is None:  # the smallest even size that holds the mosaic, header and keys
         height, width = (pixels + 2 * MARGIN for pixels in mosaic.size)
         height += HEADER - MARGIN + KEY_LINE
         width = max(_KEY_WIDTH if mosaic.columns else _MAZE_KEY_WIDTH, width)
@@ -395,7 +404,7 @@ def frame_layout(
 
 
 def _frame_body(canvas: tuple[int, int], n_panels: int) -> Box:
-    """Return what a frame's header and keys leave for maze and heat maps."""
+    """Return the box that a frame's header and keys leave for the maze and the heat maps."""
     height, width = canvas
     keys = KEY_LINE * _key_lines(width, bool(n_panels))
     return Box(HEADER, MARGIN, height - HEADER - MARGIN - keys, width - 2 * MARGIN)
@@ -412,18 +421,19 @@ def window_layout(
     caption: Caption,
     button_widths: tuple[int, ...],
 ) -> Layout:
-    """Return the places in a window: the maze as large as can be, and beside or below it heat maps, which may scroll.
+    """Return the layout of a window: the maze as large as possible, and heat maps beside or below it, which may scroll.
 
     Args:
-        size: (height, width) of the window in pixels; a window too small for all is cut off.
+        size: (height, width) of the window in pixels; if it is too small for everything, the layout is cut off.
         rows: the maze's height in tiles.
         cols: the maze's width in tiles.
         n_channels: channels of the state.
-        show_channels: whether there are heat maps; they are also left out where there is no room.
+        show_channels: whether there are heat maps; they are also left out if there is no room.
         row_in_view: the first row of heat maps in view.
         caption: the room above each heat map.
         button_widths: pixels of each button.
     """
+    # A user can make a window smaller than any layout; then the layout is cut off.
     height, width = max(size[0], 120), max(size[1], 160)
     bar_height, buttons = _flow(button_widths, width)
     bar = height - STATUS - bar_height
@@ -432,12 +442,13 @@ def window_layout(
     least = fit(_THUMBNAIL, _THUMBNAIL, rows, cols)
 
     def quality(maze: Scale, panel: Scale) -> _Rating:
-        """Return how good two scales are: the maze first."""
+        """Return how good two scales are: a larger maze first, then larger heat maps."""
         large, small = maze.pixels_per_tile, panel.pixels_per_tile
         fits = least.pixels_per_tile <= small <= large and panel.extent(side) <= _LARGEST_THUMBNAIL
         return (large, small) if fits else ()
 
     mosaic = _arrange(body, rows, cols, n_panels, caption, quality)
+    # Heat maps scroll only if there is no room for all, or if the maze becomes larger that way.
     scrolling = _scrolling(replace(mosaic, panel=least), body) if n_panels else None
     if scrolling and (not mosaic.columns or scrolling.maze.pixels_per_tile > mosaic.maze.pixels_per_tile):
         mosaic = scrolling
@@ -446,7 +457,7 @@ def window_layout(
 
 
 def _scrolling(small: _Mosaic, body: Box) -> _Mosaic | None:
-    """Return a mosaic of which some rows of heat maps are in view, if they find room beside the maze."""
+    """Return a mosaic that shows only some rows of heat maps at a time, if these fit beside the maze."""
     small = replace(small, columns=0, seen=0, covered=(0, 0))
     down, right = small.pitch
     bar = _MAZE_GAP + SCROLLBAR
@@ -460,7 +471,7 @@ def _scrolling(small: _Mosaic, body: Box) -> _Mosaic | None:
 
 
 def _flow(widths: Sequence[int], width: int) -> tuple[int, list[Box]]:
-    """Return pixels that rows of buttons take, and the buttons, in a window of a width."""
+    """Return the height of the rows of buttons in a window of this width, and the boxes of the buttons."""
     boxes, top, left = [], BUTTON_GAP, EDGE
     for wide in widths:
         if left + wide > width - EDGE and left > EDGE:
@@ -471,7 +482,7 @@ def _flow(widths: Sequence[int], width: int) -> tuple[int, list[Box]]:
 
 
 def menu_layout(size: tuple[int, int], n_entries: int, width: int) -> tuple[Box, tuple[Box, ...]]:
-    """Return the box of a list of names in the middle of a window, and those of its entries, in columns.
+    """Return the box of a menu in the middle of a window, and the boxes of its entries, in columns.
 
     Args:
         size: (height, width) of the window in pixels.

@@ -3,8 +3,8 @@
 The maze: white empty tiles, black walls, blue source, green target, dark blue path, as in the paper. Blue
 and green are Okabe and Ito's. The exact path is outlined in their vermilion, far from the path's hue.
 
-Each heat map has a scale of its own: white at 0, and the darkest shade at the channel's largest magnitude. So a counter
-shows its steps whatever it counts to. Positive values run through blue, negative ones through brown, both with
+Each heat map has its own scale: white at 0, and the darkest shade at the channel's largest magnitude. So a counter
+shows its steps, however far it counts. Positive values run through blue, negative ones through brown, both with
 lightness falling linearly (in the OKLab colour space).
 """
 
@@ -31,14 +31,14 @@ SOURCE: RGB = (0, 114, 178)
 TARGET: RGB = (0, 158, 115)
 PATH: RGB = (24, 60, 150)
 PATH_ON_WALL: RGB = (128, 150, 255)
-"""A path predicted on a wall is a mistake worth seeing, and dark blue on black would hide it."""
+"""Colour of a path predicted on a wall: a mistake that dark blue on black would hide."""
 EXACT_PATH: RGB = (213, 94, 0)
 
 STRONG: RGB = (11, 114, 133)
-"""Buttons that are on, and channels that are chosen, in the window."""
+"""Colour of pressed buttons and chosen channels in the window."""
 
 HIGHLIGHT: RGB = (84, 199, 194)
-"""Free tiles where the highlight, the channel that shows the automaton at work, is largest."""
+"""Colour of free tiles where the highlighted channel, which shows the automaton at work, is largest."""
 
 NOT_A_NUMBER: RGB = (255, 0, 255)
 _POSITIVE = (

@@ -20,20 +20,20 @@ from maze_nca_gym.rendering.palette import RGB, Frame
 from maze_nca_gym.rendering.text import font, put_text, shorten, text_height, text_width
 
 OVERHANG = 5
-"""Pixels by which the markers may exceed a small tile: a source must be found in a maze of 4,000 tiles."""
+"""Pixels by which the markers may exceed a small tile, so that a source is visible in a maze of 4,000 tiles."""
 _READABLE_MARKER = 15
 """Pixels of a source's or target's marker with a readable letter."""
 _SMALLEST_RING = 4
-"""Pixels of a tile from which on the exact path is an outline; below, its tiles are tinted."""
+"""Smallest tile, in pixels, on which the exact path is an outline; on smaller ones it is a tint."""
 _SMALLEST_GRID = 12
-"""Pixels of a tile from which on thin lines part the empty tiles."""
+"""Smallest tile, in pixels, with thin lines between empty tiles."""
 NAME_SIZE, BOUNDS_SIZE = 12, 11
 _BROAD = 96
-"""Pixels from which on a name is broken into two lines."""
+"""Largest width in pixels of a name on one line; longer names are broken into two."""
 _BROADEST = 160
-"""Pixels of a line at which a name is cut: none of this package's is so long."""
+"""Width in pixels at which a line of a name is cut off; none of this package's names is that long."""
 _BOUNDS = "-0.00 to 0.00"
-"""Bounds that every caption has room for."""
+"""The widest bounds that every caption has room for."""
 _KEY_TEXT, _SWATCH, _WORD_GAP, _ENTRY_GAP = 14, 20, 7, 20
 _PALEST = 0.25
 """Tint of the smallest magnitude that is not near zero."""
@@ -48,12 +48,12 @@ def blank(height: int, width: int, colour: RGB = palette.PAPER) -> Frame:
 
 
 def fill_box(frame: Frame, box: Box, colour: RGB) -> None:
-    """Paint a box, as far as it lies within the frame, (h, w, 3) uint8."""
+    """Paint the part of a box that lies within the frame, (h, w, 3) uint8."""
     frame[max(0, box.top) : box.top + box.height, max(0, box.left) : box.left + box.width] = colour
 
 
 def outline(frame: Frame, box: Box, colour: RGB) -> None:
-    """Draw a thin line around a box, as far as it lies within the frame, (h, w, 3) uint8."""
+    """Draw a thin line around a box, where it lies within the frame, (h, w, 3) uint8."""
     top, left, bottom, right = box.top - 1, box.left - 1, box.top + box.height, box.left + box.width
     for row in (top, bottom):
         if 0 <= row < frame.shape[0]:
@@ -136,7 +136,7 @@ def _by_tile(area: Frame, cell: int) -> Frame:
 
 
 def _draw_lines(grid: Frame, wall: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> None:
-    """Thin lines between blank tiles, and black around a path on a wall, which is no free tile."""
+    """Draw thin lines between empty tiles, and a black rim around a path on a wall, so that it does not look free."""
     cell = grid.shape[2]
     if cell >= _SMALLEST_GRID:
         blank = ~(wall | predicted)
@@ -190,9 +190,10 @@ def _marker(tile: Tile, size: int) -> Frame:
 
 
 def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (H, W) how strongly magnitudes tint, from 0 for zeros and no numbers to 1 for the largest.
+    """Return (H, W) strengths of tint by magnitude, from 0 for zero and NaN to 1 for the largest.
 
-    What is not zero begins at a pale tint, so that large numbers that differ by little stay apart.
+    The smallest magnitude above zero gets a pale tint and the rest is spread linearly, so that large numbers that
+    differ little can be told apart.
     """
     magnitude = np.minimum(np.abs(np.nan_to_num(values)), palette.peaks(values)[0, 0])
     inked = magnitude[magnitude > 0]
@@ -206,7 +207,7 @@ def tint_of(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def names_of(channel_names: Sequence[str] | None, n_channels: int) -> tuple[str, ...]:
-    """Return one name a channel: those given, then numbers.
+    """Return one name per channel: those given, then numbers.
 
     Raises:
         ValueError: more names than channels.
@@ -238,10 +239,10 @@ def caption_of(names: tuple[str, ...]) -> Caption:
 
 
 def bounds(channels: NDArray[np.float32]) -> list[str]:
-    """Return from where to where the scale of each channel runs, 0 included, such as "0 to 57"; "0" if all are 0.
+    """Return the range of each channel's values including 0, such as "0 to 57"; "0" if all are 0.
 
     Args:
-        channels: (C, H, W) float32, any value; what is no number does not count.
+        channels: (C, H, W) float32, any value; NaN is ignored.
     """
     lows, highs = channels.min(axis=(1, 2)), channels.max(axis=(1, 2))
     if np.isnan(lows).any():
@@ -288,7 +289,7 @@ def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: b
 
 
 def draw_bounds(frame: Frame, panel: Panel, text: str) -> None:
-    """Write what `bounds` says about a channel between its name and its heat map, in an (h, w, 3) uint8 frame."""
+    """Write the text of `bounds` between a channel's name and its heat map, in an (h, w, 3) uint8 frame."""
     put_text(frame, panel.top - text_height(BOUNDS_SIZE), panel.left, text, BOUNDS_SIZE, palette.FAINT_INK)
 
 

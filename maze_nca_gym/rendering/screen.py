@@ -113,7 +113,7 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
 
 
 def _visible(frame: Frame, panel: Panel) -> bool:
-    """Return whether a panel lies within a frame: in a tiny window it may not."""
+    """Return whether a panel lies within a frame; in a tiny window it may not."""
     rows, cols = panel.area
     return rows.stop <= frame.shape[0] and cols.stop <= frame.shape[1] and rows.start >= 0 and cols.start >= 0
 
@@ -145,7 +145,7 @@ def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> No
 
 
 def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tuple[str, ...]) -> None:
-    """Draw the title on the left, and on the right how the path is and what is shown."""
+    """Draw the title on the left; on the right the iteration, the accuracy and the verdict on the path."""
     top, right = (WINDOW_HEADER - text_height(TEXT)) // 2, frame.shape[1] - EDGE
     verdict = snapshot.verdict
     if verdict:
@@ -181,7 +181,7 @@ def _draw_status(line: Frame, display: Display) -> None:
 
 
 def _draw_card(frame: Frame, box: Box) -> None:
-    """Draw the paper of what lies on top, and dim what is around it."""
+    """Draw an empty card on top, and dim everything around it."""
     frame[...] = frame // 2 + 110
     fill_box(frame, box, palette.PAPER)
     outline(frame, box, palette.FAINT_INK)

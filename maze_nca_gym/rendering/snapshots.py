@@ -1,4 +1,5 @@
-"""Snapshots of an automaton's steps: the bounded memory of them that a window looks back into, and their recording."""
+"""Snapshots of an automaton's steps: the bounded history that a window can go back through, and recordings as GIF
+files."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _LAST_SECONDS = 2
 
 
 class History:
-    """The latest snapshots, at least one and no more than fit into some bytes, and the one in view."""
+    """The latest snapshots and the one in view; the oldest are dropped once they exceed `max_bytes`, but never all."""
 
     def __init__(self, max_bytes: int = HISTORY_BYTES) -> None:
         self._snapshots: deque[Snapshot] = deque()
@@ -87,7 +88,7 @@ class Recorder:
         return len(self._frames)
 
     def add(self, snapshot: Snapshot) -> bool:
-        """Record a step; return False, without recording it, where the recording is full or shows other levels."""
+        """Record a step; return False, without recording it, if the recording is full or the step has another shape."""
         now = (snapshot.tiles.shape, snapshot.names)
         if len(self) >= MOST_FRAMES or now != (self._shown or now):
             return False
@@ -124,11 +125,11 @@ class Saver:
         self._jobs.append(self._pool.submit(_saved, recorder, folder, fps))
 
     def take_message(self) -> str:
-        """Return what has become of the oldest recording, once; empty while nothing is new."""
+        """Return the message about the oldest recording once it is finished, and forget it; else an empty string."""
         return self._jobs.pop(0).result() if self._jobs and self._jobs[0].done() else ""
 
     def finish(self) -> None:
-        """Continue until all recordings are written."""
+        """Wait until all recordings are written."""
         wait(self._jobs)
 
 

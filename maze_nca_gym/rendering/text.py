@@ -1,4 +1,4 @@
-"""Text on frames, in the font that Pillow brings along; rendered strings are cached as bitmaps."""
+"""Text on frames, in Pillow's built-in font; rendered strings are cached as bitmaps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 @lru_cache(maxsize=4096)
 def _coverage(text: str, size: int) -> NDArray[np.uint16]:
-    """Return (height, width) from 0 to 256: how much of each pixel the text covers; one size gives one height."""
+    """Return the text as a (height, width) mask, from 0 to 256 where it covers a pixel; the height depends on the size
+    alone."""
     image = Image.new("L", (max(1, text_width(text, size)), text_height(size)))
     ImageDraw.Draw(image).text((0, 0), text, fill=255, font=font(size))
     coverage = np.asarray(image, dtype=np.uint16)
@@ -30,13 +31,13 @@ def _coverage(text: str, size: int) -> NDArray[np.uint16]:
 
 @lru_cache(maxsize=4096)
 def text_width(text: str, size: int) -> int:
-    """Return width in pixels of one line of text."""
+    """Return the width in pixels of one line of text."""
     return int(np.ceil(font(size).getlength(text)))
 
 
 @lru_cache(maxsize=32)
 def text_height(size: int) -> int:
-    """Return height in pixels of any line of text at this size."""
+    """Return the height in pixels of any line of text at this size."""
     return int(np.ceil(size * 1.3))
 
 

@@ -30,7 +30,7 @@ _SHARE_OF_SCREEN = 0.9
 _IDLE_MILLISECONDS = 100
 """While paused, the window sleeps until an event or for so long."""
 _SECONDS_OF_A_FRAME = 1 / 60
-"""Steps that follow faster are not all drawn."""
+"""Shortest time between two drawn frames; faster steps are not all drawn."""
 _BUTTONS = {1: False, 3: True}
 """Mouse buttons that do something, and whether they tint."""
 _OTHER_LEVEL = (Request.NEW_LEVEL, Request.RESTART, Request.CHOOSE)
@@ -85,7 +85,7 @@ class Window:
             NoScreenError: there is no screen.
         """
         if self._screen is not None and self._pygame.display.get_surface() is None:
-            self.close()  # another environment's window took the display with it
+            self.close()  # another environment closed the display that all windows share
         if self._closed:
             return Request.QUIT
         self._open()
@@ -125,7 +125,7 @@ class Window:
         self._closed = True
 
     def _take(self, snapshot: Snapshot, notice: str) -> None:
-        """Show a snapshot from now on; what the mouse did to another level before this one was seen is dropped."""
+        """Show a snapshot from now on; mouse events from before a new level was visible are dropped."""
         last = self._interface.request
         if last in _OTHER_LEVEL or (last in (Request.CONTINUE, Request.STEP) and snapshot.step == 0):
             pygame = self._pygame
@@ -219,7 +219,7 @@ class Window:
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Drop what libraries of the display write to the process's stderr within the block, past Python."""
+    """Drop what display libraries write directly to the process's stderr within the block."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
