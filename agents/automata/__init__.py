@@ -1,7 +1,7 @@
 """Automata on named booleans: local rules that networks learn (`hinting`), and are proven to follow.
 
-There are three: one for the canonical `shortest_path`, one for the same with `healing`, and one for the `diameter`. An
-automaton of one's own is an `Automaton`; `register_automaton` makes its name known.
+There are three: for the canonical `shortest_path`, for the same with `healing`, and for the `diameter`. To add one of
+your own, make an `Automaton` and call `register_automaton`.
 """
 
 from __future__ import annotations

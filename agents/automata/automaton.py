@@ -21,34 +21,34 @@ from .theorem import Theorem
 Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
 MOST_SIGNALS = 60
-"""Signals that fit into the 64 bits of a tile, beside its kind."""
+"""Largest number of signals: they share the 64 bits of a tile's code with its kind."""
 
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
-    """A rule for each signal, and what is known about their results.
+    """An automaton: a rule for each signal, and what is known about the states that follow.
 
     Attributes:
-        name: what `register_automaton` makes it known by.
+        name: the name under which `register_automaton` registers it.
         task: a name in `maze_nca_gym.tasks.TASKS`.
         signals: an enumeration from 0; the first is PATH, which is an output that no rule reads.
         rules: the rule of each signal.
-        bound: the iterations within which it has solved every maze that stays as it is; None if it does not, or if that
-            is not known.
-        pooled: the last signal, if it is on at every tile whenever its rule switches it on at any.
+        bound: the iterations within which it solves every maze that does not change; None if it does not, or if no such
+            bound is known.
+        pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
         everywhere: signals that are the same at every tile; the pooled one is among them.
-        parts: the signals in groups, each of which may hold any of its states beside any of the others'. What is found
-            about tiles (`hinting.worlds`) is right for any groups; larger ones say more, but have more states. By
-            default all signals that are not the same everywhere are one group.
-        invariant: what is known of every tile at every iteration, beyond what follows from the rules alone. It reads
-            the tile itself, PATH included.
-        theorem: what its signals are after t iterations, which `proof.prove` proves; None where that is not known.
+        parts: groups of signals that `hinting.worlds` treats as independent: any state of a group may occur with any of
+            the others. That is safe for any groups. Larger groups exclude more states, and have more states to search.
+            By default all signals that are not the same everywhere are one group.
+        invariant: a fact about every tile at every iteration that does not follow from the rules for five tiles. It
+            reads the tile itself, PATH included.
+        theorem: the value of each signal after t iterations, which `proof.prove` proves; None if it is not known.
         heals: whether it restarts when the maze changes.
-        learning: options of `hinting.config.HintConfig` with which networks learn it, where others are needed than the
+        learning: options of `hinting.config.HintConfig` with which networks learn it, as far as they differ from the
             defaults.
 
     Raises:
-        ValueError: signals, rules or groups that do not fit together; the message names the signal.
+        ValueError: signals, rules and groups do not fit together; the message names the signal.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Automaton:
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
-        """Signals that a network holds as pairs of channels."""
+        """The signals for which a network has pairs of channels."""
         return tuple(self.signals)[1 : None if self.pooled is None else -1]
 
     @property
@@ -121,15 +121,15 @@ class Automaton:
         """Return the signals that follow those of a view."""
         after = [self.rules[signal](view) for signal in self.signals]
         if self.pooled is not None:
-            # bitwise, since an integer may hold 64 maps, one a bit
+            # bitwise, since each bit of an integer may belong to another map
             anywhere = np.bitwise_or.reduce(after[self.pooled], axis=(1, 2), keepdims=True)
             after[self.pooled] = np.broadcast_to(anywhere, after[self.pooled].shape)
         return np.stack(after, axis=1)
 
     def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
-        """Yield all states on (N, H, W) tiles, from the first until they only repeat.
+        """Yield all states on (N, H, W) tiles, from the first until they repeat.
 
-        They repeat once a state equals the one of one or two iterations earlier.
+        They repeat once a state equals that of one or two iterations before.
 
         Args:
             tiles: (N, H, W) uint8 mazes.
@@ -142,7 +142,7 @@ class Automaton:
         while True:
             yield view.signals
             after = self.advance(view)
-            # a clock alternates for ever, so a state that was there two iterations ago is an end too
+            # an automaton with a clock ends in a cycle of two states
             if np.array_equal(after, view.signals) or (earlier is not None and np.array_equal(after, earlier)):
                 return
             earlier, view = view.signals, view.after(after)
@@ -156,7 +156,7 @@ def register_automaton(automaton: Automaton) -> Automaton:
     """Make an automaton known by its name, and return it.
 
     Raises:
-        ValueError: no automaton, or another one has its name.
+        ValueError: it is not an `Automaton`, or another one has its name.
     """
     if not isinstance(automaton, Automaton):
         raise ValueError(f"an Automaton is expected, got {automaton!r}")
@@ -181,7 +181,7 @@ class MapView:
     def after(self, signals: Signals) -> MapView:
         """Return a view of the same maps with other signals."""
         view = MapView({}, signals)
-        view._kinds = self._kinds  # the maze is the same, and framing it again would take as long as the rules
+        view._kinds = self._kinds  # padding the same maze again would take as long as the rules
         return view
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
@@ -205,11 +205,11 @@ def _check_rule(
     taps: tuple[str, ...] = ("C", *DIRECTIONS),
     reads_path: bool = False,
 ) -> None:
-    """Check that a rule reads nothing but what it may.
+    """Check that a rule reads only what it may read.
 
     Raises:
-        ValueError: it reads the path, a tile at another tap, a kind of tile or a signal that the automaton does not
-            have, or is made of more than what it sees.
+        ValueError: it reads the path, another tap, or a kind of tile or signal that the automaton does not have; or it
+            uses more than `&`, `|` and `~` on what it sees.
     """
     try:
         read = list(expression_of(rule).leaves)

@@ -1,15 +1,15 @@
-"""The rule of the canonical path: a flood, which neighbours it came from, and a walk back along them.
+"""The rule of the canonical path: a flood, the neighbours from which it came, and a walk along them.
 
-This is the one place that says it. The automata of this package take their rules from here. Other forms hold other
-numbers and are written by hand: ages or phases in place of NEAR (`handcoded.canonical`, `handcoded.bounded` and its
-machine code), sums that a ReLU makes of the same signals (`exact_weights`). `tests/agents/test_canonical_path.py` holds
-all of them to the path of this rule, iteration by iteration.
+The automata of this package take their rules from here. Other forms of the rule are written by hand: with ages or
+phases in place of NEAR (`handcoded.canonical`, `handcoded.bounded` and the machine code), or with the same signals as
+sums and ReLUs (`exact_weights`). `tests/agents/test_canonical_path.py` compares all of them with this rule, iteration
+by iteration.
 
 - **FLOOD** starts at the end of the path, and spreads over free tiles.
-- **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one, and stays so. On a grid
-  distances of neighbours differ by exactly one, so it is either nearer or farther.
-- **ENTER**: the path begins at its start. From each tile on it, it enters the first neighbour that is nearer, in the
-  order up, left, down, right. It cannot do so before the flood is there, as nothing is near until then.
+- **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a
+  grid differ by exactly one, so every neighbour is either nearer or farther.
+- **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order up,
+  left, down, right. Until the flood has come to a tile, no neighbour is NEAR, so the path waits.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class CanonicalPath:
     """The rule on the signals of some automaton.
 
     Attributes:
-        signals: has FLOOD, NEAR_U, NEAR_L, NEAR_D, perhaps NEAR_R, and ENTER_U, ENTER_L, ENTER_D, ENTER_R. Without
-            NEAR_R, the neighbour to the right is the nearer one where no other is.
+        signals: the automaton's signals, with FLOOD, NEAR_U, NEAR_L, NEAR_D, optionally NEAR_R, and ENTER_U, ENTER_L,
+            ENTER_D, ENTER_R. Without NEAR_R, the neighbour to the right is the nearer one where no other is.
         start: (view, tap) -> where the path begins.
         end: (view, tap) -> where it ends, and the flood starts.
-        wiped_by: a signal that switches all others off, but not the start of the flood.
+        wiped_by: a signal that switches all of these off, except the start of the flood.
     """
 
     signals: type[IntEnum]
@@ -64,10 +64,10 @@ class CanonicalPath:
         }
 
     def invariant(self, see: View) -> Bits:
-        """Return what holds of a tile while nothing is wiped, as distances fall along the one path: `Bits`.
+        """Return what holds at a tile, `Bits`, because there is one path and distances fall along it.
 
-        The path enters from one side at most, after the flood, and from no tile that is nearer. It never comes back to
-        its start. Nothing is nearer to the end than the end.
+        The path enters from one side at most, after the flood, and never from a nearer tile. It never returns to its
+        start. No neighbour is nearer to the end than the end itself.
         """
         entered = any_on(see, self.enter)
         backwards = (

@@ -1,4 +1,4 @@
-"""An automaton of the canonical longest shortest path: 38 booleans a tile, one of them pooled over the map.
+"""An automaton of the canonical longest shortest path, with 38 booleans per tile, one of them pooled over the map.
 
 The free tiles launch waves one after another, row by row, as in `exact_weights`. But nothing is counted. A wave A
 races a replay B of the longest wave so far, and the one that moves longer has gone further.
@@ -20,8 +20,9 @@ races a replay B of the longest wave so far, and the one that moves longer has g
   race is OVER it LAUNCHes, which MOVES shows as if it were B's move. One iteration later TOKEN is there, CALLED is on
   everywhere, and B starts; then A. The tile becomes one to skip, so the walker will LEAVE.
 
-Only a wave that outlasts all before replaces them, so among tiles that tie the first is END, as it must be. A wave
-takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes WET and TOKEN.
+Only a wave that lasts longer than all before moves END, so of several tiles with the same eccentricity END is the
+first, as the canonical solution demands. A wave takes about 2 max(e, b) + 6 iterations. Before each wave, RESET wipes
+WET and TOKEN.
 
 What a tile can hold follows from the rules, and from what `_invariant` says of the one path and the one walker. TICK is
 on at odd iterations. At even ones MOVES is about B, or a LAUNCH, and at most one of BETTER, GROW and OVER is on. At odd
@@ -94,7 +95,7 @@ CANONICAL = CanonicalPath(
     end=lambda see, tap: see(S.FAR, tap),
     wiped_by=S.BETTER,
 )
-"""FAR comes together with BETTER, which wipes the path and the flood of the best wave before."""
+"""FAR is switched on together with BETTER, which wipes the path and the flood of the previous best wave."""
 WAVE_A = (S.A_NEW, S.A_MID, S.A_WET, S.FAR_NEXT, S.FAR)
 WAVE_B = (S.B_NEW, S.B_MID, S.B_WET)
 RETURN = (S.FLOOD, *NEAR, *ENTER, S.END, S.MARK)
@@ -110,7 +111,7 @@ def _inside(see: View, tap: str) -> Bits:
 
 
 def _arrives(start: tuple[Signal, ...], mid: Signal, wet: Signal, see: View) -> Bits:
-    """Return where a wave arrives: where all signals of its start are on, or from a neighbour."""
+    """Return where a wave arrives: where all its start signals are on, or next to a tile where it is MID."""
     starts = reduce(lambda all_on, signal: all_on & see(signal), start[1:], see(start[0]))
     return (starts | around(see, mid)) & ~see(wet) & see.tile(Tile.EMPTY)
 
@@ -174,7 +175,7 @@ RULES: dict[IntEnum, Rule] = {
 
 
 def _invariant(see: View) -> Bits:
-    """Return what holds of a tile, as there is one path and one walker, which launches from where it waits."""
+    """Return what holds at every tile because there is one path, and one walker, which launches where it waits."""
     return CANONICAL.invariant(see) & ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
 
@@ -200,4 +201,4 @@ DIAMETER = Automaton(
         "n_updates": 3_000,
     },
 )
-"""The automaton of the diameter; in the end only TICK, OVER and RESET change, every other iteration."""
+"""The automaton of the diameter. In the end only TICK, OVER and RESET change, in a cycle of two iterations."""

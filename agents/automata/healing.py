@@ -1,9 +1,9 @@
-"""An automaton of the canonical shortest path that restarts when the maze changes: 21 booleans a tile.
+"""An automaton of the canonical shortest path that restarts when the maze changes, with 21 booleans per tile.
 
-It floods and returns as `shortest_path` does. But a flood at rest cannot use a new gap or another target. So it checks
-itself: each tile can verify what the flood leaves. A tile that finds a contradiction raises an alarm, which wipes
-everything everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch, Patt-Shamir and
-Varghese, *Self-stabilization by local checking and correction*, 1991.)
+It computes the path as `shortest_path` does. But a flood that has ended cannot use a new gap or another target. So each
+tile checks whether what the flood left there is still consistent. A tile that finds a contradiction raises an alarm,
+which wipes all signals everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch, Patt-
+Shamir and Varghese, *Self-stabilization by local checking and correction*, 1991.)
 
 - **Flood and path.** FLOOD, NEAR and ENTER are those of `canonical_path`, and the target is the ROOT of the flood. The
   path is ON at the source and where it ENTERs, and PATH shows it an iteration later, where the flood is.
@@ -80,7 +80,7 @@ FOUND = (S.OPENED, S.MANY_V, S.FEW_V, S.MANY_H, S.FEW_H, S.ORPHAN)
 
 
 def _many(near: Signal, tap: str, is_near: Signal, see: View) -> Bits:
-    """Return whether a tile and the one at a tap are called nearer more often than is possible."""
+    """Return whether a tile and the one at a tap are both NEAR, or one of them is while the flood is not at both."""
     both = see(near) & see(is_near, tap)
     return both | ((see(near) | see(is_near, tap)) & ~(see(S.FLOOD) & see(S.FLOOD, tap)))
 
@@ -112,7 +112,8 @@ WIPED: dict[IntEnum, Rule] = {
 
 
 def _others(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
-    """Return the signals beside flood and path after t iterations on a maze that stays as it is: no check fails."""
+    """Return the signals other than flood and path after t iterations on a maze that does not change."""
+    # no check fails there, so the signals of checks stay off: t is never below 0
     begun, is_source = t >= 1, picture.tile(Tile.SOURCE, at)
     return {
         S.ROOT: begun & picture.tile(Tile.TARGET, at),
@@ -135,7 +136,7 @@ HEALING = Automaton(
     bound=StepBound(constant=3, per_move=2),
     pooled=S.RESET,
     everywhere=(S.RESET,),
-    # the path may enter from several sides while a source moves, so the ENTER say nothing of each other
+    # the path may enter from several sides while a source moves, so any ENTER may be on together
     parts=(
         (S.FLOOD, *NEAR, S.ROOT),
         ENTER,
@@ -158,4 +159,4 @@ HEALING = Automaton(
         "n_updates": 3_000,
     },
 )
-"""Whatever it is given, it comes to rest, but for arrows in loops."""
+"""The automaton of the shortest path that heals; from any state it reaches a fixed point, unless arrows form a loop."""

@@ -1,11 +1,12 @@
-"""A proof by a machine that an automaton gives the right answer on every maze, of any size, with or without a border.
+"""A machine-checked proof that an automaton is right on every maze, of any size, with or without a border.
 
-It is an induction over iterations. Suppose that every signal of every tile is what a `Theorem` says after t iterations.
-The rules, run on the symbols of the solver z3, then make it what the theorem says after t + 1. One tile stands for all:
-of it and those around it nothing is assumed but the axioms about their ghosts.
+It is an induction over iterations. Suppose that after t iterations every signal of every tile has the value that a
+`Theorem` states. The solver z3 then shows that the rules, applied to symbols, give the values that it states for t + 1.
+This is shown for one tile that stands for all: nothing is assumed of it and the tiles around it but the axioms about
+their ghosts.
 
-What this takes for granted: the axioms, which follow from what the ghosts are and are tested on real mazes
-(`theorem.broken_axioms`), and z3. `mistakes` compares the theorem with what the automaton does on real mazes.
+The proof relies on z3 and on the axioms, which follow from the definitions of the ghosts and are tested on real mazes
+(`theorem.broken_axioms`). `mistakes` compares the theorem with what the automaton does on real mazes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .automaton import Automaton
 from .theorem import CENTRE, MazePicture, Number, Theorem, Truth, moved
 
 PATIENCE = 120.0
-"""Seconds that the solver has for one lemma."""
+"""Time limit of the solver for one lemma, in seconds."""
 TAPS = ("C", *DIRECTIONS)
 GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
 
@@ -35,10 +36,10 @@ class Lemma:
     """A step of a proof.
 
     Attributes:
-        claim: what it says.
+        claim: what it states.
         holds: whether it was proven; None if the solver gave up.
-        seconds: the time that it took.
-        counterexample: a picture that refuses it, as text; empty if there is none.
+        seconds: the solver's time.
+        counterexample: a picture on which it is false, as text; empty if none was found.
     """
 
     claim: str
@@ -82,7 +83,7 @@ def prove(automaton: Automaton) -> Proof:
 
 
 def proof_in_words(automaton: Automaton) -> str:
-    """Return what a proof of an automaton says, in a sentence, or why there is none."""
+    """Prove an automaton, and return the result as a sentence, or why there is no proof."""
     if automaton.theorem is None:
         return "it has no theorem; that it is right is argued and tested"
     try:
@@ -95,7 +96,7 @@ def proof_in_words(automaton: Automaton) -> str:
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
-    """Yield (signal, t) wherever an automaton does not do on a real (H, W) maze what its theorem says."""
+    """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states."""
     assert automaton.theorem is not None
     assert automaton.bound is not None
     theorem, path = automaton.theorem, automaton.signals(0)
@@ -110,7 +111,7 @@ def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]
 
 
 class _Symbols:
-    """A picture of symbols, which are made when they are asked for."""
+    """A picture of symbols, each made at its first use."""
 
     def __init__(self, z3: Any) -> None:
         self._z3, self.made = z3, dict[tuple[str, Offset | None], Any]()
@@ -140,7 +141,7 @@ class _Symbols:
 
 
 class _See:
-    """What rules see of a picture, whose tiles hold given signals by tap."""
+    """A view of a picture for rules; the signals that tiles hold are given by tap."""
 
     def __init__(self, picture: _Symbols, held: Mapping[str, Mapping[IntEnum, Truth]]) -> None:
         self._picture, self._held = picture, held
@@ -173,7 +174,7 @@ class _Prover:
         yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
         see = _See(picture, {tap: theorem.signals(picture, moved(CENTRE, tap), t) for tap in TAPS})
         for signal, said in after.items():
-            # a pooled signal that no tile switches on is on nowhere; any other would need a proof about all tiles
+            # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
             told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
             yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
         shown, answer = rules[path](see), theorem.answer(picture, CENTRE)
@@ -184,13 +185,13 @@ class _Prover:
             yield self._lemma("the invariant holds", self._automaton.invariant(held), inside)
 
     def _is_due(self) -> Truth:
-        """Whether the iteration after the present one is within the bound no more."""
+        """Return whether the answer is due after the next iteration: the bound is then reached."""
         bound = self._automaton.bound
         assert bound is not None
         return self._t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self._picture)
 
     def _possible(self) -> Lemma:
-        """Check that there can be an answer: axioms that contradict each other would prove anything."""
+        """Check that the axioms allow an answer at all: contradictory axioms would prove anything."""
         began, solver = time.perf_counter(), self._solver()
         solver.add(self._theorem.answer(self._picture, CENTRE), self._is_due())
         return Lemma("the axioms allow an answer", solver.check() == self._z3.sat, time.perf_counter() - began)
@@ -211,10 +212,10 @@ class _Prover:
 
 
 def _draw(picture: _Symbols, model: Any) -> str:
-    """Return a picture that refuses a lemma as text.
+    """Return a counterexample as text.
 
-    First come the tiles: `?` for any, nothing beyond the edge. Then the numbers of the map, and the ghosts of the tile
-    in the middle and its neighbours.
+    First come the tiles, `?` for any kind and a space beyond the edge, then the numbers of the map, then the ghosts of
+    the tile in the middle and its neighbours.
     """
 
     def value(symbol: Any) -> str:

@@ -1,7 +1,8 @@
 """Rules: the next value of a signal from what a tile and its four neighbours hold, written with `&`, `|` and `~` only.
 
-So the same lines run on maps, on patches of five tiles, or on 64 maps at a time, one a bit. Shown symbols instead of
-signals, they return an `Expression`: that says what a rule reads, and can be evaluated part by part.
+So the same code runs on maps, on patches of five tiles, or on 64 maps at once, one in each bit of an integer. Called
+with symbols instead of arrays, a rule returns an `Expression`, which shows what the rule reads and can be evaluated
+part by part.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ def several_on(see: View, signals: Sequence[IntEnum]) -> Bits:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """What a rule says: something seen at a tap, or other expressions joined by an operator.
+    """A rule as a tree: a signal or kind of tile read at a tap, or other expressions joined by an operator.
 
     Attributes:
-        seen: a signal or a kind of tile; None where expressions are joined.
-        tap: where it is seen.
+        seen: the signal or kind of tile that is read; None where expressions are joined.
+        tap: the tap at which it is read.
         join: the operator.
-        parts: what it joins.
+        parts: the expressions that the operator joins.
     """
 
     seen: IntEnum | None = None
@@ -70,7 +71,7 @@ class Expression:
     join: Callable[..., Any] | None = None
     parts: tuple[Expression, ...] = ()
 
-    # without this, an array and an expression would be joined element by element
+    # without this, numpy would combine an array and an expression element by element
     __array_ufunc__ = None
 
     def __and__(self, other: Expression) -> Expression:
@@ -92,7 +93,7 @@ class Expression:
 
     @property
     def leaves(self) -> Iterator[Expression]:
-        """All that it sees."""
+        """The signals and kinds of tile that it reads, as expressions."""
         if self.seen is not None:
             yield self
         for part in self.parts:
@@ -100,12 +101,12 @@ class Expression:
 
     @cached_property
     def taps(self) -> frozenset[str]:
-        """Where it looks."""
+        """The taps at which it reads."""
         return frozenset(leaf.tap for leaf in self.leaves)
 
     @property
     def local_parts(self) -> Iterator[Expression]:
-        """The largest parts that look at one tile each: what happens follows from these alone."""
+        """The largest parts that each read one tile only: their values determine the value of the whole."""
         if len(self.taps) == 1:
             yield self
         else:
@@ -121,19 +122,19 @@ class Expression:
         return {leaf.seen for leaf in self.leaves if leaf.tap == tap and isinstance(leaf.seen, Tile)}
 
     def value(self, known: MutableMapping[Expression, Bits]) -> Bits:
-        """Return its value, `Bits` of the shape of the known ones.
+        """Return its value, `Bits` of the shape of the known values.
 
         Args:
-            known: the values of all that it sees, or of parts of it; values found on the way are added.
+            known: the values of everything that it reads, or of parts of it; the values of other parts are added.
         """
         if self not in known:
-            assert self.join is not None  # what is seen must be known
+            assert self.join is not None  # the values of leaves must be known
             known[self] = self.join(*(part.value(known) for part in self.parts))
         return known[self]
 
 
 class _Symbols:
-    """A view that shows symbols."""
+    """A view that returns symbols in place of arrays."""
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Expression:
         return Expression(signal, tap)
@@ -143,10 +144,10 @@ class _Symbols:
 
 
 def expression_of(rule: Rule) -> Expression:
-    """Return what a rule says.
+    """Return a rule as an expression.
 
     Raises:
-        TypeError: it is made of more than what it sees with `&`, `|` and `~`.
+        TypeError: it uses more than `&`, `|` and `~` on what it sees.
     """
     found: object = rule(cast(View, _Symbols()))
     if not isinstance(found, Expression):

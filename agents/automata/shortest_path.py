@@ -1,10 +1,10 @@
-"""The automaton of the canonical shortest path: nine booleans a tile.
+"""The automaton of the canonical shortest path, with nine booleans per tile.
 
-It is the rule of `canonical_path` from the source to the target, and nothing else. PATH shows where the path is, once
-the flood is there. A tile stores no signal for its neighbour to the right, which is nearer where no other is.
+It is the rule of `canonical_path` from the source to the target. PATH shows the path where the flood has been. No
+signal is stored for the neighbour to the right: it is the nearer one where no other neighbour is.
 
-That the rule and its invariant are right on every maze is proven by a machine (`proof`), and tested on all mazes of up
-to 3 x 5 or 5 x 3 tiles (3,774,892). Of the states that the invariant leaves, 75 in all, each occurs there.
+That the rule and its invariant are right on every maze is proven by machine (`proof`), and tested on all mazes of up to
+3 x 5 or 5 x 3 tiles (3,774,892). Each of the 75 states that the invariant allows occurs on some of these.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .path_theorem import PathSignals
 class Signal(IntEnum):
     """Signals of a tile.
 
-    `FLOOD` has reached it from the target. The neighbour `NEAR_*` had been reached before, so it is nearer. The path
-    comes in by the move `ENTER_*`.
+    `FLOOD`: the flood from the target has reached the tile. `NEAR_*`: it had reached that neighbour before, which is
+    therefore nearer to the target. `ENTER_*`: the path enters the tile by a move in that direction.
     """
 
     PATH = 0
@@ -43,7 +43,7 @@ CANONICAL = CanonicalPath(
     end=lambda see, tap: see.tile(Tile.TARGET, tap),
 )
 NEAR = (Signal.NEAR_U, Signal.NEAR_L, Signal.NEAR_D)
-"""Signals of nearer neighbours; if none is on, the neighbour to the right is the nearer one."""
+"""Signals of nearer neighbours; where none is on, the nearer neighbour is the one to the right."""
 ENTER = (Signal.ENTER_U, Signal.ENTER_L, Signal.ENTER_D, Signal.ENTER_R)
 
 
@@ -56,8 +56,8 @@ SHORTEST_PATH = Automaton(
         **CANONICAL.rules,
     },
     bound=StepBound(constant=2, per_move=2),
-    # PATH is of the iteration before, and a tile that is on the path stays on it
+    # PATH shows the path of the iteration before, and tiles never leave the path
     invariant=lambda see: CANONICAL.invariant(see) & (~see(Signal.PATH) | CANONICAL.on_path(see)),
     theorem=PathSignals(CANONICAL).theorem,
 )
-"""The automaton of the shortest path; it never switches a signal off that it holds, so it comes to rest."""
+"""The automaton of the shortest path. It never switches a signal off, so it reaches a fixed point."""

@@ -1,8 +1,8 @@
-"""Theorems about automata: what every signal of a tile is after t iterations, on every maze, and what PATH then shows.
+"""Theorems about automata: the value of every signal of a tile after t iterations, on every maze, and what PATH shows.
 
-A theorem speaks of *ghosts*: facts about a maze that no tile holds, such as a tile's distance to the target. It is
-written with Python's operators only, as rules are. So the same lines run on the symbols of a solver, where `proof`
-shows that the rules keep them, and on the arrays of real mazes, where `broken_axioms` tests the axioms.
+A theorem is stated in terms of *ghosts* (ghost variables): facts about a maze that no tile stores, such as a tile's
+distance to the target. Like rules, it is written with Python's operators only. So the same code runs on the symbols of
+a solver, with which `proof` proves it, and on the arrays of real mazes, on which `broken_axioms` tests the axioms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Number: TypeAlias = Any
 
 
 class Picture(Protocol):
-    """A tile and those around it, with their kinds and ghosts; places are (rows down, columns right) of that tile."""
+    """A tile and those around it, with their kinds and ghosts; places are offsets (rows down, columns right)."""
 
     def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
         """Return whether a tile is of a kind; beyond the edge it is of none."""
@@ -47,14 +47,14 @@ class Picture(Protocol):
 
 @dataclass(frozen=True)
 class Theorem:
-    """What an automaton's signals are after t iterations on a maze that stays as it is, from a state without signals.
+    """What an automaton's signals are after t iterations on a maze that does not change, starting with all of them off.
 
     Attributes:
         axioms: (picture, at) -> facts about the ghosts of a tile and those around it, by name. They follow from what
-            the ghosts are, whatever the maze.
-        signals: (picture, at, t) -> each signal of a tile after t iterations, but for PATH, which no rule reads.
+            the ghosts mean, on every maze.
+        signals: (picture, at, t) -> each signal of a tile after t iterations, except PATH, which no rule reads.
         answer: (picture, at) -> whether a tile is part of the answer.
-        n_moves: (picture) -> the moves of the answer, in which the automaton's bound is stated.
+        n_moves: (picture) -> the number of moves of the answer, on which the automaton's bound depends.
         ghosts: (H, W) tiles -> the ghosts by name, found by an exact search: (H, W) bools or integers, or one integer.
     """
 
@@ -72,7 +72,7 @@ def moved(at: Offset, tap: str) -> Offset:
 
 
 def implies(condition: Truth, then: Truth) -> Truth:
-    """Return whether something holds wherever a condition does."""
+    """Return whether a condition implies something else, for each tile."""
     return ~condition | then
 
 

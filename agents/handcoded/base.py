@@ -1,8 +1,8 @@
 """Base class of the hand-coded automata: one convolution from a table of weights, then activations.
 
 The activations (paper, appendix "Hand-coded NCA") are each made of ReLUs. The paper prints step(0) = 1 and a sawtooth
-that ends at 1. Both are slips, since with them an empty channel switches itself on. What it does with them, and its
-prose, ask for the functions here.
+that ends at 1. Both are misprints, since an empty channel would switch itself on. The functions here follow the paper's
+text and the way in which it uses them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .weight_table import WeightTable, convolve
 
 
 def step(x: Tensor) -> Tensor:
-    """Return relu(x) - relu(x - 1) of (...) floats in one pass: 0 up to 0, 1 from 1 on, linear between."""
+    """Return relu(x) - relu(x - 1) of (...) floats: 0 up to 0, 1 from 1 on, linear in between."""
     return x.clamp(0, 1)
 
 
@@ -47,23 +47,23 @@ def global_min(x: Tensor) -> Tensor:
 class HandcodedNCA(Policy):
     """One convolution over [static channels, state] with the weights of a table, then activations.
 
-    A subclass defines `activate`. It defines `encode_maze` if it reads other channels than the maze's, `largest_count`
-    if it counts, and `finished` if that can be read off a state; the rest has defaults.
+    A subclass defines `activate`. It also defines `encode_maze` if it reads other channels than the maze's,
+    `largest_count` if it counts, and `finished` if a state shows whether the policy has finished.
 
     The weights are ordinary parameters: gradients flow through a rollout, and an optimiser may change them.
-    Mazes without a source, target or free tile are legal, as is every size on which the channels still count
+    Mazes without a source, target or free tile are legal, and so is every size on which the channels still count
     exactly.
 
-    The convolution never leaves exact integers. With gradients or on a GPU it runs in float64, which neither
-    TF32, autocast nor the inexact transforms of fast convolutions touch. Without gradients on a CPU, and
-    while the weights are those of the table, it visits only those (`weight_table`). Both give the same bits.
+    The convolution is exact for integers. With gradients or on a GPU it runs in float64, which TF32, autocast and the
+    inexact transforms of fast convolutions do not affect. Without gradients on a CPU, as long as the weights are those
+    of the table, it computes with the non-zero ones only (`weight_table`). Both give the same bits.
 
     Args:
         task: a name in `maze_nca_gym.tasks.TASKS`.
         n_tiles: channels of the one-hot maze.
         table: the weights as data.
         bound: the iterations within which every maze is finished; None if nothing is known.
-        exact: whether the policy solves every maze; by default if it has a bound.
+        exact: whether the policy solves every maze; by default True if it has a bound.
 
     Raises:
         TypeError: a subclass without `activate`.
@@ -73,9 +73,9 @@ class HandcodedNCA(Policy):
         table: the weights as data.
         weight: (C, S + C, k, k), one convolution over S static and C state channels.
         bias: (C,).
-        rule: name of the activations in exported files; None where only Python has them.
-        sum_dtype: dtype of the dense convolution. In files of other programs it is float32, for many have no float64
-            convolution. That is exact wherever sums of float32 are, which TF32 and fast convolutions are not.
+        rule: name of the activations in exported files; None if they exist in Python only.
+        sum_dtype: dtype of the dense convolution. In files for other programs it is float32, because many of them have
+            no float64 convolution. That is exact in float32 arithmetic, but not with TF32 or fast convolutions.
     """
 
     rule: str | None = None
@@ -121,14 +121,14 @@ class HandcodedNCA(Policy):
         return self.table.largest_sum
 
     def program(self) -> Program | None:
-        """Return all iterations as data; None where only Python has the activations."""
+        """Return the policy's iterations as data; None if its activations exist in Python only."""
         if self.rule is None:
             return None
         inputs, size = tuple(channel.name.lower() for channel in self.table.inputs), self.weight.shape[-1]
         return Program(self.rule, inputs, self.weight.flatten(2), self.bias, size, tuple(range(size**2)))
 
     def update(self, encoded: Tensor, state: Tensor, step: int) -> Tensor:
-        """Return the next state, (B, C, H, W), from the (B, S, H, W) channels that never change; alike at every step.
+        """Return the next state, (B, C, H, W), from the (B, S, H, W) static channels; the same at every step.
 
         Raises:
             ValueError: the maze is so large that the state's dtype would not count exactly.
@@ -139,7 +139,7 @@ class HandcodedNCA(Policy):
         return self.activate(self.convolve(encoded, state), state, encoded)
 
     def _check_exact(self, state: Tensor) -> None:
-        """Check that the state's dtype counts far enough: it is exact up to 2 / eps, 2**24 in float32, 256 in
+        """Check that the state's dtype is exact up to the largest count: its limit is 2 / eps, 2**24 in float32, 256 in
         bfloat16."""
         _, _, height, width = state.shape
         largest = self.largest_count(height, width)
@@ -151,7 +151,7 @@ class HandcodedNCA(Policy):
             )
 
     def convolve(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the one convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
+        """Return the convolution, exact for integers; (B, S, H, W), (B, C, H, W) -> (B, C, H, W)."""
         channels = torch.cat([static, state], dim=1).to(self.sum_dtype)
         weight, bias = self.weight.to(self.sum_dtype), self.bias.to(self.sum_dtype)
         return F.conv2d(channels, weight, bias, padding=self.weight.shape[-1] // 2).to(state.dtype)
@@ -163,7 +163,7 @@ class HandcodedNCA(Policy):
 
     def _follows_table(self, static: Tensor, state: Tensor) -> bool:
         """Return whether `step_by_table` may replace the convolution: a CPU, no gradients, the weights of the table."""
-        # as attributes of a module they are slow to find
+        # reading them as attributes of a module would be slow
         weight, bias = (cast(Tensor, self._parameters[name]) for name in ("weight", "bias"))
         differentiable = torch.is_grad_enabled()
         for tensor in (static, state, weight, bias):
@@ -178,17 +178,17 @@ Activation: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Form:
-    """One way to flood a maze and extract its shortest path.
+    """One automaton that floods a maze and extracts its shortest path.
 
     Attributes:
         table: the weights.
         activate: the activations.
         steps_per_edge: the path is complete after exactly `steps_per_edge * length + 2` iterations, for a shortest path
             of `length` edges.
-        highlight: the channel that shows the automaton at work.
-        counters: channels that count forever, so that they never come to rest.
-        rule: name of the activations in exported files; None where only Python has them.
-        fused: the same step in one pass, from (maze, state), float32 on a CPU and without gradients; for speed.
+        highlight: the channel to show beside the path.
+        counters: channels that count forever, and so never reach a fixed point.
+        rule: name of the activations in exported files; None if they exist in Python only.
+        fused: (maze, state) -> the next state by faster code, for float32 on a CPU without gradients; None for none.
     """
 
     table: WeightTable

@@ -1,9 +1,8 @@
 """The canonical shortest path without counting: distances modulo 3 show which neighbour is nearer.
 
-Neighbours' distances to the target differ by exactly one on a grid, which has no odd cycles. So a tile that stores its
-distance modulo 3 has enough to find the neighbours that are one nearer and the one farther. No channel ever holds
-anything but 0 and 1, so the automaton is exact in bfloat16, and on mazes of any size. Otherwise it is the automaton of
-`canonical`, step by step.
+On a grid, which has no odd cycles, distances of neighbours to the target differ by exactly one. So distances modulo 3
+suffice to tell which neighbours are nearer and which are farther. All channels are 0 or 1, so the automaton is exact in
+bfloat16, and on mazes of any size. Otherwise it does the same as the automaton of `canonical`, step by step.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from .weight_table import Weight, WeightTable
 class Channel(IntEnum):
     """The state channels.
 
-    `PHASE_k` says that the flood has reached the tile, at a distance from the target of k modulo 3. `POINT_*`
-    and `ENTER_*` are those of `canonical`.
+    `PHASE_k`: the flood has reached the tile, whose distance from the target is k modulo 3. `POINT_*` and `ENTER_*`
+    are those of `canonical`.
     """
 
     PATH = 0
@@ -44,15 +43,15 @@ class Channel(IntEnum):
 
 PHASES = (Channel.PHASE_0, Channel.PHASE_1, Channel.PHASE_2)
 _CODES = {Channel.PHASE_0: 4, Channel.PHASE_1: 5, Channel.PHASE_2: 6}
-"""A tile less a neighbour is 1 or -2 if the neighbour is one nearer; with unreached tiles it is 0 or beyond 3."""
+"""Codes of the phases. A tile's code minus a neighbour's is 1 or -2 if the neighbour is nearer; where one of them is
+unreached, the difference is 0 or at least 4 in absolute value."""
 
 
 def _phase_weights(phase: Channel) -> tuple[Weight, ...]:
-    """Return weights by which a free tile takes the phase after that of the neighbour the flood comes from, and keeps
-    it."""
+    """Return weights by which a free tile takes the phase after that of the neighbour that floods it, and keeps it."""
     before, after = PHASES[phase - Channel.PHASE_0 - 1], PHASES[(phase - Channel.PHASE_0 + 1) % 3]
     return (
-        # four neighbours add at most 4: a tile that is in the phase stays above 1, one in another below 0
+        # neighbours add at most 4, so 6 keeps a tile in its phase, and -6 keeps it out of the others
         Weight(phase, before, "N4"),
         Weight(phase, phase, "C", 6),
         Weight(phase, before, "C", -6),
@@ -89,10 +88,10 @@ TABLE = WeightTable(
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Activate (B, C, H, W) floats like `canonical`, but a tile points where the code's difference is 1 or -2."""
+    """Activate (B, C, H, W) floats as in `canonical`, but a tile points where the difference of codes is 1 or -2."""
     path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
     path, enter = follow(path, enter)
-    # -2 where the tile is in phase 0, and the nearer neighbour in phase 2
+    # -2: the tile is in phase 0, and the nearer neighbour in phase 2
     nearer = sawtooth(point, 1) + sawtooth(point, -2)
     return torch.cat([path, step(phases), first(nearer), enter], dim=1)
 

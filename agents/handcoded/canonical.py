@@ -1,12 +1,12 @@
 """The canonical shortest path: one flood from the target, then a walk from the source.
 
 The paper's extraction finds all shortest paths at once. To break ties it suggests "a similar directional queuing
-mechanism" to its depth-first search's (section "Shortest path extraction"). This is that mechanism. Every tile points
-to the first of its neighbours up, left, down, right that the flood reached earlier. The path follows the pointers.
-Every rule is local, so nothing is pooled.
+mechanism" to its depth-first search's (section "Shortest path extraction"). This is such a mechanism. Every tile points
+to the first of its neighbours, in the order up, left, down, right, that the flood reached earlier. The path follows the
+pointers. Every rule is local, so nothing is pooled.
 
-It is a form of the rule `automata.canonical_path`, with the same path after every iteration: ages take the place of the
-signals that say which neighbours are nearer.
+It is a form of the rule `automata.canonical_path`, with the same path after every iteration. In place of signals, the
+ages of tiles show which neighbours are nearer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Channel(IntEnum):
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
-    """Return the weights between channels named as in `Channel`, whatever marks the ends and the walls."""
+    """Return the weights between channels named as in `Channel`, for any channels that mark the ends and the walls."""
     path, flood, age = (channels[name] for name in ("PATH", "FLOOD", "AGE"))
     return (
         # the flood, as in the paper's Table "Dijkstra map generation"
@@ -64,7 +64,7 @@ def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall
 
 
 def _pointer_weights(channels: type[IntEnum], towards: str) -> tuple[Weight, ...]:
-    """Return weights by which a tile points at an older neighbour, and the path enters where a tile of it points."""
+    """Return weights by which a tile points at an older neighbour, and the path enters where its last tile points."""
     point = channels[f"POINT_{towards}"]
     return (
         Weight(point, channels["AGE"], towards),
@@ -88,9 +88,8 @@ TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGE
 
 
 def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Apply steps and ReLUs to (B, C, H, W) floats; a pointer gives way to those before it in the order up, left, down,
-    right."""
-    # step(point): a neighbour is older by 1, or by its whole age on a wall, which never has one
+    """Apply the activations to (B, C, H, W) floats; of several pointers, the first of up, left, down, right remains."""
+    # step(point) is 1 where the neighbour is older: by 1, or seen from a wall, whose age is 0, by its whole age
     path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
     path, enter = follow(path, enter)
     return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
@@ -104,7 +103,7 @@ def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
 
 def first(flags: Tensor) -> Tensor:
     """Keep the first of the (B, K, H, W) float flags at each tile: relu(x_k - sum of x_j over j < k)."""
-    # the cumulative sum has the flag itself in it: once for that, once for the flag that is kept
+    # the cumulative sum includes the flag itself, hence the factor 2
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 
 

@@ -1,7 +1,7 @@
 """Machine code for rollouts without gradients on a CPU; importing this imports numba.
 
-Mazes are flattened with zeros around them. After each row of `width` tiles come `reach` zeros, which are also those
-before the next row. So a neighbour at any offset is one shift away, and no loop tests for a border.
+Mazes are flattened with zeros around them. Each row of tiles is followed by `reach` zeros, which also come before the
+next row. So every neighbour is at a constant offset, and no loop tests for a border.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _BLOCK = 1024
-"""Tiles that are computed at once: enough for vector code, and what they need stays in the nearest cache."""
+"""Number of tiles computed at once: enough for vector instructions, and few enough for the L1 cache."""
 ZERO, ONE, WALL = np.float32(0), np.float32(1), np.float32(6)
 
 
@@ -59,7 +59,7 @@ def convolve(
 
 @jit
 def canonical_steps(mazes: Floats, states: Floats, out: Floats) -> None:
-    """Fill (B, 11, H, W) `out` with the next states of the automaton `canonical`, which defines them."""
+    """Fill (B, 11, H, W) `out` with the next states of the automaton of `canonical`."""
     n_mazes, n_inputs, height, width = mazes.shape
     n_channels, area = states.shape[1], height * width
     flat = np.zeros((7, area + 2 * width), np.float32)  # PATH to POINT_R: what neighbours read
@@ -83,8 +83,9 @@ def _canonical_block(
 ) -> None:
     """Write some rows of tiles, from `begin` to `end` of (11, H * W) `out`, for a (4, H * W) maze.
 
-    Rows follow each other, so a row's neighbour to the left of its first tile is the last one of the row before.
-    (4, H * W) `inside` is 0 where such a neighbour is none. The loops have few arrays, so that they become vector code.
+    Rows follow each other without padding, so to the left of a row's first tile lies the last tile of the row before.
+    (4, H * W) `inside` is 0 where a tile has no neighbour in a direction. Each loop uses few arrays, so that LLVM
+    vectorises it.
     """
     low, high = width + begin, width + end
     towards = (-width, -1, width, 1)  # up, left, down, right

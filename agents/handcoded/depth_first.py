@@ -1,9 +1,9 @@
 """Depth-first search by an automaton (paper, section "Depth-First Search" and appendix "DFS").
 
-A pebble walks the maze, at each tile to the first unvisited neighbour in the order down, right, up, left. The
-free neighbours that it passes by are stacked, each with a rank that grows while it waits. When the pebble is
-stuck, the tile of least rank is popped, and the pebble goes on there. Ranks are counted in fifths, so that
-every value, the paper's direction priorities 0.2 to 0.8 included, is an integer.
+A pebble walks through the maze, from each tile to the first unvisited neighbour in the order down, right, up, left. The
+other unvisited neighbours are pushed on a stack, each with a rank that grows while it waits. When the pebble is stuck,
+the tile of least rank is popped, and the pebble continues there. Ranks are counted in fifths, so that all values are
+integers, including the paper's direction priorities of 0.2 to 0.8.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Channel(IntEnum):
 
 
 RANK_UNIT = 5
-"""A step on the stack, in the units of a rank: more than the largest direction priority, 4."""
+"""Growth of a rank per iteration on the stack: more than the largest direction priority, 4."""
 UNSTACKED = 16
-"""Rank of a tile off the stack, times H W: more than any that waits, as a search ends within 2 H W steps."""
+"""Rank of tiles off the stack, as a multiple of H W: above every rank on it, as a search ends within 2 H W steps."""
 FIRST_VISITED = {"U": (), "L": ("DL",), "D": ("DD", "DR"), "R": ("UR", "RR", "DR")}
 """Neighbours that the pebble would visit before the tile itself, by the neighbour from which it comes.
 
@@ -55,7 +55,7 @@ This is the paper's W_p,(i,j). A pebble that comes from above has moved down, wh
 def search_weights(
     channels: type[IntEnum], route: IntEnum, starts: IntEnum, wall: IntEnum, free: Sequence[IntEnum]
 ) -> tuple[Weight, ...]:
-    """Return table "DFS" between channels named as in `Channel`, whatever marks starts, walls and free tiles."""
+    """Return table "DFS" between channels named as in `Channel`, for any channels of starts, walls and free tiles."""
     pebble, stack = channels["PEBBLE"], channels["STACK"]
     direction, rank = channels["STACK_DIRECTION"], channels["STACK_RANK"]
     return (
@@ -66,15 +66,15 @@ def search_weights(
         *(weight for towards in FIRST_VISITED for weight in _flow_weights(channels, route, towards, free)),
         Weight(stack, pebble, "N4"),
         Weight(stack, stack, "C"),
-        # as much as a pebble beside the tile and its place on the stack add: neither walls nor visited tiles wait
+        # at least what a pebble beside the tile and its place on the stack add: walls and visited tiles never wait
         Weight(stack, wall, "C", -2),
         Weight(stack, route, "C", -2),
         *(Weight(direction, pebble, kernel, priority) for priority, kernel in enumerate("ULDR", start=1)),
         Weight(direction, direction, "C"),
-        # more than two priorities of 4 at most add
+        # more than two priorities, of at most 4 each, can add
         Weight(direction, wall, "C", -2 * RANK_UNIT),
         Weight(direction, route, "C", -2 * RANK_UNIT),
-        # every iteration on the stack counts, so that of all tiles the one stacked last has the least rank
+        # ranks grow with every iteration on the stack, so the tile pushed last has the least rank
         Weight(rank, pebble, "N4", RANK_UNIT),
         Weight(rank, rank, "C"),
         Weight(rank, stack, "C", RANK_UNIT),
@@ -123,7 +123,7 @@ def explore(convolved: Search, before: Search) -> Search:
     flow = step(convolved.flow)
     route = step(convolved.route + step(flow.sum(dim=1, keepdim=True)))
     stack, direction, rank = (torch.relu(x) for x in (convolved.stack, convolved.direction, convolved.rank))
-    # the pebble passes by a tile that waits: it waits as if stacked now, with the direction and rank of now
+    # where the pebble passes a tile that already waits, the tile is pushed again, with a new direction and rank
     stacked_again = sawtooth(stack, 2)
     return Search(
         route,
@@ -143,7 +143,7 @@ def is_stuck(search: Search) -> Tensor:
 class DepthFirstNCA(HandcodedNCA):
     """Visits the source's component depth first, down, right, up, left; channel 0 is the tiles visited.
 
-    n free tiles are visited within 2 n steps: one a visit, one a pop, and one to see that nothing is left.
+    n free tiles are visited within 2 n steps: one for each visit and each pop, and one to find that nothing is left.
     """
 
     output = "visited tiles"
@@ -159,7 +159,7 @@ class DepthFirstNCA(HandcodedNCA):
         """Explore, (B, C, H, W) floats -> (B, C, H, W); if the pebble is stuck, pop the tile of least rank."""
         search = explore(Search.split(convolved), Search.split(state))
         rank = search.rank + search.direction
-        # rank 0 is no rank: such a tile must not be the least
+        # rank 0 means that a tile is not on the stack, so it must not count as the least
         rank = rank + sawtooth(rank, 0) * UNSTACKED * state.shape[2] * state.shape[3]
         # ranks of tiles stacked together differ by their directions, so exactly one is the least
         popped = sawtooth(rank - global_min(rank), 0) * is_stuck(search)

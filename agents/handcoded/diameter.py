@@ -30,7 +30,7 @@ from .weight_table import Weight, WeightTable
 class Static(IntEnum):
     """The channels that never change.
 
-    `POSITION` is H W minus the row-major index, so that equal-looking components differ.
+    `POSITION` is H W minus the row-major index, which breaks ties between components that look alike.
     """
 
     FREE = 0
@@ -96,8 +96,8 @@ TABLE = WeightTable(
 
 
 class Fields(NamedTuple):
-    """The state by groups of channels, in the order of `Channel`; all (B, 1, H, W) but for those with a
-    number."""
+    """The state by groups of channels, in the order of `Channel`; all are (B, 1, H, W) except where a number says
+    otherwise."""
 
     path: Tensor
     search: Tensor  # 10: the nine of `depth_first.Search`, and SEED
@@ -140,9 +140,8 @@ class DiameterNCA(HandcodedNCA):
         return torch.cat([1 - wall, wall, position.view(1, 1, height, width).expand_as(wall)], dim=1)
 
     def activate(self, convolved: Tensor, state: Tensor, static: Tensor) -> Tensor:
-        """Run Alg. 1 on (B, C, H, W) floats: search, launch waves, register them, draw the path between the first
-        farthest
-        pair."""
+        """Run one step of Alg. 1 on (B, C, H, W) floats: search, launch and spread waves, and draw the path between the
+        first pair of farthest tiles."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
         waits = _pebble_to_launch(before)
@@ -150,9 +149,9 @@ class DiameterNCA(HandcodedNCA):
         go = 1 - global_max(waits)  # the search stands still while a pebble waits
         launch = waits * _wave_has_passed(before)
         wave_from = torch.relu(new.wave_from)
-        # the latest wave wins: it lies inside all that are older, and no tile is reached by two at once
+        # the latest wave wins: it lies inside all earlier ones, and no two waves reach a tile at once
         spread = torch.maximum(new.wave, wave_from.amax(dim=1, keepdim=True)) * free
-        # waves and launches of this iteration: the last wave has ended where nothing is reached any more
+        # all waves have ended once an iteration has neither arrivals nor launches
         in_motion = step(global_max(step(spread - before.wave) + launch))
         start = go * finished * (1 - in_motion) * _first_farthest(before, free, position)
         wave = torch.maximum(spread, (launch + start) * new.clock)
@@ -207,7 +206,7 @@ def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tupl
     search = explore(Search.split(new.search[:, :-1]), Search.split(before.search[:, :-1]))
     stuck, rank = is_stuck(search), search.rank + search.direction
     off_stack, available = 1 - step(rank), free * (1 - search.route)
-    # off the stack, tiles to start from come in row-major order, and all others after them
+    # tiles off the stack rank after those on it: first unvisited free tiles in row-major order, then all others
     order = available * (n_tiles - position) + (1 - available) * (n_tiles + 1)
     rank = rank + off_stack * (UNSTACKED * n_tiles + order)
     least = global_min(rank)
@@ -223,7 +222,7 @@ def _wave_has_passed(before: Fields) -> Tensor:
 
 def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:
     """Return 1 at the first free tile, in row-major order, of largest eccentricity; 0 once there is such an end."""
-    # multiplied with the position, the first of the farthest is the largest: one maximum finds it
+    # positions fall in row-major order, so multiplied by them the first of the farthest tiles is the maximum
     farthest = sawtooth(before.eccentricity - global_max(before.eccentricity), 0) * free * position
     return sawtooth(farthest - global_max(farthest), 0) * free * (1 - global_max(before.end))
 

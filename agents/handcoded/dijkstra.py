@@ -1,12 +1,12 @@
 """All shortest paths at once: the paper's Dijkstra map generation and path extraction, with two variants.
 
 Paper: sections "Dijkstra map generation" and "Shortest path extraction", Tables "Dijkstra map generation" and "path
-extraction". As printed, the two tables solve no maze. The ages keep growing while the path is extracted, and the news
-that the floods have met cannot travel faster than the floods themselves.
+extraction". As printed, the two tables solve no maze: ages keep growing while the path is extracted, because a local
+rule cannot spread the news that the floods have met faster than the floods themselves.
 
-There are two remedies. The maze's floods and ages freeze together when they first meet (`BIDIRECTIONAL`, which needs a
-global maximum). Or the extraction follows another quantity, so that every rule is local and twice as many steps are
-needed (`EQUAL_AGES`, `ONE_FLOOD`).
+There are two remedies. Either all floods and ages of a maze stop when the floods first meet (`BIDIRECTIONAL`, which
+needs a global maximum). Or the extraction follows another quantity, by local rules only, and takes twice as many steps
+(`EQUAL_AGES`, `ONE_FLOOD`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Channel(IntEnum):
 
 
 class OneFloodChannel(IntEnum):
-    """The state channels with a flood from the source alone; names as in `Channel`."""
+    """The state channels with a flood from the source only; names are those of `Channel`."""
 
     PATH = 0
     FLOOD_S = 1
@@ -137,7 +137,7 @@ def extract_path(path: Tensor, directional: Tensor, peak: int) -> Tensor:
 def _activate_bidirectional(convolved: Tensor, state: Tensor) -> Tensor:
     """Activate floods and ages that stop, all over the maze, from the step after their first overlap."""
     path, floods, age, directional = torch.split(convolved, [1, 2, 1, 4], dim=1)
-    # floods and ages stop at once: a single later update of the ages would break every path of two edges or more
+    # floods and ages stop together: one further update of the ages would break every path of two or more edges
     before = state[:, Channel.FLOOD_S : Channel.AGE + 1]
     met = global_max(torch.relu(before[:, :1] + before[:, 1:2] - 1))
     flooding = torch.cat([step(floods), torch.relu(age)], dim=1)

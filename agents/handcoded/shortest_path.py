@@ -20,11 +20,11 @@ FORMS: dict[str, dict[str, Form]] = {
         "one-flood": dijkstra.ONE_FLOOD,
     },
 }
-"""Automata for each treatment of ties; the first is the default."""
+"""The forms of the automaton by name, for each way to treat ties; the first is the default."""
 
 
 class ShortestPathNCA(HandcodedNCA):
-    """Finds the shortest path of every maze exactly, in a number of steps known beforehand.
+    """Finds the shortest path of every maze exactly, in a number of steps that is known in advance.
 
     A path of L edges is complete after exactly 2 L + 2 steps (L + 2 in the form "bidirectional"), and then
     stays. While the target is unreachable the path stays empty.
@@ -54,7 +54,7 @@ class ShortestPathNCA(HandcodedNCA):
         return self.form.activate(convolved, state)
 
     def step_by_table(self, static: Tensor, state: Tensor) -> Tensor:
-        """Return the next state, (B, C, H, W) floats, in one pass, if the form has a fused step."""
+        """Return the next state, (B, C, H, W) floats, by the form's fused step if it has one."""
         if self.form.fused is None:
             return super().step_by_table(static, state)
         return self.form.fused(static, state)
@@ -63,12 +63,11 @@ class ShortestPathNCA(HandcodedNCA):
         if not self.form.counters:
             return 1
         longest = self.form.steps_per_edge * (height * width - 1) + 2
-        return 2 * longest  # ages grow by 1 a flood and step
+        return 2 * longest  # ages grow by 1 per flood and step
 
     @torch.no_grad()
     def finished(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return whether the path is at the source and the target, or nothing moves because no path exists, (B,)
-        bool."""
+        """Return where the path has joined source and target, or nothing changes as there is no path, (B,) bool."""
         state = state[:, : self.n_channels]
         ends = maze[:, Tile.SOURCE : Tile.TARGET + 1] > 0
         joined = (ends & (state[:, :1] >= 1)).sum(dim=(1, 2, 3)) == 2

@@ -1,7 +1,7 @@
-"""Hand-coded weights as data: tables of named kernels (`neighbours`) that build one convolution, and its few taps.
+"""Hand-coded weights as data: tables of weights by named kernels (`neighbours`), which make one convolution.
 
-A table names some 30 of the 1,485 weights of its 3x3 convolution, or some 140 of the 26,350 of a 5x5 one. So without
-gradients on a CPU, `convolve` visits these alone, which is far faster than a dense convolution.
+A table has some 30 of the 1,485 weights of its 3x3 convolution, or some 140 of the 26,350 of a 5x5 one. So without
+gradients on a CPU, `convolve` computes with these only, which is far faster than a dense convolution.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Weight(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A line of a printed table of weights; `bias` is that of the channel `out`."""
+    """A row of a printed table of weights; `bias` is that of the channel `out`."""
 
     out: str
     source: str
@@ -47,7 +47,7 @@ class WeightTable:
     Attributes:
         inputs: the static channels, such as the one-hot maze.
         channels: the state channels.
-        weights: the weights in any order; several on one tap add up.
+        weights: the weights in any order; several weights of the same tap are added.
         biases: the biases of state channels.
     """
 
@@ -58,7 +58,7 @@ class WeightTable:
 
     @property
     def kernel_size(self) -> int:
-        """Side of the smallest odd square around the tile that holds every kernel: 3 or 5 in the paper."""
+        """Side of the smallest square around a tile that contains every kernel: 3 or 5 in the paper."""
         reach = max(abs(step) for weight in self.weights for offset in offsets(weight.kernel) for step in offset)
         return 2 * reach + 1
 
@@ -74,12 +74,12 @@ class WeightTable:
 
     @cached_property
     def taps(self) -> Taps:
-        """The weights of the convolution that are not zero."""
+        """The non-zero weights of the convolution."""
         return taps(*self.convolution())
 
     @cached_property
     def largest_sum(self) -> int:
-        """The largest absolute sum that the convolution makes of inputs and channels between -1 and 1, rounded up."""
+        """The largest absolute sum of the convolution for inputs and channels between -1 and 1, rounded up."""
         weight, bias = self.convolution()
         return math.ceil((weight.abs().sum(dim=(1, 2, 3)) + bias.abs()).max())
 
@@ -100,7 +100,7 @@ class Taps(NamedTuple):
         places: (n, 4) int64: output channel, input channel, rows down and columns to the right of the tile read.
         weights: (n,) float64.
         biases: (C,) float64.
-        reach: the largest number of rows or columns, k // 2.
+        reach: the largest offset in rows or columns, k // 2.
     """
 
     places: NDArray[np.int64]
@@ -120,7 +120,7 @@ def taps(weight: Tensor, bias: Tensor) -> Taps:
 def convolve(inputs: Tensor, state: Tensor, taps: Taps) -> Tensor:
     """Return the convolution, (B, C, H, W) float32, over the channels of (B, T, H, W) `inputs`, then those of `state`.
 
-    Sums are taken in float64, so that those of integers are exact.
+    Sums are computed in float64, so they are exact for integers.
     """
     from . import compiled  # here, because importing numba takes a third of a second
 

@@ -1,8 +1,8 @@
-"""The two verbs: `rollout` returns states after chosen numbers of iterations, `iterate` yields one after the other.
+"""Running policies: `rollout` returns the states after chosen numbers of iterations, `iterate` yields them one by one.
 
-Both run by the first of `engines` that supports the policy. Training, `solve`, `evaluate`, `play` and all measurements
-use them, so that all have the same numbers. They are those of stepping the environments up to rounding, and bit for bit
-within `with engines.preferring(engines.STEPPING)`.
+Both use the first of the `engines` that supports the policy. Training, `solve`, `evaluate`, `play` and all measurements
+call them, so that all have the same numbers. They equal stepping an environment up to rounding, and bit for bit within
+`with engines.preferring(engines.STEPPING)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .engines import engine_for
 from .pytorch import Request
 
 ROUNDING = 0.1
-"""How much numbers that stand for the same integer or boolean may differ: rounding is far smaller, a change larger."""
+"""Largest difference of numbers that stand for the same integer or boolean; rounding errors are far smaller."""
 
 
 @overload
@@ -63,29 +63,29 @@ def rollout(
 ) -> Tensor | list[Tensor]:
     """Iterate a policy under the environment's dynamics, which clip every state to +-2**24; differentiable.
 
-    Equal to stepping the environments with the policy's actions up to rounding, and bit for bit within
-    `with engines.preferring(engines.STEPPING)`. Without gradients only the states returned stay in memory. Where a
-    number is at a bound, gradients of the weights stop; where it is 0, those that come from the next iteration stop.
+    The states equal those of stepping an environment with the policy's actions up to rounding, and bit for bit within
+    `with engines.preferring(engines.STEPPING)`. Without gradients, only the returned states stay in memory. Gradients
+    do not pass numbers at a bound of the state. At numbers that are 0, gradients from the next iteration do not pass.
 
     Args:
-        policy: what to iterate.
-        maze: (B, T, H, W) floats, the one-hot tiles, which stay as they are.
-        steps: iterations, at least 0; or several such numbers, ascending from at least 1.
-        state: (B, C, H, W), where to start; by default zeros. Channels beyond those of the policy are ignored.
-        start_step: iterations that `state` has already had.
-        n_returned: the number of channels to return, the first ones; by default those of the policy. A loss of only the
-            path is faster with 1.
-        growth: the largest growth of a maze's state gradient per step back, as a factor, at least 0. Longer gradients
-            are scaled down, so that with 1 none explodes, however long the rollout. Losses of a state itself are added
-            after that. Numbers at a bound, where gradients stop, do not count.
+        policy: the policy to iterate.
+        maze: (B, T, H, W) floats, the one-hot tiles, which do not change.
+        steps: the number of iterations, at least 0; or several numbers, ascending from at least 1.
+        state: (B, C, H, W), the first state; by default zeros. Channels beyond those of the policy are ignored.
+        start_step: the number of iterations that led to `state`.
+        n_returned: the number of channels to return, the first ones; by default all of the policy's. With 1, a loss on
+            the path alone is computed faster.
+        growth: the largest growth of a maze's state gradient per step back, as a factor, at least 0. Larger gradients
+            are scaled down, so with 1 they never explode, however long the rollout is. The gradient of a loss on the
+            state itself is added afterwards. Numbers at a bound, where gradients do not pass, are not counted.
 
     Returns:
-        The last state, (B, n_returned, H, W); of several numbers the states after each, whose channels may lie side by
-        side in memory.
+        The last state, (B, n_returned, H, W). For several numbers a list of the states after each. Memory may be
+        channels last.
 
     Raises:
         ValueError: numbers of iterations that are negative or do not ascend; fewer channels than `n_returned`; a growth
-            that is negative or no number. Or an error of `Policy.forward`.
+            that is negative or NaN. Or an error of `Policy.forward`.
     """
     keep, several = (tuple(steps), True) if isinstance(steps, Iterable) else ((steps,), False)
     if not keep or list(keep) != sorted(set(keep)) or keep[0] < several:
@@ -104,7 +104,7 @@ def rollout(
 
 
 def _first_state(policy: Policy, maze: Tensor, state: Tensor | None) -> Tensor:
-    """Return the checked (B, C, H, W) state from which a rollout starts, by default zeros, which take no memory."""
+    """Return the (B, C, H, W) state from which a rollout starts, by default zeros, after checking maze and state."""
     if maze.ndim != 4:
         raise ValueError(f"maze must have shape (B, T, H, W), got {tuple(maze.shape)}")
     if state is None:
@@ -128,15 +128,15 @@ def iterate(
     `torch.stack(list(iterate(policy, maze, n)))` is (n + 1, B, C, H, W).
 
     Args:
-        policy: what to iterate.
+        policy: the policy to iterate.
         maze: (B, T, H, W) floats, the one-hot tiles.
-        steps: iterations, for the first state as given and then that after each; None for no end. Or numbers of
-            iterations after which to yield a state, ascending from at least 1.
+        steps: the number of iterations: yields the first state as given, and then the state after each iteration; None
+            for no end. Or numbers of iterations after which to yield a state, ascending from at least 1.
         state: (B, C, H, W), the first state; by default zeros.
-        start_step: iterations that `state` has already had.
-        until_finished: whether to end after the first state from which on no path changes on any level. If the rollout
-            is undisturbed, a policy that reads that off a state is asked (`Policy.finished`). Else states are compared.
-        undisturbed: whether `state` comes from zero on the same maze, and nothing else.
+        start_step: the number of iterations that led to `state`.
+        until_finished: whether to stop at the first yielded state after which no path on any level changes any more.
+            `Policy.finished` decides that if it can and the rollout is undisturbed. Otherwise states are compared.
+        undisturbed: whether the policy reached `state` from zeros on the same maze, without changes from outside.
 
     Raises:
         ValueError: a negative number of iterations, or as `Policy.forward`.
@@ -165,7 +165,7 @@ def _iterate(
     done, last = 0, [] if state is None else [state[:, : policy.n_channels]]
     for mark in marks:
         n_steps, step = mark - done, start_step + mark
-        # Three states in a row show whether anything still changes; the third last is one of them.
+        # Three successive states show whether anything still changes, so the two before the yielded one are needed.
         first = max(1, n_steps - 2) if until_finished else n_steps
         last += rollout(policy, maze, range(first, n_steps + 1), state, start_step=start_step + done)
         last, state, done = last[-3:], last[-1], mark
@@ -175,7 +175,7 @@ def _iterate(
 
 
 def _all_finished(policy: Policy, maze: Tensor, last: Sequence[Tensor], step: int, undisturbed: bool) -> bool:
-    """Return whether no path changes any more on any level, by the last states after `step` iterations."""
+    """Return whether no path changes any more on any level, judged by the last states, up to `step` iterations."""
     told = policy.finished(maze, last[-1], step) if undisturbed else None
     if told is None and len(last) == 3 and _repeats_from(policy, step - 2):
         earlier, before, now = last
@@ -185,15 +185,15 @@ def _all_finished(policy: Policy, maze: Tensor, last: Sequence[Tensor], step: in
 
 @torch.no_grad()
 def finished(policy: Policy, maze: Tensor, state: Tensor, step: int) -> Tensor:
-    """Return where the path stays as it is forever, (B,) bool, for a rollout from zero on mazes that do not change.
+    """Return where the path never changes again, (B,) bool, for a rollout from zeros on mazes that do not change.
 
-    A policy that cannot tell (`Policy.finished`) makes two more iterations, and these are compared.
+    If `Policy.finished` cannot decide that, the policy makes two more iterations and the states are compared.
 
     Args:
         policy: the policy.
-        maze: (B, T, H, W).
-        state: (B, C, H, W), after `step` iterations.
-        step: iterations since the episode began.
+        maze: (B, T, H, W) floats, the one-hot tiles.
+        state: (B, C, H, W), the state after `step` iterations.
+        step: the number of iterations since the episode began.
     """
     told = policy.finished(maze, state, step)
     if told is not None:
@@ -209,17 +209,17 @@ def _repeats_from(policy: Policy, step: int) -> bool:
 
 
 def at_fixed_point(policy: Policy, earlier: Tensor, before: Tensor, now: Tensor, undisturbed: bool = True) -> Tensor:
-    """Return where three states in a row, each (B, C, H, W), have a path that will never change, (B,) bool.
+    """Return where three successive states, each (B, C, H, W), show that the path never changes again, (B,) bool.
 
-    This holds where the last state is the first, and the paths of all are the same. The states of an exact policy stand
-    for integers or booleans, so differences below `ROUNDING` do not count.
+    They do where the last state equals the first, and all three paths are equal. The states of an exact policy stand
+    for integers or booleans, so differences up to `ROUNDING` do not count.
 
     Args:
-        policy: the policy, all of whose iterations are the same from the first of these states on.
+        policy: a policy whose iterations are all the same from the first of these states on.
         earlier: the state two iterations before `now`.
         before: the state one iteration before `now`.
         now: the last state.
-        undisturbed: whether the rollout began at zero, and neither maze nor state was changed from outside.
+        undisturbed: whether the rollout began with zeros, and neither maze nor state was changed from outside.
     """
     most = ROUNDING if policy.guarantees.exact and undisturbed else 0.0
     same = ((now - earlier).abs() <= most).flatten(1).all(dim=1)

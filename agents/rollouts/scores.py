@@ -1,4 +1,4 @@
-"""Levels as a policy reads them, and the scores of what it draws on them."""
+"""Levels as policies read them, and the scores of the paths that policies output."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..guarantees import DRAWINGS
 from ..policy import PATH, Policy
 
 ERROR, LENGTH = OPTIMAL + 1, OPTIMAL + 2
-"""Further columns of scores: `squared_errors` of the path, and tiles wanted."""
+"""Indices of two more columns of scores: `squared_errors` of the path, and the number of tiles wanted."""
 BATCH, BATCH_TILES = 256, 1 << 17
-"""Levels and tiles that run at once by default, at the most."""
+"""Largest numbers of levels and of tiles that run at once by default."""
 
 
 def task_of(policy: Policy, tiles: Tiles) -> Task:
@@ -56,10 +56,10 @@ def wanted_of(policy: Policy, tiles: Tiles, targets: NDArray[np.bool_]) -> NDArr
 
 
 class LabelledLevels(NamedTuple):
-    """Levels with their solutions, found once and handed on to whatever runs a policy on them.
+    """Levels with their solutions, computed once for everything that runs a policy on them.
 
     Attributes:
-        tiles: (N, H, W) uint8, as the policy's task has them.
+        tiles: (N, H, W) uint8, levels of the policy's task.
         targets: (N, H, W) bool, the canonical solutions.
         wanted: (N, H, W) bool, what the policy should draw, from `wanted_of`.
     """
@@ -80,7 +80,7 @@ def label(
 
     Args:
         policy: the policy that will run on them.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them; or what this returned for the same policy.
+        levels: a set or (N, H, W) tiles, levels of the policy's task; or what this function returned for that policy.
         targets: (N, H, W) bool, the canonical solutions, if they are known.
 
     Raises:
@@ -104,7 +104,7 @@ def score_paths(
 ) -> NDArray[np.float64]:
     """Return the columns of `Scores.table`, and then `ERROR` and `LENGTH`, (B, 6) float64.
 
-    A drawing that is no single path is optimal if it is exactly what was wanted.
+    If the policy outputs something else than one path (`DRAWINGS`), only exactly what was wanted is optimal.
 
     Args:
         policy: the policy that drew.
@@ -134,12 +134,12 @@ def score_state(policy: Policy, tiles: Tiles, state: Tensor, wanted: NDArray[np.
 
 
 def usual_batch(tiles: Tiles) -> int:
-    """Return how many levels of the size of these (N, H, W) run at once where nothing else is asked for."""
+    """Return the default number of levels that run at once, for levels of the size of these (N, H, W)."""
     return max(1, min(BATCH, BATCH_TILES // max(1, int(np.prod(tiles.shape[1:])))))
 
 
 def batches(tiles: Tiles, batch: int | None) -> list[slice]:
-    """Return slices of (N, H, W) levels in turn, `batch` at a time; by default as many as keep the state small.
+    """Return slices that divide (N, H, W) levels into batches; by default as large as keeps the state small.
 
     Raises:
         ValueError: `batch` is below 1.
@@ -152,9 +152,9 @@ def batches(tiles: Tiles, batch: int | None) -> list[slice]:
 
 
 def tiles_of(levels: LevelSet | Tiles) -> Tiles:
-    """Return (N, H, W) tiles of either.
+    """Return the (N, H, W) tiles of a set, or the given ones after checking them.
 
     Raises:
-        ValueError: no level at all, or no tiles.
+        ValueError: there is no level at all, or the array is not one of tiles.
     """
     return levels.tiles if isinstance(levels, LevelSet) else LevelSet(levels).tiles

@@ -1,4 +1,4 @@
-"""The session behind `play`: a policy on a level, the steps so far, and what the user may do with them."""
+"""The session behind `play`: a policy on a level, the steps so far, and what a user can do with them."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .solving import step_limit
 
 
 class Session:
-    """A policy on one level after another. The newest snapshot is the present; going back forgets it.
+    """A policy on one level after another. The newest snapshot is the present step; going back deletes it.
 
     Attributes:
         policy: the policy.
-        name: what the title calls it.
-        level: number of the level, from 0.
+        name: the policy's name in the title.
+        level: the number of the level, from 0.
 
     Args:
         policy: a policy on the CPU.
         name: its name.
         seed: the seed of the levels.
-        options: the source of the levels: `levels`, `size`, `generator` and its options.
+        options: which levels to show: `levels`, `size`, `generator` and its options.
 
     Raises:
         ValueError: a bad option, or levels on which the policy cannot run.
@@ -59,12 +59,12 @@ class Session:
 
     @property
     def limit(self) -> int:
-        """The iterations after which waiting is of no use; 1 where the level has no solution."""
+        """The number of iterations after which the policy will not solve the level; 1 if the level has no solution."""
         target = self.snapshot.target[None]
         return step_limit(self.policy, target) if find_task(self.policy.task).is_answer(target).all() else 1
 
     def step(self) -> str:
-        """Make an iteration; return why there is none, or nothing."""
+        """Make an iteration; return why that is impossible, or an empty string."""
         most = self.policy.max_steps
         if most is not None and self.snapshot.step >= most:
             return f"{self.name} has weights for {most} iterations"
@@ -72,11 +72,11 @@ class Session:
         return ""
 
     def back(self) -> str:
-        """Return to the step before, with all edits since undone; return why there is none, or nothing."""
+        """Go back to the step before, without the edits since; return why that is impossible, or an empty string."""
         return "" if self._history.drop_newest() else "no earlier step"
 
     def restart(self) -> None:
-        """Begin again on this level as it is now."""
+        """Begin again on this level, with its edits."""
         self._begin(self.snapshot.tiles)
 
     def new_level(self) -> None:
@@ -85,9 +85,9 @@ class Session:
         self._begin(self._source.draw(self._rng))
 
     def edit(self, edit: Edit) -> str:
-        """Change level or state; return why the change was refused, or nothing.
+        """Change the level or the state; return why the edit was refused, or an empty string.
 
-        A level without solution is allowed: the automaton shows what it does there.
+        Levels without a solution are allowed, to see what the automaton does there.
         """
         now = self.snapshot
         try:
@@ -133,7 +133,7 @@ class Session:
         return self
 
     def finished(self) -> bool:
-        """Return whether the path stays as it is forever; right for an episode without edits."""
+        """Return whether the path never changes again; valid for episodes without edits only."""
         now = self.snapshot
         maze, state = encode(self.policy, now.tiles[None]), torch.from_numpy(now.channels[None])
         return bool(read_back(finished(self.policy, maze, state, now.step)[0]))
@@ -144,7 +144,7 @@ class Session:
         return LevelSource(find_task(policy.task), options["size"], options["generator"], options["levels"], own)
 
     def _begin(self, tiles: Tiles) -> None:
-        """Make a state of zeros on a level the present."""
+        """Begin an episode on a level, with a state of zeros."""
         self._history.clear()
         state = np.zeros((self.policy.n_channels, *tiles.shape), np.float32)
         self._history.append(self._snapshot(tiles, state, 0))
@@ -160,7 +160,7 @@ class Session:
     def _snapshot(
         self, tiles: Tiles, channels: NDArray[np.float32], step: int, target: NDArray[np.bool_] | None = None
     ) -> Snapshot:
-        """Return a step with its scores and words about the path; the (1, H, W) solution is found if none is given."""
+        """Return a snapshot with scores and a verdict; the (1, H, W) solution is computed if not given."""
         policy, task = self.policy, find_task(self.policy.task)
         target = task.solve(tiles[None]) if target is None else target
         accuracy, solved = np.nan, False
@@ -185,7 +185,7 @@ class Session:
         )
 
     def title(self, tiles: Tiles) -> str:
-        """Return the policy's name, what levels these are, their size, the seed and the level's number."""
+        """Return the title: the policy's name, the kind and size of the levels, the seed and the level's number."""
         rows, cols = tiles.shape
         levels, size = self._options["levels"], f"{rows - 2} x {cols - 2}"
         if levels is not None:

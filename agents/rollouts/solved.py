@@ -32,12 +32,12 @@ from .scores import encode, label, usual_batch
 from .solving import SolveResult, check_steps, run_until_solved, step_limit
 
 MANY_TILES = 10**7
-"""Tiles above which it is said that levels are being solved exactly, which comes before the policy runs."""
+"""Number of tiles above which a message says that exact solutions are computed before the policy runs."""
 LARGEST_ANIMATION = 100
-"""Frames of an animation at the most; of a longer episode, evenly spaced steps are shown."""
+"""Largest number of frames of an animation; a longer episode shows evenly spaced steps."""
 _FPS = 10
 _LAST_FRAME = 20
-"""Times that the last frame is shown, for the eye."""
+"""Number of times that the last frame is shown, so that it can be seen before the animation starts again."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Solved:
 
     Attributes:
         policy: the policy, on its device.
-        name: what it is called.
+        name: the policy's name.
         source: where the levels come from, in words.
-        levels: the levels as the policy's task has them.
+        levels: the levels, prepared for the policy's task.
         targets: (N, H, W) bool, their canonical solutions.
-        result: the end of each episode.
-        n_steps: the limit of iterations.
-        batch: levels that ran at once, if that was asked for.
-        enough: the iterations after which waiting is of no use.
-        seconds: the time that it took.
+        result: how the episode on each level ended.
+        n_steps: the limit on iterations.
+        batch: the number of levels that ran at once, as requested; None for the default.
+        enough: the number of iterations after which the policy solves no more levels (`step_limit`).
+        seconds: the duration of the run.
     """
 
     policy: Policy
@@ -75,7 +75,7 @@ class Solved:
 
     @property
     def metrics(self) -> dict[str, Any]:
-        """Figures of all levels; the steps are those of solved levels, None where there are none."""
+        """Metrics over all levels; those of steps are over solved levels, and None if there are none."""
         solved, limited = self.result.solved, self.result.limited
         steps = self.result.steps[solved]
         return {
@@ -88,11 +88,11 @@ class Solved:
         }
 
     def save(self, folder: str | Path, picture: str = "gif", index: int | None = None) -> list[Path]:
-        """Write `results.json` and a picture of an episode; pictures of earlier results go.
+        """Write `results.json` and a picture of an episode; pictures of earlier results are deleted.
 
         Args:
-            folder: where to.
-            picture: gif for every step, png for the end, or none.
+            folder: the folder to write to.
+            picture: "gif" for every step, "png" for the last step, or "none".
             index: index of the level in the picture, by default the one with the longest solution.
 
         Returns:
@@ -146,16 +146,16 @@ def solve_levels(
     steps: int | None = None,
     device: str | None = None,
 ) -> Solved:
-    """Run a policy on levels, each until it is solved; say on stderr what is coming, and how far it is.
+    """Run a policy on levels, each until it is solved, with messages and a progress bar on stderr.
 
     Args:
         policy: the policy, which is moved to the device.
         levels: levels that are all solvable.
         name: the name of the policy, for messages.
         source: where the levels come from, in words.
-        batch: levels that run at once; by default as many as keep the state small.
-        steps: the largest number of iterations on a level, by default that after which waiting is of no use.
-        device: cpu, cuda, cuda:1 ..., by default where the policy is.
+        batch: the number of levels that run at once; by default as many as keep the state small.
+        steps: the largest number of iterations on a level; by default the `step_limit`.
+        device: cpu, cuda, cuda:1 ...; by default the policy's device.
 
     Raises:
         ValueError: a bad device or number, or an unsolvable level.
@@ -188,7 +188,7 @@ def draw_episode(path: Path, policy: Policy, tiles: Tiles, target: NDArray[np.bo
 
 
 def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:
-    """Return (h, w, 3) uint8 frames of an episode on one (H, W) level; the last one is repeated, for the eye."""
+    """Return (h, w, 3) uint8 frames of an episode on one (H, W) level, the last one `_LAST_FRAME` times."""
     frames = _frames(policy, tiles, target, n_steps, title, _spread(n_steps, LARGEST_ANIMATION))
     return frames + [frames[-1]] * (_LAST_FRAME - 1)
 

@@ -1,4 +1,4 @@
-"""How many iterations a policy gets on levels, and running it on many of them, each until it is solved."""
+"""How many iterations a policy gets on a level, and runs on many levels, each until it is solved."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from .pytorch import one_thread
 from .scores import LabelledLevels, batches, encode, label, path_of, score_paths
 
 _ASK_EVERY = 32
-"""Steps between two questions whether a policy has finished; each costs one or two iterations."""
+"""Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
 
 
 Report = Callable[[int], Any]
-"""Receives the number of iterations of a level since the last call."""
+"""A function that receives the number of iterations of a level since the last call."""
 
 
 class SolveResult(NamedTuple):
     """The ends of the episodes on N levels.
 
     Attributes:
-        solved: (N,) bool, whether the path was optimal at some iteration; the episode ended at the first such.
-        limited: (N,) bool, whether the episode ended at the limit, unsolved, while the policy had not finished.
-        steps: (N,) int64, iterations until the episode ended.
+        solved: (N,) bool, whether the path became optimal; the episode ended when it first did.
+        limited: (N,) bool, whether the episode ended at the limit, unsolved, before the policy had finished.
+        steps: (N,) int64, the number of iterations until the episode ended.
     """
 
     solved: NDArray[np.bool_]
@@ -49,7 +49,7 @@ class _Episodes(NamedTuple):
     """The episodes of a batch that still run.
 
     Attributes:
-        rows: (B,) their places in the batch.
+        rows: (B,) their indices in the batch.
         tiles: (B, H, W) uint8.
         wanted: (B, H, W) bool, what the policy should draw.
         maze: (B, T, H, W) float32, on the policy's device.
@@ -68,15 +68,15 @@ class _Episodes(NamedTuple):
 
 
 def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
-    """Return the iterations that a policy gets on some levels.
+    """Return the number of iterations that a policy gets on some levels.
 
-    A policy with a bound gets as many as the longest solution may need, so that it always finishes. One with weights
-    for each iteration gets as many as it has weights for. Any other gets its own number (`Policy.default_steps`), in
-    proportion to the size or to the longest solution, whichever grew more, but never less. So 64 at size 16 is 64 on
-    the paper's mazes and 150 on perfect ones.
+    A policy with a bound gets as many as the longest solution may need, so that it always finishes. A policy with
+    weights for each iteration gets as many as it has weights for. Any other gets its `Policy.default_steps`, scaled up
+    in proportion to the size of the levels or to their longest solution, whichever gives more. So 64 at size 16 remains
+    64 on the paper's mazes and becomes 150 on perfect ones.
 
     Args:
-        policy: what is to run.
+        policy: the policy that will run.
         targets: (N, H, W) bool, the levels' canonical solutions.
     """
     height, width = targets.shape[1:]
@@ -95,7 +95,7 @@ def check_steps(policy: Policy, n_steps: int) -> None:
     """Check a number of iterations.
 
     Raises:
-        ValueError: none, or more than the policy has weights for.
+        ValueError: it is below 1, or more than the policy has weights for.
     """
     if n_steps < 1:
         raise ValueError(f"a policy needs at least 1 iteration, got {n_steps}")
@@ -109,17 +109,21 @@ def check_steps(policy: Policy, n_steps: int) -> None:
 def curve_steps(n_steps: int) -> list[int]:
     """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling.
 
-    They are the same for every policy but the last.
+    All but the last are the same for every `n_steps`.
     """
     quarters = range(4 * n_steps.bit_length())
     return sorted({step for q in quarters if (step := round(2 ** (q / 4))) < n_steps} | {n_steps})
 
 
 def step_limit(policy: Policy, targets: NDArray[np.bool_]) -> int:
-    """Return the iterations after which waiting on levels with these (N, H, W) solutions is no use.
+    """Return the number of iterations after which a policy is not expected to solve levels with these solutions.
 
-    That is the policy's bound. Without one it is the environment's time limit, or what the policy usually gets if that
-    is more. It is never more than the policy has weights for.
+    That is the policy's bound. Without one it is the environment's time limit, or the `default_steps` if that is more.
+    It is never more than the policy has weights for.
+
+    Args:
+        policy: the policy that will run.
+        targets: (N, H, W) bool, the levels' canonical solutions.
     """
     usual = default_steps(policy, targets)
     if policy.max_steps is not None or policy.guarantees.bound is not None:
@@ -137,16 +141,16 @@ def run_to_end(
     every: int = 32,
     pause: Callable[[], Any] = lambda: None,
 ) -> Tensor:
-    """Return the last state of a rollout, (B, C, H, W) floats, found early where nothing changes any more.
+    """Return the last state of a rollout, (B, C, H, W) floats; stops early once no path changes any more.
 
     Args:
-        policy: what to run.
-        maze: (B, T, H, W).
-        n_steps: iterations, at least 1.
+        policy: the policy to run.
+        maze: (B, T, H, W) floats, the one-hot tiles.
+        n_steps: the number of iterations, at least 1.
         state: (B, C, H, W), the first state; by default zeros.
-        start_step: iterations that `state` has already had.
-        every: iterations between two moments at which the rollout may be found to have finished.
-        pause: called at these moments; what it raises ends the rollout.
+        start_step: the number of iterations that led to `state`.
+        every: the number of iterations between two checks whether the policy has finished.
+        pause: called at each check; an exception that it raises ends the rollout.
     """
     steps = [*range(every, n_steps, every), n_steps]
     for reached in iterate(policy, maze, steps, state, start_step=start_step, until_finished=True):
@@ -159,14 +163,14 @@ def run_to_end(
 def find_paths(
     policy: Policy, tiles: Tiles, n_steps: int, *, batch: int | None = None, pause: Callable[[], Any] = lambda: None
 ) -> NDArray[np.float32]:
-    """Return the path with which a policy ends on each level, (N, H, W).
+    """Return the path, channel 0, with which a policy ends on each level, (N, H, W) float32.
 
     Args:
-        policy: what to run.
-        tiles: (N, H, W).
-        n_steps: iterations, at least 1.
-        batch: levels that run at once; by default as many as keep the state small.
-        pause: called every 64 iterations; what it raises ends the work.
+        policy: the policy to run.
+        tiles: (N, H, W) uint8.
+        n_steps: the number of iterations, at least 1.
+        batch: the number of levels that run at once; by default as many as keep the state small.
+        pause: called every 64 iterations; an exception that it raises ends the work.
     """
     found = np.zeros(tiles.shape, np.float32)
     for members in batches(tiles, batch):
@@ -185,14 +189,14 @@ def run_until_solved(
     batch: int | None = None,
     report: Callable[[int], Any] = lambda _: None,
 ) -> SolveResult:
-    """Run a policy on levels, each until it is solved or the policy has finished; batches shrink on the way.
+    """Run a policy on levels, each until it is solved or the policy has finished; such levels leave the batch.
 
     Args:
-        policy: what to run, on any device.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them, or what `label` returned.
+        policy: the policy to run, on any device.
+        levels: a set or (N, H, W) tiles, levels of the policy's task, or what `label` returned for them.
         n_steps: the largest number of iterations; by default the `step_limit`.
-        batch: levels that run at once; by default as many as keep the state small.
-        report: receives the number of episodes that have ended since the last call, at every iteration.
+        batch: the number of levels that run at once; by default as many as keep the state small.
+        report: called after every iteration with the number of episodes that have ended since the last call.
 
     Raises:
         ValueError: levels of another task, an unsolvable level, one too large for the policy, more iterations than it
@@ -232,7 +236,7 @@ def _run_batch(
 
 
 def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which episodes are solved, and of which it is known now that they never will be, (B,) each."""
+    """Return which episodes are solved, and in which the policy is known to have finished, (B,) bool each."""
     scores = score_paths(policy, episodes.tiles, path_of(episodes.state), episodes.wanted)
     solved = scores[:, OPTIMAL] != 0
     if step % _ASK_EVERY and not last:

@@ -1,4 +1,4 @@
-"""Episodes of a policy in a window, a sandbox: draw walls, move the ends, damage states, go back."""
+"""The window of `play`: a user watches a policy, draws walls, moves the ends, damages the state and goes back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .pytorch import one_thread
 from .session import Session
 
 _LINGER = 10
-"""Number of frames for which the end of an episode stays in view before the next level, but no longer than a second."""
+"""Number of frames for which the end of an episode stays in view before the next level, at most a second's."""
 _ASK_EVERY = 8
-"""Steps between two questions whether a policy has finished; each costs one or two iterations."""
+"""Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
 
 
 @one_thread()
@@ -34,12 +34,13 @@ def open_window(
 
     Args:
         policy: a policy on the CPU.
-        name: what the title calls it, by default its class.
-        fps: the largest number of iterations per second, at first.
-        episodes: the number of levels after which the window closes by itself; the next level then follows by itself.
+        name: the policy's name in the title, by default that of its class.
+        fps: the largest number of iterations per second, which the user can change.
+        episodes: the number of levels after which the window closes; levels then follow one another automatically. By
+            default the user asks for each.
         seed: the seed of the levels.
-        policies: policies to choose from in the window, by name, beside this one.
-        options: the source of the levels: `levels`, `size`, `generator` and so on, as for the environments.
+        policies: further policies that the user can choose, by name.
+        options: which levels to show: `levels`, `size`, `generator` and so on, as for the environments.
 
     Raises:
         ValueError: a bad option, or levels on which the policy cannot run.
@@ -58,7 +59,7 @@ def open_window(
 
 
 class _Player:
-    """Fulfils what the user asks for, and prints how each level ends."""
+    """Carries out the user's requests, and prints how each level ends."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class _Player:
         self._ended_for: int | None = None  # frames since the level's end
 
     def run(self) -> None:
-        """Play until the user quits, or there were enough levels."""
+        """Play until the user quits, or `episodes` levels have ended."""
         notice = ""
         while (request := self._window.show(self._session.snapshot, notice)) is not Request.QUIT:
             if self._ended_for is not None and self._episodes is not None and request is Request.CONTINUE:
@@ -87,7 +88,7 @@ class _Player:
             self._report_end()
 
     def _fulfil(self, request: Request) -> str:
-        """Do what was asked for; return why it was not done, or nothing."""
+        """Carry out a request; return why that was impossible, or an empty string."""
         session = self._session
         if request is Request.EDIT:
             return session.edit(self._window.edit)
@@ -107,11 +108,11 @@ class _Player:
         return ""
 
     def _begun(self, request: Request) -> Session:
-        """Return the session at the beginning of the episode that was asked for.
+        """Return a session at the beginning of the requested episode.
 
         Raises:
-            ValueError: the policy cannot run there.
-            OSError: its file cannot be read.
+            ValueError: the policy cannot run on its level.
+            OSError: the policy's file cannot be read.
         """
         if request is Request.CHOOSE:
             action, name = self._window.choice
