@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from maze_nca_gym.agents import train
 from maze_nca_gym.agents.training import TrainingConfig, changed
-from maze_nca_gym.cli.commands import parse
+from maze_nca_gym.cli.commands import COMMANDS, Command, Commands, parse
 from maze_nca_gym.options import options_of_call
 
 RUN = [sys.executable, "-c", "from maze_nca_gym.cli import main; raise SystemExit(main())"]
@@ -32,3 +33,12 @@ def configuration(command: str) -> TrainingConfig:
     options = given(command)
     preset = options.pop("preset", "fast")
     return changed(preset, **{name: value for name, value in options.items() if name not in options_of_call(train)})
+
+
+def commands(within: Commands = COMMANDS, above: str = "") -> Iterator[tuple[str, Command]]:
+    """All commands by the words that name them."""
+    for name, command in within.within.items():
+        if isinstance(command, Commands):
+            yield from commands(command, f"{above}{name} ")
+        else:
+            yield above + name, command

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from command_lines import files, given
+from command_lines import files
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
-from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.evolution.figures import draw_curves
@@ -134,16 +130,6 @@ class TestARun:
         assert main(["solve", "shortest-path-bfs", "--levels", file, "--picture", "none"]) == 0
         assert main(["levels", "list", file]) == 0
         assert re.search(r"│ number of levels +│ 30 ", capsys.readouterr().out)
-
-    def test_its_description_makes_it_again(self):
-        arguments = [*TINY, "--mutation", "edits", "--n-edits", "3", "--parents", "replay", "--score", "accuracy"]
-        assert main(arguments) == 0
-        description = json.loads((FOLDER / "config.json").read_text())
-        assert main([*shlex.split(description["command"])[1:], "--out", "again"]) == 0
-        assert content() == content(Path("again"))
-        assert population().config.mutation_options == {"n_edits": 3}
-        made = {"mutation": "edits", "n_edits": 3, "parents": "replay", "score": "accuracy", "size": 6}
-        assert given(description["command"]).items() >= made.items()
 
     def test_several_policies_share_the_blame(self):
         assert (
@@ -269,67 +255,6 @@ class TestDamage:
         cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
         assert main(TINY) == 0
         assert [line["round"] for line in lines()] == list(range(7))
-
-
-WRONG = {
-    "": "maze-nca-gym evolve needs POLICY …; --help describes it",
-    "nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
-    "missing.safetensors": "there is no model file missing.safetensors",
-    "shortest-path-bfs diameter": "all policies must be of one task",
-    "model.safetensors --n 0": "--n must be at least 1, got 0",
-    "model.safetensors --n-offspring 0": "--n-offspring must be at least 1, got 0",
-    "model.safetensors --rounds -1": "--rounds must be at least 0, got -1",
-    "model.safetensors --seed -1": "--seed must be at least 0, got -1",
-    "model.safetensors --steps 0": "--steps must be at least 1, got 0",
-    "model.safetensors --batch 0": "--batch must be at least 1, got 0",
-    "model.safetensors --picture-every 0": "--picture-every must be at least 1, got 0",
-    "model.safetensors --save-every -1": "--save-every must be at least 0, got -1",
-    "model.safetensors --size 4x": "--size: a number such as 16, or ROWSxCOLS such as 12x20, is expected, got '4x'",
-    "model.safetensors --size 6 --wall-probability 2": "wall_probability",
-    "model.safetensors --generator maze": "unknown generator 'maze'",
-    "model.safetensors --capacity 10": "capacity must be at least n 1000, got 10",
-    "model.safetensors --mutation swap": "unknown mutation 'swap'; known: flip, edits",
-    "model.safetensors --n-edits 3": "mutation 'flip' has no option n_edits; it takes tile_rate, source_rate",
-    "model.safetensors --tile-rate 2": "tile_rate",
-    "model.safetensors --parents none": "unknown parents 'none'; known: random, fittest, replay",
-    "model.safetensors --eviction oldest": "unknown eviction 'oldest'; known: fitness, replay-weight",
-    "model.safetensors --score luck": "unknown score 'luck'; known: regret, loss, accuracy, learnability",
-    "model.safetensors --prioritisation best": "unknown prioritisation 'best'; known: rank",
-    "model.safetensors --temperature 0": "--temperature must be a finite number above 0",
-    "model.safetensors --device quantum": "unknown device 'quantum'",
-    "model.safetensors --out a-file": "--out must be a folder, but a-file is a file",
-    "model.safetensors --unheard-of 1": "there is no option --unheard-of",
-    "model.safetensors --size 6 --n 99 --steps 9": "model.safetensors: this policy has weights for 5 iterations",
-}
-
-
-@for_each("arguments", WRONG)
-def test_wrong_usage_is_explained_and_leaves_nothing(arguments, capsys):
-    Path("a-file").touch()
-    save_model(NCA(4, 6, shared_weights=False, n_iterations=5), "model.safetensors")
-    assert main(["evolve", *arguments.split()]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert WRONG[arguments] in re.sub(r"\s*│\n│\s*", " ", err)
-    assert "Traceback" not in err
-    assert files() == ["a-file", "model.safetensors"]
-
-
-def test_the_help_names_every_choice(capsys):
-    assert main(["evolve", "--help"]) == 0
-    out = capsys.readouterr().out
-    for names in ("flip,edits", "random,fittest,replay", "fitness,replay-weight", "regret,loss,accuracy,learnability"):
-        assert "{" + names + "}" in out
-    assert "0.05 for flip" in out
-
-
-def test_help_loads_neither_torch_nor_numba():
-    code = (
-        "import sys; from maze_nca_gym.cli import main; code = main(['evolve', '--help'])\n"
-        "print(code, *{'torch', 'numba', 'pygame', 'PIL'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines()[-1] == "0"
 
 
 class TestRegret:

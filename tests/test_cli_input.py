@@ -1,14 +1,21 @@
-"""What a user may type wrong, whatever the command: modules, drawings, sizes, folders in place of files."""
+"""What a user may type wrong that no option says of itself: names, files, drawings, modules, options together.
+
+What an option alone refuses is in test_options.py.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
 import torch
+from command_lines import files
+from tables import for_each
 
 from maze_nca_gym.agents import load
-from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.learned import MLP, NCA
 from maze_nca_gym.agents.weights import MODELS, load_model, register_model, save_model
 from maze_nca_gym.cli import main
 from maze_nca_gym.loading import load_levels
@@ -29,8 +36,8 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("name", MODULES)
-@pytest.mark.parametrize("command", ["solve", "generate x.npz", "levels show SmallCorridor"])
+@for_each("name", MODULES)
+@for_each("command", ["solve", "generate x.npz", "levels show SmallCorridor"])
 def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
     source, message = MODULES[name]
     if source is not None:
@@ -45,8 +52,6 @@ def test_a_module_that_cannot_be_imported_is_one_line(command, name, capsys):
 
 def test_the_module_of_a_policy_that_fails():
     Path("policy_with_a_typo.py").write_text("class Policy(:\n")
-    import sys
-
     sys.path.insert(0, ".")
     try:
         with pytest.raises(ValueError, match=r"the policy policy_with_a_typo:A needs the module .* fails: SyntaxError"):
@@ -61,33 +66,117 @@ def test_a_module_of_ones_own_before_levels_are_shown(capsys):
     assert capsys.readouterr().out.split() == ["hello", "S*T"]
 
 
-@pytest.mark.parametrize("drawing", ["S.T", r"###\n#S.\n..T", "##\n#."])
+@for_each("drawing", ["S.T", r"###\n#S.\n..T", "##\n#."])
 def test_a_drawing_is_levels_in_one_line_too(drawing):
     rows = drawing.replace(r"\n", "\n").split("\n")
     assert load_levels(drawing).tiles.shape == (1, len(rows), len(rows[0]))
 
 
-@pytest.mark.parametrize(("drawing", "message"), [("S.X", "is neither a file, a known name nor a drawing of tiles")])
+@for_each(
+    ("drawing", "message"),
+    [
+        ("S.X", "is neither a file, a known name nor a drawing of tiles"),
+        (r"###\n#S", r"all rows of a level must be equally long, got lengths \[2, 3\]"),
+    ],
+)
 def test_what_is_no_drawing(drawing, message):
     with pytest.raises(ValueError, match=message):
         load_levels(drawing)
 
 
-def test_rows_of_unequal_length_in_one_line():
-    with pytest.raises(ValueError, match=r"all rows of a level must be equally long, got lengths \[2, 3\]"):
-        load_levels(r"###\n#S")
+WRONG = {
+    "": "needs a command: solve, play, ",
+    "solv": "unknown command 'solv'; known: solve, play, train, train-hinted, evaluate, evolve, ",
+    "sovle": "Did you mean 'solve'?",
+    "policies": "needs a command: list, show",
+    "levels lst": "unknown command 'lst'; known: list, show. Did you mean 'list'?",
+    "solve nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "solve shortest-path-dfs": "Did you mean 'shortest-path-bfs'?",
+    "solve --size 0": "size must be an integer >= 1 or a pair (rows, cols) of such, got 0",
+    "solve --size 1": "size 1 x 1 has no room",
+    "solve --size 100000": "100000 x 100000 is 10,000,000,000 tiles, and a level has at most 16,777,216",
+    "solve --size large": "--size: a number such as 16, or ROWSxCOLS such as 12x20, is expected, got 'large'",
+    "solve --wall-probability 1.5": "wall_probability must be a number in [0, 1], got 1.5",
+    "solve --wall-probability high": "a number is expected, got 'high'",
+    "solve --loop-fraction 0.5": "generator 'random' has no option loop_fraction; it takes wall_probability",
+    "solve --generator perfect --smoothing 1": "generator 'perfect' has no option smoothing; it takes border",
+    "solve --generator cave": "Did you mean 'caves'?",
+    "solve --device quantum": "unknown device 'quantum'",
+    "solve --device cuda:99": "torch finds",
+    "solve --n 3 --picture-level 3": "--picture-level must be at most 2, got 3",
+    "solve --levels nowhere": "neither a file, a known name nor a drawing",
+    "solve --levels labirinth": "Did you mean 'Labyrinth'?",
+    "solve --levels a-file": "a-file is not a level-set file",
+    "solve --levels FourRooms --size 5": "size is for fresh levels: leave it out with levels",
+    "solve --levels FourRooms --n 2": "--n must be at most 1, the number of levels of FourRooms, got 2",
+    "play --fps inf": "--fps must be a finite number above 0, got inf",
+    "play --levels nowhere": "neither a file, a known name nor a drawing",
+    "play nothing": "unknown policy 'nothing'",
+    "generate": "FILE",
+    "generate .": "is a folder",
+    "levels show nowhere": "neither a file, a known name nor a drawing",
+    "levels show FourRooms --index 1": "--index must be from 0 to 0 in FourRooms, got 1",
+    "levels show FourRooms --png picture.jpg": "--png must name a file that ends in .png, got picture.jpg",
+    "levels list a-file": "a-file is not a level-set file",
+    "levels list nowhere": "nowhere",
+    "policies show nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "evaluate": "evaluate needs POLICY",
+    "evaluate nowhere.safetensors": "no model file nowhere.safetensors",
+    "evaluate a-file.safetensors": "a-file.safetensors is not a readable model file",
+    "evaluate shortest-path-bfs diameter": "all policies must be of one task, but shortest-path-bfs for",
+    "evaluate depth-first --families": "--families needs a value",
+    "evaluate depth-first --sizes large": "--sizes: an integer is expected, got 'large'",
+    "evaluate a=depth-first a=shortest-path-bfs": "'a' is the name of both depth-first and shortest-path-bfs",
+    "evaluate =depth-first": "NAME=POLICY needs a name and a policy, got '=depth-first'",
+    "evaluate depth-first --device quantum": "unknown device 'quantum'",
+    "evaluate mlp.safetensors --sizes 6": "mlp.safetensors on random-6: this network is built for mazes of size 5 x 5",
+    "evaluate own.safetensors --steps 9": "own.safetensors on random-16: this policy has weights for 3 iterations",
+    "evolve nothing": "unknown policy 'nothing'; known: shortest-path-bfs",
+    "evolve missing.safetensors": "there is no model file missing.safetensors",
+    "evolve shortest-path-bfs diameter": "all policies must be of one task",
+    "evolve depth-first --size 6 --wall-probability 2": "wall_probability",
+    "evolve depth-first --capacity 10": "capacity must be at least n 1000, got 10",
+    "evolve depth-first --n-edits 3": "mutation 'flip' has no option n_edits; it takes tile_rate, source_rate",
+    "evolve depth-first --tile-rate 2": "tile_rate",
+    "evolve depth-first --device quantum": "unknown device 'quantum'",
+    "evolve own.safetensors --size 6 --n 99 --steps 9": "own.safetensors: this policy has weights for 3 iterations",
+    "train fsat": "Did you mean 'fast'?",
+    "train --n-iterations 4 nothing": "unknown preset 'nothing'; known: paper-shortest-path",
+    "train --evolve maybe": "unknown preset 'maybe'",
+    "train --families perfct": "Did you mean 'perfect'?",
+    "train --edge-features True": "a model of class NCA has no option edge_features; its options: kernel_size,",
+    "train --model MLP --sizes 8 16": "a model of class MLP is built for one size, got sizes (8, 16)",
+    "train --kernel-size 4": "kernel_size must be odd, got 4",
+    "train --n-offspring 5": "without levels that evolve there is no n_offspring: set evolve",
+    "train --device quantum": "unknown device 'quantum'",
+    "train --validate-every 30": "validate_every must be a multiple of log_every 25, got 30",
+    "train-hinted --families mazes": "unknown family of levels 'mazes'; known: random, perfect",
+    "train-hinted --automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, ",
+    "train-hinted --automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no",
+    "train-hinted --automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",
+    "reproduce 13": "unknown table '13'",
+    "reproduce 1.3 --submit timeout_min=3": "the launcher local takes no options, got timeout_min",
+    "reproduce 1.3 --submit fast": "submit takes words such as timeout_min=600, got 'fast'",
+    "reproduce 1.3 --device abacus": "unknown device 'abacus'",
+    "export depth-frist": "depth-first",
+    "export gat-shortest-path-baseline": "json",
+}
 
 
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
-        ("100000", "size 100000 x 100000 is 10,000,000,000 tiles, and a level has at most 16,777,216"),
-        ("0", "size must be an integer >= 1 or a pair (rows, cols) of such, got 0"),
-    ],
-)
-def test_the_limit_of_a_size(size, message, capsys):
-    assert main(["solve", "--size", size]) == 2
-    assert capsys.readouterr().err == f"maze-nca-gym: error: {message}\n"
+@for_each("words", WRONG)
+def test_wrong_usage_is_one_line_and_leaves_nothing(words, capsys):
+    Path("a-file").write_text("no level set", encoding="utf-8")
+    Path("a-file.safetensors").write_text("no model", encoding="utf-8")
+    save_model(MLP(4, 3, size=5, n_nodes=4), "mlp")
+    save_model(NCA(4, 5, n_iterations=3, shared_weights=False), "own")
+    before = files()
+    assert main(words.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert WRONG[words] in re.sub(r"\s*│\n│\s*", " ", err)
+    assert "Traceback" not in err
+    assert not err.startswith("maze-nca-gym: error: ") or err.count("\n") == 1
+    assert files() == before
 
 
 class TestWhatAPolicyMayBe:

@@ -1,20 +1,26 @@
-"""Options as fields: a user's own dataclass is checked, read from words and written as JSON like the package's."""
+"""Options as fields and arguments: checked, read from words and written as JSON; every command refuses the same."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
+from command_lines import commands, files
 from hypothesis import given
 from hypothesis import strategies as st
 
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.training.config import OPTIONS
+from maze_nca_gym.cli import main
+from maze_nca_gym.cli.commands import Command
 from maze_nca_gym.cli.reading import read_values
 from maze_nca_gym.options import (
     Above,
@@ -27,6 +33,7 @@ from maze_nca_gym.options import (
     check_options,
     differences,
     flat,
+    further_options,
     options_of,
     options_of_call,
     to_json,
@@ -188,14 +195,18 @@ def test_a_misspelt_name_in_python():
 EVERY = {**OPTIONS, **options_of(HintConfig), **options_of(PopulationConfig), **options_of(BreedingSchedule)}
 
 
-@pytest.mark.parametrize("name", EVERY)
+RANGES = [
+    name
+    for name, option in EVERY.items()
+    if any(isinstance(rule, Between) for rule in option.rules) and "tuple" not in str(option.type)
+]
+
+
+@pytest.mark.parametrize("name", RANGES)
 @given(data=st.data())
 def test_any_value_in_range_survives_words_and_none_outside_does(name, data):
     option = EVERY[name]
     bounds = [rule for rule in option.rules if isinstance(rule, Between)]
-    if not bounds or "tuple" in str(option.type):
-        assert option.rules or option.type is not None
-        return
     low, high = bounds[0].least, min(bounds[0].most, 2**53)
     whole = "int" in str(option.type)
     value = data.draw(st.integers(int(low), int(high)) if whole else st.floats(low, high))
@@ -205,3 +216,111 @@ def test_any_value_in_range_survives_words_and_none_outside_does(name, data):
     if bounds[0].most <= 2**53:
         with pytest.raises(ValueError, match="must be from"):
             option.check(int(high) + 1)
+
+
+EVERY_COMMAND = dict(commands())
+FIRST = {
+    "evaluate": {"policies": "depth-first"},
+    "evolve": {"policies": "depth-first"},
+    "bench": {"policies": "depth-first"},
+    "reproduce": {"which": "1.3"},
+    "generate": {"file": "new"},
+    "export": {"policy": "depth-first"},
+    "levels show": {"source": "FourRooms"},
+    "policies show": {"name": "depth-first"},
+}
+"""What a command needs."""
+
+
+def words_of(name: str) -> list[str]:
+    given, options = FIRST.get(name, {}), EVERY_COMMAND[name].options
+    return [*name.split(), *(v if options[o].style.positional else f"--{o}={v}" for o, v in given.items())]
+
+
+def not_allowed(option: Option) -> Iterator[tuple[Any, str]]:
+    """Values that an option refuses, each with what the message must say besides its name."""
+    for rule in option.rules if "tuple[int, int]" not in str(option.type) else ():
+        if isinstance(rule, OneOf):
+            yield "no-such-name", "unknown .* 'no-such-name'; known: "
+        elif isinstance(rule, Above):
+            yield from ((value, rf"above {rule.bound}, got {value}") for value in (float(rule.bound), float("nan")))
+        elif isinstance(rule, Between):
+            yield rule.least - 1, rf"must be .*, got {rule.least - 1:,}"
+            if rule.most <= 2**53:
+                yield rule.most + 1, rf"must be .*, got {rule.most + 1:,}"
+
+
+def all_options(command: Command) -> dict[str, Option]:
+    further = None if command.function is None else further_options(command.function)
+    return {**({} if further is None else further.options_of({})), **command.options}
+
+
+@pytest.mark.parametrize("name", EVERY_COMMAND)
+def test_every_command_refuses_what_its_options_say_and_leaves_nothing(name, command_line, capsys):
+    command, refused = EVERY_COMMAND[name], [("unheard-of", "1", "no option --unheard-of")]
+    for option in all_options(command).values():
+        wrong = [(str(value), message) for value, message in not_allowed(option)]
+        wrong += [("many", "expected, got 'many'")] if option.type in (int, float, int | None) else []
+        refused += [(option.name.replace("_", "-"), *each) for each in wrong if not option.style.positional]
+    for option, value, message in refused:
+        assert main([*words_of(name), f"--{option}={value}"]) == 2, (option, value)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert re.search(message, err), (option, value, err)
+        assert f"--{option}" in err or "unknown" in err
+        assert err.startswith("maze-nca-gym: error: ")
+        assert err.count("\n") == 1
+    assert files() == []
+
+
+@pytest.mark.parametrize("name", [name for name, command in EVERY_COMMAND.items() if command.function])
+def test_every_function_refuses_the_same(name, command_line):
+    command = EVERY_COMMAND[name]
+    options = {**all_options(command), **options_of_call(command.function)}
+    for option in options.values():
+        for value, message in not_allowed(option):
+            with pytest.raises(ValueError, match=message) as caught:
+                command.function(**{**FIRST.get(name, {}), option.name: value})
+            assert option.name in str(caught.value) or "unknown" in str(caught.value)
+    with pytest.raises((ValueError, TypeError), match="unheard_of"):
+        command.function(**FIRST.get(name, {}), unheard_of=1)
+    assert files() == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, command in EVERY_COMMAND.items() if "out" in command.options and name != "export"]
+)
+def test_every_command_refuses_a_file_in_place_of_its_folder(name, command_line, capsys):
+    Path("a-file").touch()
+    assert main([*words_of(name), "--out", "a-file/below"]) == 2
+    assert "a-file" in capsys.readouterr().err
+    assert files() == ["a-file"]
+
+
+def test_every_command_explains_itself_without_the_modules_that_it_works_with():
+    code = (
+        "import sys; from maze_nca_gym.cli import main; sys.path.insert(0, 'tests')\n"
+        "from command_lines import commands\n"
+        "for words in ('', 'levels', 'policies', *dict(commands())): assert main([*words.split(), '--help']) == 0\n"
+        "print(*{'torch', 'numba', 'pygame', 'PIL', 'matplotlib'} & set(sys.modules))"
+    )
+    tests = Path(__file__).parent
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tests.parent)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("\n\n")  # no module of these
+    for name in EVERY_COMMAND:
+        assert f"maze-nca-gym {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", ["", "levels", "policies", "train fast", *EVERY_COMMAND])
+def test_help_names_all_choices_and_breaks_no_line_early(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([*name.split(), "--help"]) == 0
+    out = capsys.readouterr().out
+    lines = [line[1:].rstrip("│ ") for line in out.splitlines()]
+    for line, after in pairwise(lines):
+        # texts of options and commands are indented; a name that is not is on a line of its own
+        if line[:4].isspace() and after[:4].isspace():
+            assert len(f" {line} {after.split()[0]}") > 78
+    for option in all_options(EVERY_COMMAND[name]).values() if name in EVERY_COMMAND else ():
+        assert all(choice in out for rule in option.rules for choice in rule.names), option.name

@@ -177,17 +177,3 @@ class TestCommand:
         model = save_model(load("nca-shortest-path-exact-weights"), tmp_path / "mine")
         assert main(["export", str(model), "--out", str(tmp_path / "there")]) == 0
         assert read(tmp_path / "there.json")["name"] == "mine"
-
-    @for_each(
-        ("words", "said"),
-        [
-            (["depth-frist"], "depth-first"),
-            (["depth-first", "--format", "jsonn"], "json"),
-            (["gat-shortest-path-baseline"], "json"),
-        ],
-    )
-    def test_mistakes_are_wrong_usage(self, words, said, tmp_path, monkeypatch, capsys):
-        monkeypatch.chdir(tmp_path)
-        assert main(["export", *words]) == 2
-        assert said in capsys.readouterr().err
-        assert not list(tmp_path.iterdir())

@@ -290,25 +290,6 @@ class TestReproduce:
             run.reproduce([MLP], scale="tiny", out=tmp_path, device="cpu")
         assert json.loads((tmp_path / "config.json").read_text()) == content
 
-    @for_each(
-        ("words", "complaint"),
-        [
-            ("13", "unknown table '13'"),
-            ("1.3 --scale huge", "unknown scale 'huge'"),
-            ("1.3 --launcher sge", "unknown launcher 'sge'; known: local, submitit, slurm"),
-            ("1.3 --workers 0", "workers must be at least 1, got 0"),
-            ("1.3 --submit timeout_min=3", "the launcher local takes no options, got timeout_min"),
-            ("1.3 --submit fast", "submit takes words such as timeout_min=600, got 'fast'"),
-            ("1.3 --trials 0", "trials must be at least 1"),
-            ("1.3 --device abacus", "unknown device 'abacus'"),
-        ],
-    )
-    def test_bad_input_makes_no_folder(self, words, complaint, tmp_path, capsys):
-        out = tmp_path / "paper"
-        assert main(["reproduce", *words.split(), "--out", str(out)]) == 2
-        assert complaint in capsys.readouterr().err
-        assert not out.exists()
-
     def test_it_is_one_process(self, tmp_path, monkeypatch):
         monkeypatch.setenv("WORLD_SIZE", "2")
         with pytest.raises(ValueError, match="start it without torchrun"):

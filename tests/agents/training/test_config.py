@@ -20,7 +20,7 @@ from maze_nca_gym.agents.training import (
     changed,
     preset,
 )
-from maze_nca_gym.agents.training.config import DEFAULTS, OPTIONS, SWITCHES
+from maze_nca_gym.agents.training.config import DEFAULTS, OPTIONS
 from maze_nca_gym.agents.training.presets import published_recipe
 from maze_nca_gym.options import type_name
 
@@ -55,40 +55,36 @@ def test_one_option_leaves_the_pool_of_a_preset_out(name):
         changed(preset(name), pool_size=0, state_noise=0.1)
 
 
-@pytest.mark.parametrize("name", [name for name in PRESETS if preset(name).evolve])
+@for_each("name", [name for name in PRESETS if preset(name).evolve])
 def test_one_option_leaves_the_evolution_of_a_preset_out(name):
     plain = changed(preset(name), evolve=False)
     assert (plain.breeding, plain.population) == (TrainingConfig().breeding, changed(plain).population)
     assert plain == preset(name.removesuffix("-evolved"))
 
 
-@pytest.mark.parametrize(
-    ("name", "n_weights"),
-    [
-        ("paper-shortest-path", 84_480),
-        ("paper-diameter", 149_760),
-        ("paper-shortest-path-evolved", 84_480),
-        ("paper-diameter-evolved", 149_760),
-        ("fast", 5_760),
-        ("fast-diameter", 12_000),
-        ("extrapolate", 12_480),
-        ("extrapolate-diameter", 21_120),
-        ("guided", 5_760),
-        ("healing", 12_480),
-    ],
-)
-def test_presets_have_the_weights_of_the_paper(name, n_weights):
+WEIGHTS = {
+    "paper-shortest-path": 84_480,
+    "paper-diameter": 149_760,
+    "paper-shortest-path-evolved": 84_480,
+    "paper-diameter-evolved": 149_760,
+    "fast": 5_760,
+    "fast-diameter": 12_000,
+    "extrapolate": 12_480,
+    "extrapolate-diameter": 21_120,
+    "guided": 5_760,
+    "healing": 12_480,
+}
+
+
+@for_each("name", PRESETS)
+def test_presets_have_the_weights_of_the_paper(name):
     model = preset(name).make_model()
     assert type(model) is NCA
-    assert model.n_weights == n_weights
+    assert model.n_weights == WEIGHTS[name]
     assert model.task == preset(name).task
 
 
-def test_every_preset_is_tested_above():
-    assert len(PRESETS) == 10
-
-
-@pytest.mark.parametrize("config", [*map(preset, PRESETS), VARIED, EVOLVING], ids=[*PRESETS, "varied", "evolving"])
+@for_each("config", [*map(preset, PRESETS), VARIED, EVOLVING])
 def test_survives_json(config):
     again = TrainingConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert again == config
@@ -114,26 +110,14 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
 @for_each(
     ("changes", "message"),
     [
-        ({"task": "longest-path"}, "unknown task 'longest-path'; known: shortest-path, diameter"),
-        ({"model": "CNN"}, "unknown model 'CNN'; known: NCA, GCN, GAT, MLP"),
-        ({"loss": "mae"}, "unknown loss 'mae'; known: mse, cross-entropy"),
-        ({"schedule": "linear"}, "unknown schedule 'linear'; known: constant, one-cycle"),
-        ({"precision": "float16"}, "unknown precision 'float16'; known: float32, tf32, bfloat16"),
-        ({"families": ("random", "mazy")}, "unknown family of levels 'mazy'; known: random, perfect, "),
         ({"families": ()}, "families must name at least one of random, "),
         ({"sizes": ()}, "sizes must hold at least one number"),
-        ({"sizes": (16, 3)}, "sizes must be from 4 to 1,024, got 3"),
-        ({"sizes": (1025,)}, "sizes must be from 4 to 1,024"),
-        ({"n_levels": 0}, "n_levels must be from 1 to 16,777,216, got 0"),
-        ({"n_levels": 10**12}, "n_levels must be from 1 to 16,777,216, got 1,000,000,000,000"),
         ({"n_levels": 8, "sizes": (8, 9)}, r"a fixed training set has levels of one size, got sizes \(8, 9\)"),
         ({"loss_steps": ()}, r"loss_steps must ascend within \(0, 1\] and end with 1, got \(\)"),
         ({"loss_steps": (0.5,)}, "loss_steps must ascend"),
         ({"loss_steps": (0.5, 0.5, 1.0)}, "loss_steps must ascend"),
         ({"loss_steps": (0.0, 1.0)}, "loss_steps must ascend"),
         ({"loss_steps": (float("nan"), 1.0)}, "loss_steps must ascend"),
-        ({"n_iterations": 0}, "n_iterations must be from 1 to 4,096, got 0"),
-        ({"n_iterations": 4097}, "n_iterations must be from 1 to 4,096, got 4,097"),
         ({"n_iterations": None}, "n_iterations must be a number unless there is a pool"),
         ({"state_limit": 0.3}, "state_limit must be a number above 0.5, at most 16,777,216, or None, got 0.3"),
         ({"model": "GCN", "cut_corners": None, "state_limit": 3}, "a model of class GCN has no option state_limit"),
@@ -142,15 +126,13 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
         ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
         ({"pool_edited": 0.1}, "pool_edited needs a pool: set pool_size"),
-        ({**POOL, "pool_edits": "most"}, "unknown pool_edits 'most'; known: few, all-kinds"),
         (
             {**POOL, "pool_edited": 0.0, "pool_edits": "all-kinds"},
             "pool_edits needs levels that are edited: set p",
         ),
         ({"pool_retry": 1.0}, "pool_retry needs a pool: set pool_size"),
-        ({**POOL, "pool_retry": -0.5}, "pool_retry must be from 0 to 1,024, got -0.5"),
+        ({"learning_rate": float("inf")}, "learning_rate must be from 1e-08 to 10, got inf"),
         ({**POOL, "pool_retry": float("nan")}, "pool_retry must be from 0 to 1,024, got nan"),
-        ({"loss_after": -1}, "loss_after must be from 0 to 1,024, got -1"),
         ({**POOL, "model": "GCN", "n_iterations": 8}, "those of GCN depend on the step .* with n_iterations 8"),
         (
             {**POOL, "shared_weights": False, "n_iterations": 8},
@@ -184,12 +166,13 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ),
         ({"evolve": True, "n_levels": 11_000}, "n_levels must be at most the capacity of 10,000, got 11000"),
         ({"evolve": True, "replay_probability": 0.999}, "it has 0: raise batch_size, or change replay_probability"),
-        ({"evolve": True, "parents": "all"}, "unknown parents 'all'; known: random, fittest, replay"),
-        ({"evolve": True, "mutation": "swap"}, "unknown mutation 'swap'; known: flip, edits"),
         ({"evolve": True, "tile_rate": 0, "source_rate": 0}, "tile_rate and source_rate are both 0"),
-        ({"evolve": True, "prioritisation": "age"}, "unknown prioritisation 'age'; known: rank, top-k"),
-        ({"evolve": True, "eviction": "age"}, "unknown eviction 'age'; known: fitness, replay-weight"),
-        ({"evolve": True, "score": "luck"}, "unknown score 'luck'; known: regret, loss, accuracy, learnability"),
+        ({"evolve": True, "capacity": 2**20 + 1}, "capacity must be"),
+        ({"evolve": True, "evolve_every": 0}, "evolve_every must be"),
+        ({"evolve": True, "tile_rate": 1.1}, "tile_rate must be"),
+        ({"evolve": True, "tile_rate": "some"}, "tile_rate must be"),
+        ({"evolve": True, "source_rate": float("nan")}, "source_rate must be"),
+        ({"evolve": True, "mutation": "edits", "n_edits": 0}, "n_edits must be"),
         ({"edge_features": True}, "a model of class NCA has no option edge_features; its options: kernel_size, cut_"),
         ({"model": "GAT", "traversable_edges_only": True}, "class GAT has no option traversable_edges_only; its opti"),
         ({"model": "MLP", "shared_weights": True}, "class MLP has no option shared_weights; its options: n_nodes"),
@@ -202,64 +185,6 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
 def test_values_that_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         changed(TrainingConfig(), **changes)
-
-
-@for_each(
-    ("name", "least", "most"),
-    [
-        ("n_channels", 1, 65536),
-        ("long_fraction", 0, 1),
-        ("long_of", 1, 1024),
-        ("borderless", 0, 1),
-        ("batch_size", 1, 2**20),
-        ("n_updates", 1, 10**9),
-        ("ema_decay", 0, 0.999999),
-        ("pool_size", 0, 2**20),
-        ("pool_fresh", 0, 1),
-        ("state_noise", 0, 10),
-        ("learning_rate", 1e-8, 10),
-        ("seed", 0, 2**63 - 1),
-    ],
-)
-def test_ranges(name, least, most):
-    around = {"batch_size": {"pool_size": 0}, "state_noise": {"pool_size": 64}}.get(name, {})
-    for value in (least, most):
-        assert changed(TrainingConfig(), **{**around, name: value}).flat()[name] == value
-    for value in (least - 1, most + 1, -(10**400), *([float("nan"), float("inf")] if name == "learning_rate" else [])):
-        with pytest.raises(ValueError, match=rf"{name} must be from {least:,} to {most:,}, got {value:,}"):
-            changed(TrainingConfig(), **{**around, name: value})
-
-
-OF_EVOLUTION = {
-    "capacity": ((1, 2**20), (0, 2**20 + 1, 1.0, True, "many", None)),
-    "replay_probability": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
-    "evolve_every": ((1, 10**9), (0, 1.0, True, "many", None)),
-    "evolve_below": ((0, 100, None), (-1, float("nan"), True, "some")),
-    "n_offspring": ((1, 2**20), (0, 1.0, True, "many", None)),
-    "tile_rate": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
-    "source_rate": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
-    "n_edits": ((1, 1024), (0, 1.0, "many", None)),
-    "temperature": ((0.001, 1000), (0, float("nan"), float("inf"), "some", None)),
-    "top_k": ((1, 2**20), (0, 1.0, True, "many", None)),
-    "staleness_weight": ((0, 1), (-0.1, 1.1, float("nan"), "some", None)),
-    "parents": (("random", "fittest", "replay"), ("all", 1, None)),
-    "mutation": (("flip", "edits"), ("swap", 1, None)),
-    "prioritisation": (("uniform", "rank", "proportional", "top-k"), ("age", 1, None)),
-    "eviction": (("fitness", "replay-weight"), ("age", 1, None)),
-    "score": (("regret", "loss", "accuracy", "learnability"), ("luck", 1, None)),
-    "evolve_absolute": ((True, False), (1, "yes", None)),
-}
-
-
-@for_each("name", SWITCHES["evolve"])
-def test_options_of_evolution(name):
-    around = {"mutation": "edits"} if name == "n_edits" else {}
-    good, bad = OF_EVOLUTION[name]
-    for value in good:
-        assert changed(TrainingConfig(), evolve=True, **{**around, name: value}).flat()[name] == value
-    for value in bad:
-        with pytest.raises(ValueError, match=name):
-            changed(TrainingConfig(), evolve=True, **{**around, name: value})
 
 
 def test_options_of_another_mutation_are_refused_and_in_older_files_ignored():
@@ -276,7 +201,7 @@ def test_the_evolved_presets_differ_from_the_paper_in_that_alone():
     assert changed(preset("fast"), evolve=True).population.prioritisation == "uniform"
 
 
-@pytest.mark.parametrize("model", ["NCA", "GCN", "GAT", "MLP"])
+@for_each("model", ["NCA", "GCN", "GAT", "MLP"])
 def test_every_model_of_the_paper_has_its_recipe(model):
     config = changed(preset("paper-shortest-path"), model=model, n_channels=8, **published_recipe(model))
     assert config.optimiser.learning_rate == (5e-5 if model == "NCA" else 1e-4)
@@ -302,7 +227,7 @@ def test_initial_weights_of_an_nca_are_those_of_the_papers_code():
     assert usual == pytest.approx(1 / 320**0.5, rel=0.01)
 
 
-@pytest.mark.parametrize("model", ["GCN", "GAT"])
+@for_each("model", ["GCN", "GAT"])
 def test_initial_weights_of_graph_networks_are_those_of_the_papers_code(model):
     usual, paper = (initial_weights(model, initialisation=name) for name in ("usual", "paper"))
     drawn = {name for name in usual if not torch.equal(usual[name], paper[name])}
@@ -319,11 +244,6 @@ def test_initial_weights_of_an_mlp_are_from_the_same_range_either_way():
         assert usual[name].abs().max().item() == pytest.approx(paper[name].abs().max().item(), rel=0.1)
 
 
-def test_initialisations_are_checked():
-    with pytest.raises(ValueError, match="unknown initialisation 'papers'; known: usual, paper"):
-        changed(TrainingConfig(), initialisation="papers")
-
-
 NUMBERS = (
     "n_channels",
     "n_iterations",
@@ -337,7 +257,7 @@ NUMBERS = (
 )
 
 
-@for_each("name", [name for name in OPTIONS if name not in SWITCHES["evolve"]])
+@for_each("name", [name for name in OPTIONS if name not in ("tile_rate", "source_rate", "n_edits")])
 def test_values_of_another_type(name):
     kind = type_name(OPTIONS[name].type)
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
@@ -371,7 +291,7 @@ def test_every_option_has_a_default_and_a_help():
     assert all(option.help for option in OPTIONS.values())
 
 
-@pytest.mark.parametrize("many", [(10,), [10], 10, np.int64(10), np.array([10])])
+@for_each("many", [(10,), [10], 10, np.int64(10), np.array([10])])
 def test_one_thing_where_there_may_be_several(many):
     config = changed(TrainingConfig(), sizes=many, families="perfect", learning_rate=1)
     assert config == changed(TrainingConfig(), sizes=(10,), families=("perfect",), learning_rate=1.0)
@@ -432,10 +352,3 @@ def test_an_option_that_a_file_lacks_has_its_default(name):
 def test_json_that_is_no_object(values):
     with pytest.raises(ValueError, match="a configuration must be an object with a value for every field, got"):
         TrainingConfig.from_json(values)
-
-
-def test_unknown_presets():
-    with pytest.raises(
-        ValueError, match="unknown preset 'slow'; known: paper-shortest-path, paper-diameter, paper-sho"
-    ):
-        preset("slow")
