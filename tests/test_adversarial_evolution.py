@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.utils.env_checker import check_env, data_equivalence
-from gymnasium.utils.env_match import check_environments_match
-from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
+from gymnasium.utils.env_checker import data_equivalence
+from gymnasium.wrappers import TimeLimit
 from tables import for_each
 
 import maze_nca_gym
@@ -92,32 +88,6 @@ def measured(fitness: list[float], task: str = "shortest-path", size: int = 5, *
 
 
 class TestContract:
-    @every_id
-    @pytest.mark.parametrize("render_mode", [None, *MazeEnv.metadata["render_modes"]])
-    def test_gymnasiums_checker_is_silent(self, id: str, render_mode: str | None) -> None:
-        env = gym.make(id, render_mode=render_mode)
-        check_env(env.unwrapped)
-        with pytest.warns(UserWarning, match="is different from the unwrapped version"):
-            check_env(env, skip_render_check=True)
-        env.close()
-
-    @every_id
-    def test_stable_baselines_checker_only_asks_whether_the_grids_are_images(self, id: str) -> None:
-        checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="install the extra `sb3`")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            checker.check_env(PathAction(gym.make(id, n_channels=1)), warn=True)
-        assert [str(warning.message) for warning in caught if "image" not in str(warning.message)] == []
-
-    @every_id
-    def test_spec_survives_json(self, id: str) -> None:
-        options = {"size": 3, "n_channels": 1, "mutation": "edits", "mutation_options": {"n_edits": 2}, **SMALL}
-        for env in (gym.make(id), gym.make(id, **options), gym.make(id, max_episode_steps=5, **options)):
-            assert env.spec is not None
-            spec = EnvSpec.from_json(env.spec.to_json())
-            assert spec == env.spec == gym.make(spec).spec
-            check_environments_match(env, gym.make(spec), num_steps=40)
-
     def test_spec_of_a_wrapped_environment(self, tmp_path: Path) -> None:
         path = measured([0.5] * 3).save(tmp_path / "levels")
         env = AdversarialEvolution(
@@ -129,32 +99,12 @@ class TestContract:
         assert arrays_of(same.population) == arrays_of(env.population)
         assert data_equivalence(env.reset(seed=0), same.reset(seed=0), exact=True)
 
-    @every_id
-    def test_limits_are_those_of_the_environments_without_evolution(self, id: str) -> None:
-        limit = maze_nca_gym.ENVIRONMENTS[id.replace("Evolving", "")][1]
-        env = gym.make(id)
-        assert env.spec is not None
-        assert env.spec.max_episode_steps == limit
-        assert isinstance(env.get_wrapper_attr("population"), LevelPopulation)
-
     def test_pickled_environment_goes_on(self) -> None:
         env = evolving()
         play(env, 30)
         copy = cloudpickle.loads(cloudpickle.dumps(env))
         assert data_equivalence(play(env, 30, seed=None), play(copy, 30, seed=None), exact=True)
         assert arrays_of(env.population) == arrays_of(copy.population)
-
-    def test_statistics_own_the_key_episode(self) -> None:
-        env = RecordEpisodeStatistics(evolving())
-        _, info = env.reset(seed=0)
-        assert "episode" not in info
-        info = finish(env, 0.25)
-        assert info["episode"]["r"] == pytest.approx(1 - info["regret"], abs=1e-6)
-
-    def test_modules_load_no_heavy_library(self) -> None:
-        code = "import sys, maze_nca_gym.wrappers; print(*{name.partition('.')[0] for name in sys.modules})"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert {"torch", "numba", "pygame", "stable_baselines3"}.isdisjoint(done.stdout.split())
 
 
 class TestInfo:

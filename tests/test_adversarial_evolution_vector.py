@@ -10,7 +10,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 from simulated_gpu import SimulatedGpu
@@ -231,20 +230,6 @@ class TestResets:
 
 
 class TestContract:
-    @pytest.mark.parametrize("id", IDS)
-    def test_spec_survives_json(self, id: str) -> None:
-        env = make(3, id=id)
-        assert env.spec is not None
-        spec = EnvSpec.from_json(env.spec.to_json())
-        for a, b in zip(play(env, 30), play(gym.make_vec(spec), 30), strict=True):
-            assert_equal(a, b)
-
-    @pytest.mark.parametrize("id", IDS)
-    def test_limits_are_those_of_the_environments_without_evolution(self, id: str) -> None:
-        env = gym.make_vec(id, 2)
-        assert env.spec is not None
-        assert env.spec.kwargs["time_limit"] == maze_nca_gym.ENVIRONMENTS[id.replace("Evolving", "")][1]
-
     def test_wraps_what_make_vec_makes(self) -> None:
         vector = gym.make_vec("MazeShortestPath-v0", 3, size=4, n_channels=1, max_episode_steps=4)
         env = VectorAdversarialEvolution(vector, **SMALL)

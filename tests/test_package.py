@@ -202,7 +202,17 @@ def test_import_is_light_and_fast() -> None:
 
 
 def test_modules_of_the_core_load_no_heavy_library() -> None:
-    core = ("levels", "generation", "solvers", "scoring", "dynamics", "envs.maze", "envs.vector")
+    core = (
+        "levels",
+        "generation",
+        "solvers",
+        "scoring",
+        "dynamics",
+        "mutation",
+        "population",
+        "envs.vector",
+        "wrappers",
+    )
     imports = ", ".join(f"maze_nca_gym.{module}" for module in core)
     code = f"import sys, {imports}; print(*{{name.partition('.')[0] for name in sys.modules}})"
     assert HEAVY.isdisjoint(run_python("-c", code).split())

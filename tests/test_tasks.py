@@ -1,10 +1,11 @@
-"""Tasks as objects: those of the package, and a third one that comes from a single module of the user's."""
+"""Tasks as objects: those of the package, and one of the user's: the dead ends of a maze, which an open room lacks."""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from dataclasses import replace
-from types import ModuleType
+from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,12 +14,15 @@ import torch
 from tables import for_each
 
 import maze_nca_gym
-from maze_nca_gym import dynamics, solvers
-from maze_nca_gym.agents import load, make_env
+from maze_nca_gym import dynamics, register_environment, solvers
+from maze_nca_gym.agents import Policy, load, make_env, train
 from maze_nca_gym.agents.evaluation.metrics import measure
 from maze_nca_gym.agents.evolution.loop import first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA
+from maze_nca_gym.agents.rollouts import run_until_solved
+from maze_nca_gym.agents.rollouts.session import Session
+from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.processes import Workers
@@ -27,8 +31,10 @@ from maze_nca_gym.agents.weights import load_model, save_model
 from maze_nca_gym.envs.backend_torch import DeviceBackend
 from maze_nca_gym.families import test_levels as levels_to_test
 from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import LevelSet, Tile, Tiles, parse
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
-from maze_nca_gym.scoring import score
+from maze_nca_gym.rendering.edits import Paint
+from maze_nca_gym.scoring import minibatch_accuracies, score
 from maze_nca_gym.tasks import (
     DIAMETER,
     SHORTEST_PATH,
@@ -40,77 +46,157 @@ from maze_nca_gym.tasks import (
     usual_task,
 )
 
-MODULE = """
-from maze_nca_gym import register_environment, solvers
-from maze_nca_gym.tasks import Task, register_task
+ROOM = parse("#####\n#...#\n#...#\n#...#\n#####")
+DEAD_END = parse("#####\n#..##\n#..##\n##.##\n#####")
+LEVELS = np.stack([ROOM, DEAD_END])
+ID = "MazeDeadEnds-v0"
 
-def solve(tiles):
-    return solvers.distances(tiles) >= 0
 
-REACHABLE = register_task(
-    Task(
-        name="reachable",
-        n_tiles=4,
-        has_endpoints=True,
-        n_channels=3,
-        solve=solve,
-        is_optimal=lambda tiles, path: (path == solve(tiles)).all(axis=(1, 2)),
-        usual_length=128,
-        usual_iterations=48,
-    )
+def dead_ends(tiles: Tiles) -> Any:
+    """(N, H, W) bool: free tiles with exactly one free neighbour."""
+    free = np.pad(tiles != Tile.WALL, ((0, 0), (1, 1), (1, 1))).astype(int)
+    neighbours = free[:, :-2, 1:-1] + free[:, 2:, 1:-1] + free[:, 1:-1, :-2] + free[:, 1:-1, 2:]
+    return (free[:, 1:-1, 1:-1] == 1) & (neighbours == 1)
+
+
+DEAD_ENDS = Task(
+    name="dead-ends",
+    n_tiles=2,
+    has_endpoints=False,
+    n_channels=1,
+    solve=dead_ends,
+    is_optimal=lambda tiles, path: (path == dead_ends(tiles)).all(axis=(1, 2)),
+    usual_length=8,
+    usual_iterations=4,
+    may_be_empty=True,
 )
-register_environment("MazeReachable-v0", "reachable", max_episode_steps=256)
-"""
-ID = "MazeReachable-v0"
+
+
+class DeadEnds(Policy):
+    """Draws the dead ends in one iteration."""
+
+    def __init__(self) -> None:
+        super().__init__("dead-ends", n_tiles=2, channel_names=("path",))
+
+    def update(self, maze: torch.Tensor, state: torch.Tensor, step: int) -> torch.Tensor:
+        walls = maze[:, 1:2]
+        cross = torch.tensor([[[[0.0, 1, 0], [1, 0, 1], [0, 1, 0]]]])
+        return (torch.conv2d(walls, cross, padding=1) == 3).float() * (1 - walls)
+
+
+def test_accuracy_of_an_empty_answer_is_that_of_an_answer_of_one_tile() -> None:
+    path = np.zeros((4, 5, 5), np.float32)
+    path[1, 2, 2], path[2, 2, 2], path[3, 1, 1:4] = 0.5, 1, 1
+    scores = score(np.stack([ROOM] * 4), path, np.zeros((4, 5, 5), bool), DEAD_ENDS.judge)
+    assert scores.accuracy.tolist() == [1, 0.75, 0, -2]
+    assert scores.loss.tolist() == [0, 0.25 / 25, 1 / 25, 3 / 25]
+    assert scores.complete.tolist() == scores.optimal.tolist() == [True, True, False, False]
+    one_tile = score(DEAD_END[None], np.zeros((1, 5, 5)), dead_ends(DEAD_END[None]), DEAD_ENDS.judge)
+    assert one_tile.accuracy.tolist() == [0]
+
+
+def test_the_tasks_of_the_package_still_need_an_answer() -> None:
+    with pytest.raises(ValueError, match="target of level 0 is empty"):
+        score(ROOM[None], np.zeros((1, 5, 5)), np.zeros((1, 5, 5), bool))
+    with pytest.raises(ValueError, match="level 0 of 1 is unsolvable: no path joins source and target"):
+        SHORTEST_PATH.solve_all(parse("S#T")[None])
+
+
+def test_a_task_that_says_nothing_refuses_empty_answers() -> None:
+    strict = replace(DEAD_ENDS, may_be_empty=False)
+    with pytest.raises(ValueError, match="level 1 of 2 is unsolvable: the answer of the task 'dead-ends' is empty"):
+        strict.solve_all(LEVELS[::-1].copy())
+
+
+def test_a_task_of_solvers_may_have_empty_answers_too() -> None:
+    task = replace(SHORTEST_PATH, name="if-any", may_be_empty=True)
+    tiles = np.stack([parse("S#T"), parse("S.T")])
+    targets = task.solve_all(tiles)
+    assert score(tiles, targets, targets, task.judge).complete.all()
+
+
+def test_minibatches_of_empty_answers() -> None:
+    assert minibatch_accuracies(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.0, 4.0]), 2).tolist() == [0.5, 0.75]
 
 
 @pytest.fixture
-def module(tmp_path, monkeypatch):
-    """The user's module, forgotten afterwards."""
-    (tmp_path / "reachable.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(tmp_path)
-    yield __import__("reachable")
-    del TASKS["reachable"], maze_nca_gym.ENVIRONMENTS[ID], gym.registry[ID], sys.modules["reachable"]
+def own_task() -> Iterator[None]:
+    """The dead ends as a registered task with an environment."""
+    register_task(DEAD_ENDS)
+    register_environment(ID, "dead-ends", max_episode_steps=8)
+    yield
+    del TASKS["dead-ends"], maze_nca_gym.ENVIRONMENTS[ID], gym.registry[ID]
 
 
-def flood(maze: torch.Tensor, n_steps: int) -> torch.Tensor:
-    """(B, 1, H, W) what a flood from the source reaches: the iterations of an automaton written by hand."""
-    free, reached = 1 - maze[:, 1:2], maze[:, 2:3]
-    cross = torch.tensor([[[[0.0, 1, 0], [1, 1, 1], [0, 1, 0]]]])
-    for _ in range(n_steps):
-        reached = torch.conv2d(reached, cross, padding=1).clamp(max=1) * free
-    return reached
-
-
-class TestAThirdTask:
-    @pytest.fixture(autouse=True)
-    def _module(self, module: ModuleType) -> None:
-        self.task = module.REACHABLE
-
-    def test_its_environment_is_stepped_and_rendered(self):
-        env = gym.make(ID, size=6, render_mode="rgb_array")
-        observation, info = env.reset(seed=0)
-        assert observation["maze"].shape == (4, 8, 8)
-        assert observation["state"].shape == (3, 8, 8)
-        level = env.unwrapped.state.tiles
-        np.testing.assert_array_equal(info["target"], solvers.distances(level[0]) >= 0)
-        total, terminated = 0.0, False
-        for step in range(1, 65):
-            reached = flood(torch.from_numpy(observation["maze"])[None], step)[0].numpy()
-            observation, reward, terminated, _, info = env.step(np.repeat(reached, 3, axis=0))
-            total += reward
-            if terminated:
-                break
-        assert terminated
+@pytest.mark.usefixtures("own_task")
+class TestATaskOfOnesOwn:
+    def test_the_return_is_the_final_accuracy(self) -> None:
+        env = gym.make(ID, levels=ROOM, render_mode="rgb_array")
+        _, info = env.reset(seed=0)
+        assert info["solution_length"] == 0
+        _, first, ended, _, info = env.step(np.full((1, 5, 5), 0.6, np.float32))
+        assert (ended, info["accuracy"]) == (False, pytest.approx(1 - 25 * 0.36))
+        _, second, ended, _, info = env.step(np.zeros((1, 5, 5), np.float32))
+        assert ended
         assert info["complete"]
-        assert total == pytest.approx(1)
+        assert first + second == pytest.approx(1)
         assert env.render().ndim == 3
-        env.close()
+
+    @pytest.mark.parametrize("output", ["numpy", "torch"])
+    def test_a_vector_is_its_single_environments(self, output: str) -> None:
+        vector = gym.make_vec(ID, num_envs=2, levels=LEVELS, output=output)
+        vector.reset(seed=0, options={"level": LEVELS})
+        actions = torch.zeros(2, 1, 5, 5)
+        _, rewards, ended, _, infos = vector.step(actions if output == "torch" else actions.numpy())
+        for i, level in enumerate(LEVELS):
+            env = gym.make(ID, levels=LEVELS)
+            env.reset(options={"level": level})
+            _, reward, terminated, _, info = env.step(np.zeros((1, 5, 5), np.float32))
+            assert (reward, terminated) == (rewards[i], ended[i]) == (1 - i, i == 0)
+            assert all(info[key] == infos[key][i] for key in info)
+
+    def test_an_edit_that_leaves_no_answer_ends_no_episode_that_has_no_step(self) -> None:
+        env = gym.make(ID, levels=DEAD_END).unwrapped
+        env.reset()
+        env._edit(Paint(((3, 2),), Tile.WALL))  # type: ignore[attr-defined]
+        assert not env.state.target.any()  # type: ignore[attr-defined]
+        assert env.step(np.zeros((1, 5, 5), np.float32))[2]
+
+    def test_solve_and_evaluate(self) -> None:
+        policy = DeadEnds()
+        assert run_until_solved(policy, LEVELS).steps.tolist() == [1, 1]
+        assert solve_levels(policy, LevelSet(LEVELS), "dead ends").metrics["solved"] == 1
+        evaluation = measure(policy, LEVELS, 2)
+        assert evaluation.final.accuracy.value == evaluation.final.paper_accuracy.value == 1
+        assert evaluation.final.complete.value == evaluation.agreement["canonical"] == 1
+        assert measure(policy, ROOM[None], 1).final.paper_accuracy.value == 1
+
+    @pytest.mark.parametrize("evolve", [False, True])
+    def test_a_run_trains_and_validates(self, tmp_path: Path, evolve: bool) -> None:
+        evolution: dict[str, Any] = {"evolve": True, "capacity": 16, "evolve_every": 2, "n_offspring": 8}
+        levels = tmp_path / "levels.npz"
+        rooms = np.pad(LEVELS, ((0, 0), (0, 1), (0, 1)), constant_values=Tile.WALL)
+        LevelSet(rooms).save(levels)
+        model = train(
+            "fast", out=tmp_path / "run", task="dead-ends", sizes=(4,), validation_set=str(levels), n_channels=4,
+            n_iterations=2, n_updates=6, batch_size=8, log_every=2, validate_every=2, threads=1, device="cpu",
+            **(evolution if evolve else {}),
+        )  # fmt: skip
+        assert measure(model, rooms, 2).final.accuracy.value <= 1
+
+    def test_a_window_says_what_is_solved(self) -> None:
+        session = Session(DeadEnds(), "mine", 0, levels=ROOM)
+        assert not session.snapshot.solved
+        assert session.step() == ""
+        assert (session.snapshot.verdict, session.snapshot.accuracy) == ("solved", 1)
+        assert session.edit(Paint(((3, 1), (3, 3)), Tile.WALL)) == ""
+        assert not session.snapshot.solved
+        assert session.snapshot.target.any()
 
     def test_an_nca_learns_it(self, tmp_path):
         config = changed(
             TrainingConfig(),
-            task="reachable",
+            task="dead-ends",
             n_channels=4,
             n_iterations=8,
             sizes=(6,),
@@ -123,8 +209,8 @@ class TestAThirdTask:
         losses = [update(state, stream.batch(i), stream, workers) for i in range(config.n_updates)]
         assert np.mean(losses[-5:]) < 0.8 * losses[0]
         model = load_model(save_model(state.model.eval(), tmp_path / "model"))
-        assert model.task == "reachable"
-        evaluation = measure(model, levels_to_test("random", 6, "reachable", 32))
+        assert model.task == "dead-ends"
+        evaluation = measure(model, levels_to_test("random", 6, "dead-ends", 32))
         assert evaluation.final.accuracy.value > 0
         env = make_env(model, size=6)
         assert env.spec.id == ID
@@ -133,34 +219,23 @@ class TestAThirdTask:
         env.close()
 
     def test_levels_evolve_against_a_policy(self):
-        model = NCA(4, 2, task="reachable")
-        population = LevelPopulation(PopulationConfig(task="reachable", capacity=12))
+        model = NCA(2, 2, task="dead-ends")
+        population = LevelPopulation(PopulationConfig(task="dead-ends", capacity=12))
         regret = Regret([EvaluatedPolicy(model, 4)], "accuracy", None, lambda: None)
         reserved = np.empty(0, np.uint64)
-        first = first_levels(lambda rng, n: generate(rng, n, 5), 0, 12, reserved)
+        first = first_levels(lambda rng, n: generate(rng, n, 5, endpoints=False), 0, 12, reserved)
         fresh = population.fresh(first)
         population.insert(fresh, *regret(fresh.tiles, fresh.targets))
         for seed in range(4):
             population.breed(np.random.default_rng(seed), 8, "random", regret, reserved, ticks=1)
         assert population.clock == 4
-        np.testing.assert_array_equal(population.targets, self.task.solve(population.tiles))
+        np.testing.assert_array_equal(population.targets, dead_ends(population.tiles))
         assert (population.members["length"] == population.targets.sum(axis=(1, 2))).all()
-
-    def test_evolving_levels_are_trained_on(self):
-        config = changed(
-            TrainingConfig(), task="reachable", n_channels=4, n_iterations=4, sizes=(5,), batch_size=8, n_updates=4,
-            evolve=True, capacity=16, evolve_every=2, evolve_below=100.0, n_offspring=8,
-        )  # fmt: skip
-        state, stream = TrainingState.start(config, torch.device("cpu")), LevelStream(config)
-        for i in range(config.n_updates):
-            update(state, stream.batch(i), stream, Workers(torch.device("cpu")))
-        assert state.evolution is not None
-        assert state.evolution.n_rounds == 2
 
     def test_what_is_for_the_tasks_of_the_package_only(self):
         for option in ("nearest_solution", "guidance"):
-            with pytest.raises(ValueError, match=f"{option} is for .*, not reachable"):
-                changed(TrainingConfig(), task="reachable", **{option: 0.5})
+            with pytest.raises(ValueError, match=f"{option} is for .*, not dead-ends"):
+                changed(TrainingConfig(), task="dead-ends", **{option: 0.5})
 
     def test_policies_of_another_task_are_refused(self):
         with pytest.raises(ValueError, match="for the task 'shortest-path'"):
@@ -185,17 +260,25 @@ def test_a_path_that_the_task_calls_optimal_is_measured_against_itself():
     assert own.accuracy[1] == pytest.approx(1 - 0.25**2)
 
 
-def test_devices_agree():
-    tiles = generate(np.random.default_rng(0), 4, 5)
-    target = solvers.shortest_path(tiles)
-    path = np.stack([target[0], target[1][::-1], np.zeros_like(target[2]), 0.5 * target[3]]).astype(np.float32)
-    device = DeviceBackend(torch.device("cpu"))
-    start = device.initial(tiles, target, 4, 1)
-    tensors = device.transition(start, torch.from_numpy(path[:, None]), some_path)
-    arrays = dynamics.transition(dynamics.initial(tiles, target, 4, 1), path[:, None], some_path)
+TILES = generate(np.random.default_rng(0), 4, 5)
+PATHS = solvers.shortest_path(TILES)
+
+
+@for_each(
+    ("tiles", "targets", "path", "judge"),
+    [
+        (TILES, PATHS, np.stack([PATHS[0], PATHS[1][::-1], np.zeros((7, 7)), 0.5 * PATHS[3]]), some_path),
+        (LEVELS, dead_ends(LEVELS), np.zeros((2, 5, 5)), DEAD_ENDS.judge),
+        (LEVELS, dead_ends(LEVELS), np.full((2, 5, 5), 0.25), DEAD_ENDS.judge),
+    ],
+)
+def test_devices_agree(tiles: Tiles, targets: Any, path: Any, judge: Any) -> None:
+    action, device = path[:, None].astype(np.float32), DeviceBackend(torch.device("cpu"))
+    arrays = dynamics.transition(dynamics.initial(tiles, targets, 4, 1), action, judge)
+    tensors = device.transition(device.initial(tiles, targets, 4, 1), torch.from_numpy(action), judge)
     np.testing.assert_allclose(tensors.scores.table, arrays.scores.table, atol=1e-6)
-    for i in range(4):
-        one = dynamics.transition_of_one(tiles[i], target[i], path[i, None], some_path)
+    for i in range(len(tiles)):
+        one = dynamics.transition_of_one(tiles[i], targets[i], action[i], judge)
         assert tuple(one)[1:] == tuple(arrays.scores.table[i])
 
 
@@ -224,24 +307,8 @@ def test_bad_tasks():
         find_task("diametre")
     with pytest.raises(ValueError, match=r"n_tiles must be one of 4 \(shortest-path\), 2 \(diameter\), got 7"):
         usual_task(7)
-    with pytest.raises(ValueError, match="no environment has the task 'reachable': see"):
-        maze_nca_gym.environment_id("reachable")
-
-
-def own_task(**changes):
-    return Task(
-        **{
-            "name": "own",
-            "n_tiles": 4,
-            "has_endpoints": True,
-            "n_channels": 1,
-            "solve": solvers.shortest_path,
-            "is_optimal": solvers.is_optimal,
-            "usual_length": 8,
-            "usual_iterations": 8,
-            **changes,
-        }
-    )
+    with pytest.raises(ValueError, match="no environment has the task 'dead-ends': see"):
+        maze_nca_gym.environment_id("dead-ends")
 
 
 @for_each(
@@ -273,20 +340,20 @@ def own_task(**changes):
 )
 def test_a_task_that_makes_no_sense_is_not_registered(changes, message):
     with pytest.raises(ValueError, match=message):
-        register_task(own_task(**changes))
+        register_task(replace(SHORTEST_PATH, **{"name": "own", **changes}))
     assert list(TASKS) == ["shortest-path", "diameter"]
 
 
 class TestModels:
-    def test_a_file_names_the_task(self, module, tmp_path, monkeypatch):
+    def test_a_file_names_the_task(self, own_task, tmp_path, monkeypatch):
         assert NCA(4, 2).arguments["task"] == "shortest-path"
-        model = NCA(4, 2, task="reachable")
-        assert model.arguments["task"] == "reachable"
+        model = NCA(2, 2, task="dead-ends")
+        assert model.arguments["task"] == "dead-ends"
         path = save_model(model, tmp_path / "model")
-        assert load_model(path).task == "reachable"
+        assert load_model(path).task == "dead-ends"
         with monkeypatch.context() as patch:
-            patch.delitem(TASKS, "reachable")
-            with pytest.raises(ValueError, match="unknown task 'reachable'"):
+            patch.delitem(TASKS, "dead-ends")
+            with pytest.raises(ValueError, match="unknown task 'dead-ends'"):
                 load_model(path)
 
     def test_a_task_with_other_tiles(self):

@@ -24,7 +24,7 @@ from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
-every_id = pytest.mark.parametrize("id", list(maze_nca_gym.ENVIRONMENTS))
+every_id = pytest.mark.parametrize("id", [*maze_nca_gym.ENVIRONMENTS, *maze_nca_gym.EVOLVING_ENVIRONMENTS])
 
 
 def make(id: str = "MazeShortestPath-v0", **options: Any) -> PathAction:

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
-import re
 import resource
 import signal
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
 from training_runs import ACCEL, ALONE, EVOLVING, POOL, content, loaded, make_updates, opened, started, tiny, train_in
 
-import maze_nca_gym
-from maze_nca_gym.agents import policy
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION
 from maze_nca_gym.agents.training import MODEL, Intervals, run_updates
 from maze_nca_gym.agents.weights import load_model
@@ -144,22 +140,6 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     with pytest.raises(ValueError, match=r"tensor 'model.weights.0' must hold finite float32 or float64 numbers"):
         state.save(opened(tmp_path, state.config))
     assert not (tmp_path / CHECKPOINT).exists()
-
-
-UNPICKLES = re.compile(
-    r"\bpickle\b|\bjoblib\b|\bdill\b|\bshelve\b|\bmarshal\b|torch\.(hub|jit\.)?load\(|allow_pickle=(?!False)"
-    r"|np\.load\((?!.*allow_pickle=False)"
-)
-
-
-def test_nothing_is_unpickled():
-    folders = [Path(maze_nca_gym.__file__).parent, Path(policy.__file__).parent]
-    sources = [path for folder in folders for path in folder.rglob("*.py")]
-    assert len(sources) > 100
-    found = [f"{path}: {line}" for path in sources for line in path.read_text().splitlines() if UNPICKLES.search(line)]
-    assert not found
-    for text in ("import pickle", "torch.load(path)", "np.load(p)", "np.load(p, allow_pickle=True)"):
-        assert UNPICKLES.search(text)
 
 
 def test_the_intervals_are_checked():
