@@ -26,6 +26,7 @@ LEVEL = parse(
     #####
     """
 )
+ZERO = np.zeros((1, 5, 5), np.float32)
 Answer = Request | Edit
 """What the user does when a step is shown: a request, or a change."""
 
@@ -67,10 +68,6 @@ def make(**options: Any) -> MazeEnv:
     return env
 
 
-def path_action(path: NDArray[np.bool_]) -> NDArray[np.float32]:
-    return path[None].astype(np.float32)
-
-
 def test_every_step_is_shown(window: type[ScriptedWindow]) -> None:
     env = make()
     env.reset(seed=0)
@@ -87,7 +84,7 @@ def test_new_level_truncates(window: type[ScriptedWindow]) -> None:
     window.script = [Request.CONTINUE, Request.NEW_LEVEL]
     env = make()
     env.reset(seed=0)
-    *_, terminated, truncated, _ = env.step(np.zeros((1, 5, 5), np.float32))
+    *_, terminated, truncated, _ = env.step(ZERO)
     assert (terminated, truncated) == (False, True)
 
 
@@ -105,52 +102,46 @@ def wall(*places: tuple[int, int]) -> Paint:
     return Paint(places, Tile.WALL)
 
 
-def test_edit_changes_the_running_episode(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, wall((1, 2))]
+EDITED = LEVEL.copy()
+EDITED[1, 2] = Tile.WALL
+
+
+def played(window: type[ScriptedWindow], action: NDArray[np.float32], *answers: Answer) -> tuple[MazeEnv, Any]:
+    """The environment after one step on `LEVEL` at which the user gives these answers, and what the step returned."""
+    window.script = [Request.CONTINUE, *answers]
     env = make()
     env.reset(options={"level": LEVEL})
-    edited = LEVEL.copy()
-    edited[1, 2] = Tile.WALL
+    return env, env.step(action)
+
+
+def test_edit_changes_the_running_episode(window: type[ScriptedWindow]) -> None:
     action = np.full((1, 5, 5), 0.25, np.float32)
-    observation, reward, terminated, truncated, info = env.step(action)
-    np.testing.assert_array_equal(observation["maze"], one_hot(edited))
+    _, (observation, reward, terminated, truncated, info) = played(window, action, wall((1, 2)))
+    np.testing.assert_array_equal(observation["maze"], one_hot(EDITED))
     np.testing.assert_array_equal(observation["state"], action)
-    np.testing.assert_array_equal(window.shown[-1].tiles, edited)
+    np.testing.assert_array_equal(window.shown[-1].tiles, EDITED)
     assert [snapshot.step for snapshot in window.shown] == [0, 1, 1]
-    expected = score(edited[None], action, solvers.shortest_path(edited)[None])
+    expected = score(EDITED[None], action, solvers.shortest_path(EDITED)[None])
     assert (info["accuracy"], info["loss"]) == (expected.accuracy[0], expected.loss[0])
     assert reward == info["accuracy"]
     assert not terminated
     assert not truncated
 
 
-def test_edit_that_makes_the_path_optimal_ends_the_episode(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, wall((1, 2))]
-    env = make()
-    env.reset(options={"level": LEVEL})
-    edited = LEVEL.copy()
-    edited[1, 2] = Tile.WALL
-    _, reward, terminated, _, info = env.step(path_action(solvers.shortest_path(edited)))
-    assert (reward, terminated, info["optimal"]) == (1.0, True, True)
-
-
-def test_edit_that_makes_the_path_worse_does_not_end_it(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, wall((1, 2))]
-    env = make()
-    _, info = env.reset(options={"level": LEVEL})
-    _, _, terminated, _, info = env.step(path_action(info["target"]))
-    assert (terminated, info["optimal"]) == (False, False)
-    env.step(np.zeros((1, 5, 5), np.float32))
+@for_each(("drawn", "optimal"), [(EDITED, True), (LEVEL, False)])
+def test_an_episode_ends_if_the_path_is_optimal_after_an_edit(
+    window: type[ScriptedWindow], drawn: NDArray[np.uint8], optimal: bool
+) -> None:
+    path = solvers.shortest_path(drawn)[None].astype(np.float32)
+    env, (_, _, terminated, _, info) = played(window, path, wall((1, 2)))
+    assert (terminated, info["optimal"], info["accuracy"] == 1) == (optimal, optimal, optimal)
+    if not terminated:
+        env.step(ZERO)
 
 
 def test_edit_that_leaves_no_solution_is_not_done(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, wall((1, 2)), wall((2, 1))]
-    env = make()
-    env.reset(options={"level": LEVEL})
-    observation, *_ = env.step(np.zeros((1, 5, 5), np.float32))
-    edited = LEVEL.copy()
-    edited[1, 2] = Tile.WALL
-    np.testing.assert_array_equal(observation["maze"], one_hot(edited))
+    _, (observation, *_) = played(window, ZERO, wall((1, 2)), wall((2, 1)))
+    np.testing.assert_array_equal(observation["maze"], one_hot(EDITED))
     assert window.notices == ["", "", "", "not done: the level would have no solution"]
 
 
@@ -164,29 +155,20 @@ def test_edit_that_leaves_no_solution_is_not_done(window: type[ScriptedWindow]) 
     ],
 )
 def test_a_bad_edit_changes_nothing_and_says_why(window: type[ScriptedWindow], edit: Edit, notice: str) -> None:
-    window.script = [Request.CONTINUE, edit]
-    env = make()
-    env.reset(options={"level": LEVEL})
-    observation, *_ = env.step(np.zeros((1, 5, 5), np.float32))
+    _, (observation, *_) = played(window, ZERO, edit)
     np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
     assert window.notices[-1] == notice
 
 
 def test_an_end_is_moved(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, MoveEnd(Tile.TARGET, (3, 3))]
-    env = make()
-    env.reset(options={"level": LEVEL})
-    env.step(np.zeros((1, 5, 5), np.float32))
+    env, _ = played(window, ZERO, MoveEnd(Tile.TARGET, (3, 3)))
     assert env.state.tiles[0][3, 3] == Tile.TARGET
     assert env.state.target.sum() == 5
 
 
 def test_damage_reaches_the_observation(window: type[ScriptedWindow]) -> None:
-    window.script = [Request.CONTINUE, Damage((1, 1))]
-    env = make()
-    env.reset(options={"level": LEVEL})
     action = np.arange(25, dtype=np.float32).reshape(1, 5, 5)
-    observation, _, _, _, info = env.step(action)
+    env, (observation, _, _, _, info) = played(window, action, Damage((1, 1)))
     assert 3 < (observation["state"] != action).sum() <= 16
     assert info["accuracy"] == score(LEVEL[None], observation["state"], env.state.target).accuracy[0]
     np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
@@ -198,7 +180,7 @@ def test_damage_does_not_change_the_levels_to_come(window: type[ScriptedWindow])
         window.script = list(script)
         env = make()
         env.reset(seed=5)
-        env.step(np.zeros((1, 5, 5), np.float32))
+        env.step(ZERO)
         env.reset()
         tiles.append(env.state.tiles)
     assert np.array_equal(*tiles)
@@ -230,22 +212,16 @@ def test_the_user_looks_back_and_forward(window: type[ScriptedWindow]) -> None:
     assert not window.script
 
 
-def test_edit_at_the_start(window: type[ScriptedWindow]) -> None:
+def test_an_edit_at_the_start_does_not_reach_the_level_set(window: type[ScriptedWindow]) -> None:
+    levels = np.stack([LEVEL])
     window.script = [Paint(((2, 2),), Tile.EMPTY)]
-    env = make()
-    observation, info = env.reset(options={"level": LEVEL})
+    env = make(levels=levels)
+    observation, info = env.reset(seed=0)
     edited = LEVEL.copy()
     edited[2, 2] = Tile.EMPTY
     np.testing.assert_array_equal(observation["maze"], one_hot(edited))
     np.testing.assert_array_equal(info["target"], solvers.shortest_path(edited))
     assert info["solution_length"] == info["target"].sum()
-
-
-def test_edits_do_not_reach_the_level_set(window: type[ScriptedWindow]) -> None:
-    levels = np.stack([LEVEL])
-    window.script = [Paint(((2, 2),), Tile.EMPTY)]
-    env = make(levels=levels)
-    env.reset(seed=0)
     observation, _ = env.reset()
     np.testing.assert_array_equal(observation["maze"], one_hot(LEVEL))
     np.testing.assert_array_equal(levels[0], LEVEL)
@@ -255,5 +231,5 @@ def test_closed_window_leaves_the_episode_running(window: type[ScriptedWindow]) 
     window.script = [Request.QUIT] * 3
     env = make()
     env.reset(seed=0)
-    *_, terminated, truncated, _ = env.step(np.zeros((1, 5, 5), np.float32))
+    *_, terminated, truncated, _ = env.step(ZERO)
     assert (terminated, truncated) == (False, False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -62,19 +61,6 @@ def test_a_frame_is_the_callers_and_the_arrays_stay_as_they_are(snapshot: Snapsh
     assert np.array_equal(snapshot.draw(), kept)
     for name in ("tiles", "channels", "target"):
         assert np.array_equal(getattr(before, name), getattr(snapshot, name))
-
-
-def test_shape_depends_on_neither_values_nor_the_title(snapshot: Snapshot) -> None:
-    other = Snapshot(
-        1 - (snapshot.tiles == levels.Tile.WALL),
-        -1e6 * snapshot.channels,
-        ~snapshot.target,
-        snapshot.channel_names,
-        step=123_456,
-        accuracy=-98.7654,
-        title="a title that does not fit " * 20,
-    )
-    assert other.draw().shape == snapshot.draw().shape
 
 
 @for_each("size", [(1, 1), (33, 47), (240, 320), (777, 1001)])
@@ -240,19 +226,6 @@ def test_the_key_has_the_highlight_and_the_ends_where_there_are_any(snapshot: Sn
 def test_what_does_not_belong_together_is_refused(snapshot: Snapshot, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         replace(snapshot, **change)
-
-
-def test_drawing_is_fast_enough_for_a_window() -> None:
-    """Generous for a busy machine: drawn tile by tile, a frame would take longer by far."""
-    rng = np.random.default_rng(0)
-    tiles = (rng.random((18, 18)) < 0.4).astype(np.uint8)
-    channels = rng.integers(0, 300, (31, 18, 18)).astype(np.float32)
-    durations = []
-    for step in range(8):
-        start = time.perf_counter()
-        Snapshot(tiles, channels, tiles > 9, step=step).draw()
-        durations.append(time.perf_counter() - start)
-    assert min(durations) < 0.030
 
 
 def test_the_highlight_tints_free_tiles_on_a_scale_of_its_own(snapshot: Snapshot, panel: Panel) -> None:

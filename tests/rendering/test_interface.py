@@ -113,11 +113,6 @@ def test_speed_doubles_and_halves_within_bounds(interface: Interface) -> None:
     assert interface.fps == 1000
 
 
-def test_a_click_on_the_maze_begins_a_stroke(interface: Interface) -> None:
-    interface.click(*tile(interface, 1, 2))
-    assert (interface.request, interface.edit) == (Request.EDIT, Paint(((1, 2),), Tile.WALL))
-
-
 def test_a_drag_goes_on_tile_by_tile_until_the_release(interface: Interface) -> None:
     interface.click(*tile(interface, 1, 1))
     interface.request = None

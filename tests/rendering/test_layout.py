@@ -3,11 +3,9 @@ from __future__ import annotations
 import time
 from itertools import combinations
 
-import numpy as np
 import pytest
 from tables import for_each
 
-from maze_nca_gym.rendering import Snapshot
 from maze_nca_gym.rendering.layout import Caption, Layout, Panel, frame_layout
 
 SHAPES = [(18, 18, 11), (18, 18, 31), (66, 66, 11), (66, 66, 31), (1, 1, 1), (1, 40, 11), (40, 1, 11), (12, 30, 64)]
@@ -61,15 +59,9 @@ def test_default_is_readable(shape: tuple[int, int, int], maze_cell: int, channe
     assert all(panel.cell >= channel_cell for _, panel in layout.channels)
 
 
-def test_size_is_kept_and_channels_give_way_to_the_maze_in_a_tiny_window() -> None:
-    step = Snapshot(np.zeros((18, 18), int), np.zeros((31, 18, 18)), np.zeros((18, 18)))
-    assert step.draw(size=(150, 200)).shape == (150, 200, 3)
-    assert frame_layout(18, 18, 300, size=(150, 200)).channels == ()
-
-
-def test_channels_can_be_switched_off() -> None:
+def test_channels_can_be_switched_off_and_give_way_in_a_tiny_frame() -> None:
     layout = frame_layout(18, 18, 11, show_channels=False)
-    assert layout.channels == ()
+    assert layout.channels == frame_layout(18, 18, 300, size=(150, 200)).channels == ()
     assert layout.canvas[1] < 1140
 
 
