@@ -20,7 +20,7 @@ from maze_nca_gym.agents.hinting.cuts import Cuts
 from maze_nca_gym.agents.hinting.learning import prune
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.families import test_levels as named_levels
-from maze_nca_gym.levels import Tile, one_hot, parse
+from maze_nca_gym.levels import one_hot, parse
 from maze_nca_gym.solvers import shortest_path
 from maze_nca_gym.tasks import find_task
 
@@ -84,25 +84,6 @@ class TestAutomaton:
         for signals in HEALING.trace(after, settled(before)):
             assert not signals[:, ALARMS].any()
         np.testing.assert_array_equal(signals[0, S.PATH], [[0, 1, 1, 1]])
-
-    def test_a_gap_that_shortens_the_way(self):
-        before = parse(
-            """
-            S.#.T
-            #.#.#
-            #...#
-            """
-        )[None]
-        after = before.copy()
-        after[0, 0, 2] = Tile.EMPTY
-        np.testing.assert_array_equal(settled(after, settled(before))[:, S.PATH], shortest_path(after))
-        assert shortest_path(after).sum() == 5
-
-    def test_a_target_that_is_walled_in_is_given_up(self):
-        before, after = parse("S..T")[None], parse("S.#T")[None]
-        assert settled(before)[:, S.PATH].sum() == 4
-        last = settled(after, settled(before))
-        assert not last[:, [S.PATH, *ALARMS]].any()
 
     def test_from_any_state(self):
         """Not proven, and not so for states in which all arrows of a loop are turned, which noise hardly makes."""

@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from tables import for_each
 
 from maze_nca_gym.agents import Policy, load
 from maze_nca_gym.agents.learned import NCA
@@ -110,54 +111,40 @@ def test_other_files(tmp_path):
         load_model(path)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
-        ({"n_channels": 6, "channel_names": None}, r"tensor 'biases.0' should have shape \(6,\), it has \(5,\)"),
-        ({"n_channels": 65536, "channel_names": None}, r"tensor 'biases.0' should have shape \(65536,\)"),
+        ({"n_channels": 6, "channel_names": None}, r"'biases.0' should have shape \(6,\), it has \(5,\)"),
+        ({"n_channels": 65536, "channel_names": None}, r"'biases.0' should have shape \(65536,\)"),
         ({"n_channels": 10**12}, "n_channels must be an integer from 1 to 65536"),
-        ({"n_channels": "5"}, "n_channels must be an integer"),
-        ({"shared_weights": False, "n_iterations": 2}, r"tensor 'biases.1' should have shape \(5,\), it has None"),
-        (
-            {"shared_weights": False, "n_iterations": 65536},
-            "it asks for 65536 iterations with their own weights, and has 2",
-        ),
-        ({"kernel_size": 10**9}, "kernel_size must be an integer from 1 to 63"),
-        ({"colour": "red"}, "unexpected keyword argument 'colour'"),
-        ({"activation": "relu"}, "unexpected keyword argument 'activation'"),
+        ({"shared_weights": False, "n_iterations": 2}, r"'biases.1' should have shape \(5,\), it has None"),
+        ({"shared_weights": False, "n_iterations": 65536}, "asks for 65536 iterations .* and has 2"),
+        ({"n_layers": 3}, "unexpected keyword argument 'n_layers'; another version of this package"),
         ({"generator": 3}, "generator"),
-        (
-            {"n_layers": 3},
-            "unexpected keyword argument 'n_layers'; another version of this package may have written it",
-        ),
         ({"n_iterations": 32}, "its checksum is wrong"),
         ({"max_pool": True, "channel_names": None}, "its checksum is wrong"),
     ],
 )
-def test_descriptions_that_do_not_fit(saved, changes, message):
+def test_descriptions_that_do_not_fit(tmp_path, changes, message):
+    saved = save_model(NCA(4, 5), tmp_path / "model")
     rewrite(saved, **changes)
     with pytest.raises(ValueError, match=message):
         load_model(saved)
 
 
-@pytest.mark.parametrize(
+def described(**changes: object) -> str:
+    return json.dumps({"class": "NCA", "arguments": {}, "guarantees": {}, "sha256": "", **changes})
+
+
+@for_each(
     ("description", "message"),
     [
         ("", "Expecting value"),
-        ("[]", "its description must hold `class`, `arguments`, `guarantees` and `sha256`"),
-        (
-            '{"class": "NCA", "arguments": {}}',
-            "its description must hold `class`, `arguments`, `guarantees` and `sha256`",
-        ),
-        (
-            '{"class": "os.system", "arguments": {}, "guarantees": {}, "sha256": ""}',
-            "it asks for a model of class 'os.system'; known: .*NCA",
-        ),
-        ('{"class": ["NCA"], "arguments": {}, "guarantees": {}, "sha256": ""}', "it asks for a model of class"),
-        (
-            '{"class": "NCA", "arguments": [4, 5], "guarantees": {}, "sha256": ""}',
-            r"its arguments must be named, got \[4, 5\]",
-        ),
+        ("[]", "must hold `class`, `arguments`, `guarantees` and `sha256`"),
+        ('{"class": "NCA", "arguments": {}}', "must hold `class`, `arguments`, `guarantees` and `sha256`"),
+        (described(**{"class": "os.system"}), "asks for a model of class 'os.system'; known: .*NCA"),
+        (described(**{"class": ["NCA"]}), "asks for a model of class"),
+        (described(arguments=[4, 5]), r"its arguments must be named, got \[4, 5\]"),
         ('{"class": "NCA", "sha256": "", "arguments": ' + "[" * 100_000, "not a readable model file"),
     ],
 )
