@@ -24,6 +24,25 @@ from maze_nca_gym.agents.rollouts.fused import layout
 from maze_nca_gym.dynamics import STATE_LIMIT
 
 KEEP = (2, 5, 9)
+KERNELS: list[dict[str, Any]] = [
+    {"cut_corners": True},
+    {},
+    {"kernel_size": 5},
+    {"kernel_size": 5, "cut_corners": True},
+    {"kernel_size": 1},
+    {"n_iterations": None},
+    {"n_iterations": 9},
+    {"n_iterations": 6},
+    {"input_injection": False},
+    {"input_injection": False, "n_iterations": 3},
+    {"max_pool": True},
+    {"max_pool": True, "cut_corners": True, "n_iterations": 6},
+    {"max_pool": True, "kernel_size": 5, "n_iterations": 9, "input_injection": False},
+    {"state_limit": 0.75},
+    {"state_limit": 0.75, "n_iterations": 6, "max_pool": True},
+    {"last_relu": True, "n_iterations": 6},
+    {"symmetric": True, "cut_corners": True},
+]
 KERNEL_SIZES = [{"kernel_size": size, "cut_corners": cut} for size in (1, 3, 5, 7) for cut in (False, True)]
 
 
@@ -69,7 +88,7 @@ def results(nca: NCA, maze: Tensor, state: Tensor | None, share: float) -> list[
         return [*states, *gradients(nca, states)]
 
 
-@for_each("arguments", [{"cut_corners": True}, {"n_iterations": 9}, {"kernel_size": 5, "max_pool": True}])
+@for_each("arguments", KERNELS[::6])
 @pytest.mark.parametrize(("bias", "n_channels"), [(-0.1, 32), (0, 32), (0.4, 48)])
 def test_sparse_and_dense_states_lead_to_the_same_bits(arguments, bias, n_channels):
     nca, maze = network(n_channels, **arguments), mazes(5, 14, 15)  # more tiles than a chunk
@@ -128,8 +147,9 @@ def networks(draw) -> NCA:
     )
 
 
-def check_any(data: st.DataObject) -> None:
-    """Compare a network of any kind with float64, on mazes of any size, from any state, read as sparse or not."""
+@settings(max_examples=100)
+@given(data=st.data())
+def test_states_and_gradients_are_autograds_for_any_network(data):
     draw, nca = data.draw, data.draw(networks())
     size = draw(st.tuples(st.integers(1, 4), st.integers(1, 9), st.integers(1, 9)), "mazes, height, width")
     keep = tuple(sorted(draw(st.sets(st.integers(1, 7), min_size=1), "keep")))
@@ -143,17 +163,17 @@ def check_any(data: st.DataObject) -> None:
             check_growth(nca, maze, state, start, growth)
 
 
-@settings(max_examples=100)
-@given(data=st.data())
-def test_states_and_gradients_are_autograds_for_any_network(data):
-    check_any(data)
-
-
 @pytest.mark.slow
-@settings(max_examples=1500)
-@given(data=st.data())
-def test_states_and_gradients_are_autograds_for_many_networks(data):
-    check_any(data)
+@pytest.mark.parametrize("arguments", KERNELS, ids=str)
+@for_each("share", [NEVER, layout.SPARSE, ALWAYS])
+@for_each(("n_channels", "size"), [(32, (6, 5)), (27, (3, 11)), (60, (1, 4)), (64, (4, 1)), (43, (2, 7)), (7, (5, 6))])
+def test_states_and_gradients_are_autograds_for_every_kernel(n_channels, size, share, arguments):
+    nca, maze = network(n_channels, **arguments), mazes(2, *size)
+    with sparse_up_to(share):
+        for start, state in ((0, None), (2, noise(2, n_channels, *size))):
+            check(nca, maze, state, start)
+            for growth in (0.0, 0.3, 1.0, 1.5):
+                check_growth(nca, maze, state, start, growth)
 
 
 @pytest.mark.parametrize("make", [lambda: network(6), lambda: Other(4, 6)], ids=["machine code", "PyTorch"])
