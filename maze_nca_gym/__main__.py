@@ -4,5 +4,5 @@ import sys
 
 from maze_nca_gym.cli import main
 
-if __name__ == "__main__":  # processes that start from this one import this file
+if __name__ == "__main__":  # spawned worker processes import this file too
     sys.exit(main())

@@ -1,8 +1,8 @@
 """Test and validation sets by name, so that two people measure on the same levels, and training sees none of them.
 
-A set's name is its family and size: "random-16", "perfect-31". The name seeds it, and nothing else does: the first m
-of n levels are the set of m levels. The diameter's sets are the shortest path's without sources and targets. What a
-name means can change with NumPy's random streams alone, which the tests would notice.
+A set's name is its family and size: "random-16", "perfect-31". The name alone seeds the set, so a set of m levels is
+the first m of any larger one. The diameter's sets are the shortest path's without sources and targets. Only a change of
+NumPy's random streams could change what a name means, and the tests would notice it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from maze_nca_gym.names import find, is_integer
 from maze_nca_gym.tasks import Task, find_task
 
 CHUNK = 256
-"""Levels drawn from one seed, at the most."""
+"""Largest number of levels drawn from one seed."""
 CHUNK_TILES = CHUNK * 32 * 32
-"""Inner tiles in a chunk, at the most: from size 33 on, a chunk has fewer levels."""
+"""Largest number of inner tiles in a chunk: from size 33 on, a chunk has fewer levels."""
 CHUNKS = {"test": 32, "validation": 4}
 """Kind of set -> chunks in it: 8,192 and 1,024 levels up to size 32, 2,048 and 256 at size 64, 768 and 96 at 101."""
 
@@ -33,8 +33,8 @@ class Family:
 
     Attributes:
         generator: one of `generation.GENERATORS`.
-        variants: the generator's options; level i has those of i modulo their number.
-        stands_for: what a policy needs to solve them, one line.
+        variants: alternatives for the generator's options; level i takes those at i modulo their number.
+        stands_for: what is special about these levels, in one line.
     """
 
     generator: str
@@ -67,7 +67,7 @@ def test_levels(family: str, size: int, task: str, n: int | None = None) -> Leve
 
     Args:
         family: one of `FAMILIES`.
-        size: inner size; the levels have a border of one wall tile on top.
+        size: inner size; a border of one wall tile is added to it.
         task: a name in `tasks.TASKS`; "diameter" has the same mazes without sources and targets.
         n: how many.
 
@@ -87,13 +87,13 @@ test_levels.__test__ = False  # type: ignore[attr-defined] # pytest takes every 
 
 
 def most_levels(size: int, kind: str = "test") -> int:
-    """Return the number of levels in a "test" or "validation" set of this size; from size 32 on, all have as many
-    tiles."""
+    """Return the number of levels in a "test" or "validation" set of this size; from size 32 on, sets have about
+    equally many tiles."""
     return CHUNKS[kind] * _chunk_length(size)
 
 
 def _chunk_length(size: int) -> int:
-    """Return levels a chunk; a multiple of four."""
+    """Return the number of levels in a chunk, a multiple of four so that variants divide it evenly."""
     rows, cols = check_size(size)
     return max(4, min(CHUNK, CHUNK_TILES // (rows * cols)) // 4 * 4)
 
@@ -101,7 +101,7 @@ def _chunk_length(size: int) -> int:
 def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> LevelSet:
     name, most = _check_name(family, size), most_levels(size, kind)
     n = number_of(f"the {kind} set {name}", "levels", most, n)
-    # Whole chunks, of which the end is cut off: so the first m of n levels are the set of m levels.
+    # Draw whole chunks and cut off the rest, so that a set of m levels is the first m of any larger one.
     length, found_task = _chunk_length(size), find_task(task)
     chunks = [_draw_chunk(kind, name, chunk, found_task) for chunk in range(-(-n // length))]
     config = {"set": kind, "name": name, "family": family, "size": size, "task": task, "n": n}
@@ -109,7 +109,7 @@ def _named_set(kind: str, family: str, size: int, task: str, n: int | None) -> L
 
 
 def number_of(owner: str, things: str, most: int, n: int | None) -> int:
-    """Return how many of a set's levels are meant by `n`, all by default.
+    """Return the number of a set's levels that `n` asks for; None means all.
 
     Raises:
         ValueError: another number than the set has.
@@ -133,7 +133,7 @@ def _check_name(family: str, size: int) -> str:
     """Return the set's name.
 
     Raises:
-        ValueError: unknown family, or no single size.
+        ValueError: unknown family, or a size that is not one integer.
     """
     find_family(family)
     if not is_integer(size, 2):
@@ -142,7 +142,7 @@ def _check_name(family: str, size: int) -> str:
 
 
 def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
-    """Return a chunk of levels, in which those of the variants, from a seed each, take turns."""
+    """Return a chunk of levels in which the variants take turns; each variant has its own seed."""
     family, size = name.rsplit("-", 1)
     length, variants = _chunk_length(int(size)), FAMILIES[family].variants
     parts = [
@@ -160,7 +160,7 @@ def _draw_chunk(kind: str, name: str, chunk: int, task: Task) -> Tiles:
 
 
 def named_seed(name: str, *indices: int) -> np.random.SeedSequence:
-    """Return a seed of text: a number of over a hundred bits, to which no training seed ever comes near."""
+    """Return a seed made of a text: over a hundred bits long, so that no training seed ever equals it."""
     return np.random.SeedSequence(int.from_bytes(f"maze_nca_gym {name}".encode(), "little"), spawn_key=indices)
 
 
@@ -176,11 +176,11 @@ def is_reserved(tiles: Tiles, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
     A turned or mirrored copy of a reserved level is another level, and is not reserved.
 
     Args:
-        tiles: levels as the task has them, borders included.
+        tiles: (N, H, W) levels as the task has them, borders included.
         hashes: hashes from `reserved_hashes`, of sets of the same task.
     """
     wanted = level_hashes(tiles)
     if not len(hashes):
         return np.zeros(len(wanted), np.bool_)
-    places = np.searchsorted(hashes, wanted)  # beyond the last one for a larger hash, which is none of them
+    places = np.searchsorted(hashes, wanted)  # the length for a hash larger than all, which matches none
     return hashes[np.minimum(places, len(hashes) - 1)] == wanted

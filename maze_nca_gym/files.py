@@ -1,6 +1,6 @@
 """Files that are written as a whole or not at all, and read without trust.
 
-Whatever is wrong with the content of a file becomes a ValueError that names it. Nothing is unpickled.
+Any error in the content of a file becomes a ValueError that names the file. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 UNREADABLE = (ValueError, TypeError, AttributeError, LookupError, ArithmeticError, RuntimeError, MemoryError, EOFError)
-"""Errors raised when the content of a file is of another kind than expected."""
+"""Errors that reading a file raises if its content is not as expected."""
 OTHER_VERSION = "; another version of this package may have written it"
-"""End of a message about a file whose parts have other names than this version's."""
+"""End of a message about a file whose parts have unexpected names."""
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (RecursionError, "it is nested too deeply"),
     (OverflowError, "it has a number that is too large"),
@@ -39,10 +39,10 @@ def npz_path(path: str | Path) -> Path:
 
 @contextmanager
 def os_error_context(path: Path) -> Iterator[None]:
-    """Make an OSError in the block name a file, even if it comes from an open file or a temporary one.
+    """Make an OSError in the block name this file, even if it comes from an open file or a temporary one.
 
     Raises:
-        OSError: the error of the block, with the same number and so of the same class, as one of `path`.
+        OSError: the error of the block, with the same number and thus class, but about `path`.
     """
     try:
         yield
@@ -52,7 +52,7 @@ def os_error_context(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write that replaces `path` once the block has ended without an error; otherwise it disappears.
+    """Open a file to write that replaces `path` if the block ends without an error, and is deleted otherwise.
 
     Raises:
         OSError: it could not be written; the message names `path`.
@@ -75,7 +75,7 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files that belong together: all of them are on the disk under other names before the first is replaced.
 
     Raises:
-        OSError: one could not be written; all are as before.
+        OSError: one could not be written; all files are as before.
     """
     with ExitStack() as stack:
         for path, content in contents.items():
@@ -86,7 +86,8 @@ def write_all(contents: Mapping[Path, bytes]) -> None:
 
 
 def remove_partial(path: Path) -> None:
-    """Remove what `atomic_write` was writing for `path` when its process was killed; none may be at it now."""
+    """Remove what `atomic_write` left behind for `path` when its process was killed; no process may be writing it
+    now."""
     made_up = re.compile(re.escape(f".{path.name}.") + "[a-z0-9_]{8}")  # as mkstemp does
     for partial in path.parent.glob(".*"):
         if made_up.fullmatch(partial.name) and partial.is_file():
@@ -156,7 +157,7 @@ def load_arrays(path: str | Path) -> dict[str, NDArray[Any]]:
         try:
             with zipfile.ZipFile(file) as archive:
                 return {name.removesuffix(_SUFFIX): _read_array(archive, name) for name in archive.namelist()}
-        except Exception as error:  # of NumPy, of zipfile, or of one of the four ways in which an archive is packed
+        except Exception as error:  # from NumPy, zipfile or any of its decompressors
             raise ValueError("it is no archive of arrays (.npz), or a damaged one") from error
 
 

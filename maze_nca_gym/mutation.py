@@ -1,9 +1,9 @@
 """Mutations: offspring of levels (paper, section "Adversarial data generation").
 
-An offspring is a level of its parent's task and solvable, whatever the parent was. What happens to it follows from the
-parent and one seed alone, not from the rest of the batch: the seed replays it. The outermost ring of a parent stays as
-it is where it is all walls, the border. The tiles that may change are called inner below; in a level without a border,
-they are all tiles. Nothing wraps around an edge.
+An offspring has its parent's task and is solvable, even if the parent was not. It depends on the parent and one seed
+alone, not on the rest of the batch, so the seed reproduces it. If the outermost ring of a parent is all walls, it is
+the border and stays as it is. Tiles that may change are called inner below; in a level without a border, all tiles are.
+Nothing wraps around an edge.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from maze_nca_gym.names import check_count, check_names, find
 from maze_nca_gym.random_streams import words
 
 PATIENCE = 32
-"""Draws of an offspring, of which the first that is solvable and unlike its parent is taken."""
+"""Largest number of draws of an offspring; the first that is solvable and differs from its parent is taken."""
 MAX_SEED = 1 << 63
-"""Seeds are below."""
+"""Seeds are below this number."""
 
 Words = NDArray[np.uint64]
-"""Random numbers, a row a level."""
+"""(N, K) uint64 random numbers, one row per level."""
 Mask = NDArray[np.bool_]
 
 
@@ -54,30 +54,30 @@ class Mutation(Protocol):
 
     @property
     def moves_target(self) -> bool:
-        """Whether a target that is out of reach moves; a level without one is drawn again otherwise."""
+        """Whether a target out of reach is moved into reach; otherwise the level is drawn again."""
 
     def n_words(self, area: int) -> int:
         """Return the number of random numbers needed to change a level of `area` tiles."""
 
     def draw(self, parents: Parents, noise: Words) -> Tiles:
-        """Return (N, H, W) offspring, solvable or not, with exactly one source and at most one target if parents have
-        both."""
+        """Return (N, H, W) offspring, which need not be solvable; exactly one source and at most one target if parents
+        have both."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """The paper's noise, a change of a random set of tiles; what exactly changes, and the rates, are those of its code.
+    """The paper's noise: a random set of tiles changes. The details and the rates are those of the paper's code.
 
-    Every inner tile turns from wall to empty or back, but for source and target. The source may move to another inner
-    tile, overwriting it, and leaves an empty one. A target that is overwritten or out of reach moves to a tile drawn
-    evenly from those that the source reaches.
+    Each inner tile except source and target may turn from wall to empty or back. The source may move to another inner
+    tile, which it overwrites, and leaves an empty one behind. A target that is overwritten or out of reach moves to a
+    tile drawn uniformly from those that the source reaches.
 
     Attributes:
         tile_rate: probability that a tile flips, in [0, 1], to the nearest 1/65,536.
         source_rate: probability that the source moves, in [0, 1].
 
     Raises:
-        ValueError: no fractions, or both 0: nothing would ever change.
+        ValueError: a rate that is no number in [0, 1], or both 0, with which nothing would ever change.
     """
 
     tile_rate: float = 0.1
@@ -108,11 +108,11 @@ class Flip:
 
 @dataclass(frozen=True)
 class Edits:
-    """A number of edits one after another, as in ACCEL (Parker-Holder et al., 2022).
+    """A fixed number of edits, one after another, as in ACCEL (Parker-Holder et al., 2022).
 
-    Each puts a wall, nothing, the source or the target, equally likely, on an inner tile. Source and target exchange
-    their places where one is put on the other, leave an empty tile elsewhere, and are not built over: such an edit is
-    lost. Levels without them get walls and empty tiles alone.
+    Each edit puts a wall, an empty tile, the source or the target, equally likely, on a random inner tile. A source or
+    target that moves leaves an empty tile behind; put on the other one, the two swap places. A wall or an empty tile
+    never replaces them: such an edit is lost. Levels without source and target get walls and empty tiles only.
 
     Attributes:
         n_edits: how many, >= 1.
@@ -190,15 +190,15 @@ def draw_seeds(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
 def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options: Any) -> Tiles:
     """Return one solvable offspring of each level, which depends only on that level and its seed.
 
-    It is drawn up to 32 times, until it is solvable and differs from its parent. After that, the target of an
-    unsolvable one moves to a tile that the source reaches, onto a wall beside it if necessary. Without endpoints, an
-    inner tile becomes empty. An offspring equal to its parent stays so; this happens where hardly another level exists
-    or hardly anything may change.
+    It is drawn up to 32 times, until it is solvable and differs from its parent. If the last draw is still unsolvable,
+    its target moves to a tile that the source reaches, if necessary onto a wall beside the source; without endpoints,
+    an inner tile becomes empty. If it still equals its parent, it is kept; this happens where hardly any other level
+    exists or hardly anything may change.
 
     Args:
         seeds: (N,) integers in [0, 2**63).
-        tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or all have none, but
-            a free tile (the diameter's).
+        tiles: (N, H, W) levels. All have exactly one source and one target (the shortest path's), or none has any and
+            each has a free tile (the diameter's).
         kind: a name in `MUTATIONS`.
         options: the attributes of that mutation.
 
@@ -226,14 +226,14 @@ def offspring(seeds: ArrayLike, tiles: ArrayLike, kind: str = "flip", **options:
         if last:
             for i in np.flatnonzero(~solvable):
                 _repair(drawn[i], int(chosen.margins[i]), parents.has_endpoints, float(uniforms[i]))
-        # The last draw stays even if it is no good, because what is wrong with it was repaired above.
+        # The last draw is kept in any case: if it was unsolvable, it was repaired above.
         levels[pending] = drawn
         pending = pending[~(solvable & _any_tile(drawn != chosen.tiles))]
     return levels
 
 
 def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int16]]:
-    """Return the edits that turn each level into another one.
+    """Return the edits that turn each parent into its child.
 
     Args:
         parents, children: (N, H, W) uint8.
@@ -255,7 +255,7 @@ def differences(parents: ArrayLike, children: ArrayLike) -> list[NDArray[np.int1
 
 
 def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
-    """Return the level that one becomes by edits as of `differences`.
+    """Return a level after edits such as those from `differences`.
 
     Args:
         tiles: (H, W).
@@ -265,7 +265,7 @@ def apply_edits(tiles: ArrayLike, edits: ArrayLike) -> Tiles:
         (H, W) uint8, a new array.
 
     Raises:
-        ValueError: another shape, a place outside the level, or no `Tile`.
+        ValueError: edits of another shape, a place outside the level, or a value that is no `Tile`.
     """
     level, changes = as_tiles(tiles, ndim=(2,)).copy(), np.asarray(edits)
     if changes.dtype.kind not in "iu" or changes.ndim != 2 or changes.shape[1] != 3:
@@ -314,7 +314,7 @@ def _uniforms(noise: Words) -> NDArray[np.float64]:
 
 
 def _solvable(levels: Tiles, has_endpoints: bool, uniforms: NDArray[np.float64], moves_target: bool) -> Mask:
-    """Return whether each level is, after its target has moved if it may and must."""
+    """Return whether each level is solvable; before, with `moves_target`, move targets out of reach, in place."""
     if not has_endpoints:
         return _has_free(levels)
     joined = np.empty(len(levels), np.bool_)
@@ -333,7 +333,8 @@ def _any_tile(mask: Mask) -> Mask:
 
 
 def _repair(level: Tiles, margin: int, has_endpoints: bool, uniform: float) -> None:
-    """Make solvable what no draw did: an inner tile becomes empty, or one beside an enclosed source the target."""
+    """Make a level solvable, in place: without endpoints an inner tile becomes empty; else a tile beside the enclosed
+    source becomes the target."""
     height, width = level.shape
     inner = level[margin : height - margin, margin : width - margin]
     if not has_endpoints:

@@ -17,7 +17,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str], also: str = "") 
         kind: what is named, such as "policy".
         name: what the user gave.
         known: the names that exist.
-        also: what else would have been right, at the end of the list.
+        also: what else is allowed, appended to the list of known names.
     """
     known = list(known)
     return f"unknown {kind} {name!r}; known: {', '.join(known)}{also}{did_you_mean(name, known)}"
@@ -42,7 +42,7 @@ def find(kind: str, name: str, table: Mapping[str, T]) -> T:
 
 
 def check_names(what: str, given: Iterable[str], known: Collection[str], others: Iterable[str] = ()) -> None:
-    """Check that there are options of these names.
+    """Check that all names given are names of options.
 
     Args:
         what: what takes the options, such as "generator 'rooms'".
@@ -63,7 +63,7 @@ def check_names(what: str, given: Iterable[str], known: Collection[str], others:
 
 def is_integer(value: Any, least: int) -> bool:
     """Return whether a value is an integer, of Python or NumPy, that is large enough."""
-    if type(value) is int:  # an abstract class takes ten times as long to ask
+    if type(value) is int:  # ten times as fast as asking the abstract class
         return value >= least
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 

@@ -1,4 +1,4 @@
-"""HTML that notebooks show in place of a text: pictures that are part of the page. `tables` has the tables."""
+"""HTML for notebooks: pictures that are embedded in the page. Tables are in `tables`."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ From a field come the check of its value, JSON, the difference to other options,
 ...     def __post_init__(self) -> None:
 ...         check_options(self)
 
-Rules across fields are written by hand, below `check_options`. Options nest: a field that is such a dataclass has
-options of its own, all of which go by their own names. The arguments of a function that is `checked` are options too,
-with the help of its docstring; that makes a command of it.
+Rules across fields are written by hand, below `check_options`. Options nest: a field that is such a dataclass
+contributes its own options, without a prefix. The arguments of a function that is `checked` are options too, with their
+help taken from its docstring; this is how a function becomes a command.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ FAMILIAR = {
 }
 """Name of an option elsewhere -> the name here."""
 CONTINUED = ("resume", "continue")
-"""Names of options elsewhere for what needs none: the same call continues a run."""
+"""Names in other programs of an option that is not needed here: the same call again continues a run."""
 
 
 REQUIRED: Any = inspect.Parameter.empty
@@ -65,14 +65,14 @@ R = TypeVar("R")
 
 
 class Rule(Protocol):
-    """What the value of an option, or each of several, may be; None is not asked."""
+    """A condition on the value of an option, or on each of several values; None is never checked."""
 
     def broken_by(self, option: Option, value: Any) -> str | None:
         """Return what is wrong with a value, or None."""
 
     @property
     def names(self) -> Collection[str]:
-        """All that the value may be, where that is known before anything is imported."""
+        """All allowed values, if they are known without importing anything; otherwise empty."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,12 @@ class Above:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A name in a table, such as a registry, which is read whenever it is asked for.
+    """A name in a table, such as a registry. The table is read at every check, so later registrations count.
 
     Attributes:
         table: the names, or a named function that returns them (a lambda in an annotation sees no globals); help does
             not call it.
-        kind: what the names are of, by default the name of the option.
+        kind: what is named, for messages; by default the name of the option.
     """
 
     table: Collection[str] | Callable[[], Collection[str]]
@@ -121,7 +121,7 @@ class OneOf:
     def broken_by(self, option: Option, value: Any) -> str | None:
         """Return what is wrong with a value, or None."""
         if not isinstance(value, str):
-            return None  # what the name stands for, where the option's type allows that
+            return None  # an object instead of its name, which the option's type must allow
         known = self.table() if callable(self.table) else self.table
         return None if value in known else unknown_name(self.kind or option.name.removeprefix("--"), value, known)
 
@@ -133,13 +133,14 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Further:
-    """Options that other options bring with them, such as those of a class of one's own.
+    """Options that depend on the values of other options, such as those of a chosen class.
 
     It annotates a field that is a mapping, or the `**options` of a function.
 
     Attributes:
-        options_of: values by name -> those options by name. The values are at least those of `named_by` that are given.
-        named_by: names of the options that bring them.
+        options_of: values by name -> the further options by name. The values include at least the given ones of
+            `named_by`.
+        named_by: names of the options on which they depend.
     """
 
     options_of: Callable[[Mapping[str, Any]], Mapping[str, Option]]
@@ -148,9 +149,9 @@ class Further:
 
 @dataclass(frozen=True)
 class Stored:
-    """The type of what is stored and typed, where callers in Python may give more.
+    """The type that is stored, and typed on the command line, where Python callers may pass other types too.
 
-    What else the annotation allows is passed on as it is.
+    Values of the other types that the annotation allows are passed on unchanged.
     """
 
     type: Any
@@ -158,7 +159,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Shown:
-    """How the command line shows an option, where that is not as usual.
+    """How the command line shows an option, where this differs from the usual.
 
     Attributes:
         metavar: what stands for its value.
@@ -166,7 +167,7 @@ class Shown:
         positional: whether its value is given without its name.
         takes_value: whether a switch is shown with its values, since its default may be either.
         python_only: whether it is no option of a command.
-        read: makes the value of the words, where the type does not say how; it raises ValueError.
+        read: converts the words to a value, if the type alone does not say how; raises ValueError.
     """
 
     metavar: str | None = None
@@ -183,12 +184,13 @@ class Option:
 
     Attributes:
         name: as in Python; the command line has hyphens.
-        type: a simple type, a `Literal`, or a union or tuple of simple ones; Any takes whatever a word looks like.
+        type: a simple type, a `Literal`, or a union or tuple of simple ones; with Any, a word gets the type that it
+            looks like.
         rules: what its values may be.
         default: REQUIRED where it must be given.
         group: the dataclass or function that it belongs to, whose docstrings have its help.
         style: how the command line shows it.
-        accepts: the type of what is passed on as it is, besides values of `type`.
+        accepts: the type of values that are passed on unchanged, besides those of `type`.
     """
 
     name: str
@@ -212,8 +214,8 @@ class Option:
     def check(self, value: Any) -> Any:
         """Return a value in the form in which it is stored.
 
-        NumPy's numbers become Python's, lists become tuples and so does one thing where there may be several, and
-        integers become floats where those are asked for.
+        NumPy numbers become Python numbers, and lists become tuples. A single item becomes a tuple if several are
+        allowed, and an integer a float if a float is asked for.
 
         Raises:
             ValueError: it is of another type, or breaks a rule.
@@ -289,7 +291,7 @@ def _described(kind: Any) -> Mapping[str, _Field]:
 def options_of_call(function: Callable[..., Any], leave_out: tuple[str, ...] = ()) -> Mapping[str, Option]:
     """Return the options that a function, or the constructor of a class, takes by keyword, with its docstring's help.
 
-    An argument without a type has that of its default, and takes any word where there is none either.
+    An argument without a type has the type of its default; without a default either, it takes any word.
     """
     hints, found = _hints(function), {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -308,12 +310,12 @@ def further_options(function: Callable[..., Any]) -> Further | None:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of arguments; of what only type checkers import, Any."""
+    """Return the types of arguments, with Any for names that only type checkers import."""
     call: Any = function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
     known = getattr(inspect.unwrap(call), "__globals__", {})
     try:
         return get_type_hints(call, localns=_Known({**vars(builtins), **known}), include_extras=True)
-    except (NameError, TypeError):  # what a user wrote as an annotation need not be a type
+    except (NameError, TypeError):  # a user's annotation need not be a type
         return {}
 
 
@@ -337,7 +339,7 @@ def _note(annotated: Any, kind: type[R]) -> R | None:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function receive its arguments checked and in the form in which they are stored, as its signature says.
+    """Wrap a function so that its arguments are checked and converted as its signature says.
 
     Raises:
         ValueError: where it is called with a value of another type, or one that is not allowed.
@@ -355,7 +357,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
-    """Return all options of kinds of something, such as generators; their defaults in words say of which.
+    """Return the options of all kinds of something, such as generators; each default in words names the kinds that have
+    it.
 
     Args:
         kinds: for each kind, its options by name.
@@ -369,7 +372,7 @@ def of_each(kinds: Mapping[str, Mapping[str, Option]]) -> dict[str, Option]:
 
 
 def with_defaults(options: Mapping[str, Option], values: Mapping[str, Any]) -> dict[str, Option]:
-    """Return options with other defaults, which may switch each of them on or off."""
+    """Return options with other defaults; since these may be on or off, every switch takes a value."""
     return {
         name: replace(option, default=values.get(name, option.default), style=Shown(takes_value=True))
         for name, option in options.items()
@@ -399,11 +402,11 @@ def check_known(given: Collection[str], known: Collection[str], what: str, hint:
     Args:
         given: the names.
         known: all names that there are.
-        what: what has them, such as "a configuration".
+        what: what has the options, such as "a configuration".
         hint: the end of the message.
 
     Raises:
-        ValueError: there is none of one of the names; the message says which may be meant.
+        ValueError: an unknown name; the message suggests the one that may be meant.
     """
     unknown = sorted(set(given) - set(known))
     if unknown:
@@ -430,7 +433,7 @@ def flat(part: Any) -> dict[str, Any]:
 
 
 def unflattened(kind: Any, values: Mapping[str, Any]) -> Any:
-    """Return a dataclass with the values that `flat` returned.
+    """Return the dataclass of this kind that `flat` turned into these values.
 
     Raises:
         ValueError: a value that it refuses.
@@ -448,7 +451,7 @@ def unflattened(kind: Any, values: Mapping[str, Any]) -> Any:
 
 
 def to_json(values: Any) -> Any:
-    """Return a value, or a dataclass or mapping of values, of which JSON is made."""
+    """Return a value, or a dataclass or mapping of values, as what the json module writes."""
     if is_dataclass(values):
         return {field.name: to_json(getattr(values, field.name)) for field in fields(values)}
     if isinstance(values, Mapping):
@@ -457,7 +460,7 @@ def to_json(values: Any) -> Any:
 
 
 def differences(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are not as usual."""
+    """Return the values that differ from the usual ones."""
     return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
 
 
@@ -499,7 +502,7 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
 
 
 def _plain(value: Any, hint: Any) -> Any:
-    """Return a value without NumPy's types, and as a tuple where there may be several."""
+    """Return a value without NumPy's types, and as a tuple if several are allowed."""
     if isinstance(value, np.generic):
         value = value.item()
     tuples = [kind for kind in _kinds(hint) if get_origin(kind) is tuple]
@@ -521,7 +524,7 @@ def _as_float(value: Any, hint: Any) -> Any:
 
 
 def _is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value is of a type; integers are floats, bools no numbers."""
+    """Return whether a value is of a type; an integer counts as a float, a bool not as a number."""
     kinds, origin = _kinds(hint), get_origin(hint)
     if len(kinds) > 1:
         return any(_is_of(value, kind) for kind in kinds)
@@ -545,7 +548,7 @@ _EXPECTED = {int: "an integer", float: "a number", bool: "True or False"}
 
 
 def _word(word: str, kinds: Sequence[Any]) -> Any:
-    """Return the value of a word that is of one of several types.
+    """Return the value of a word, in the first of several types that it fits.
 
     Raises:
         ValueError: it is of none.

@@ -1,9 +1,9 @@
-"""Random draws that depend on a seed and a place alone, so that none depends on those before.
+"""Random draws that depend only on a seed and an index, never on earlier draws.
 
-`rng_for` belongs to a seed, a purpose and a count, such as the update. So a run that resumes draws what the
-uninterrupted run draws, without any state of a generator being saved. Levels can be made ahead in any order. `words`
-and `scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable Pseudorandom
-Number Generators* (2014).
+`rng_for` makes a generator from a seed, a purpose and a count, such as the number of the update. So a resumed run draws
+what an uninterrupted one draws, although no state of a generator is saved, and levels can be made ahead in any order.
+`words` and `scramble` are SplitMix64 on arrays, the same on every platform: Steele, Lea, Flood, *Fast Splittable
+Pseudorandom Number Generators* (2014).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _30, _27, _31 = (np.uint64(bits) for bits in (30, 27, 31))
 
 def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Apply the generator's finaliser to (...) uint64, in place: a bijection in which each bit affects about half of
-    all."""
+    all bits."""
     numbers ^= numbers >> _30
     numbers *= _FIRST
     numbers ^= numbers >> _27
@@ -38,19 +38,19 @@ def scramble(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def words(seeds: NDArray[np.int64], start: int, n: int) -> NDArray[np.uint64]:
     """Return the `start`-th to `start + n - 1`-th random numbers of every seed: (S,) seeds give (S, n) uint64.
 
-    A seed is scrambled before it is where a generator starts, or neighbouring seeds would share most of their numbers.
+    Seeds are scrambled first; otherwise neighbouring seeds would share most of their numbers.
     """
     states = scramble(seeds.astype(np.uint64))[:, None] + np.arange(start + 1, start + n + 1, dtype=np.uint64) * GAMMA
     return scramble(states)
 
 
 def rng_for(seed: int, purpose: str, *indices: int) -> np.random.Generator:
-    """Return a generator of its own for a purpose ("levels", "pool" ...) and what is counted, such as the update."""
+    """Return a separate generator for a purpose ("levels", "pool" ...) and counts, such as the number of the update."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode()), *indices])
 
 
 def torch_rng_for(seed: int, purpose: str, *indices: int, device: torch.device | str = "cpu") -> torch.Generator:
-    """Return a generator of torch on a device for a purpose and what is counted; see `rng_for`."""
+    """Return a torch generator on a device for a purpose and counts; see `rng_for`."""
     import torch  # importing the core must not load it
 
     return torch.Generator(device).manual_seed(int(rng_for(seed, purpose, *indices).integers(2**63)))

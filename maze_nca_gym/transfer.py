@@ -1,7 +1,7 @@
 """Arrays on their way to a device and back: the only places at which host and device meet.
 
-A GPU works through a queue. Whoever reads a value waits until the queue is empty, and the GPU then waits for the host.
-So whatever reads from a device does it here, where tests count.
+A GPU works through a queue. Reading a value waits until the queue is empty, and the GPU is then idle until the host
+sends more. So all reads from a device go through this module, where tests count them.
 """
 
 from __future__ import annotations
