@@ -23,7 +23,7 @@ EVOLVING_ENVIRONMENTS = {
     "MazeShortestPathEvolving-v0": ENVIRONMENTS["MazeShortestPath-v0"],
     "MazeDiameterEvolving-v0": ENVIRONMENTS["MazeDiameter-v0"],
 }
-"""Registered ids of the same with evolving levels -> (task, time_limit)."""
+"""Registered ids of the same environments with evolving levels -> (task, time_limit)."""
 
 
 def register_environment(id: str, task: str, max_episode_steps: int) -> None:
@@ -32,12 +32,12 @@ def register_environment(id: str, task: str, max_episode_steps: int) -> None:
     >>> register_environment("MazeReachable-v0", "reachable", max_episode_steps=512)
 
     Args:
-        id: what `gymnasium.make` and `gymnasium.make_vec` take.
+        id: the name for `gymnasium.make` and `gymnasium.make_vec`.
         task: a name in `tasks.TASKS`.
         max_episode_steps: steps after which an episode is truncated.
     """
     ENVIRONMENTS[id] = (task, max_episode_steps)
-    registry.pop(id, None)  # a second import would warn
+    registry.pop(id, None)  # registering an id twice warns
     register(
         id,
         entry_point="maze_nca_gym.envs.maze:MazeEnv",

@@ -1,7 +1,7 @@
 """The environments' mechanics as pure functions on a batch of N episodes, in NumPy.
 
-The action *is* the automaton's next state; channel 0 is the predicted path. A single environment is a batch of one,
-so that it equals a vector environment bit for bit. `envs.backend_torch.DeviceBackend` is the same on a device.
+The action *is* the automaton's next state; channel 0 is the predicted path. A single environment computes the same bits
+as a vector environment. `envs.backend_torch.DeviceBackend` is the same on a device.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class State(NamedTuple):
 def initial(tiles: Tiles, target: NDArray[np.bool_], n_tiles: int, n_channels: int) -> State:
     """Return episodes on the given levels, all channels zero.
 
-    Nothing is answered yet: accuracy is 0, and no path is complete or optimal, even where the answer is empty.
+    Nothing has been predicted yet: accuracy is 0, and no path is complete or optimal, even if the solution is empty.
 
     Args:
         tiles: (N, H, W) uint8, solvable.

@@ -29,13 +29,13 @@ Size: TypeAlias = "int | tuple[int, int]"
 """Inner size of a level: one number for a square, or (rows, cols)."""
 
 CHUNK = 1 << 21
-"""Tiles that rejection draws at a time, at the most."""
+"""Largest number of tiles that rejection sampling draws at a time."""
 FUTILE = 20_000
-"""Candidates in a row without one solvable level after which rejection gives up."""
+"""Number of unsolvable candidates in a row after which rejection sampling gives up."""
 TRIAL, ENDLESS = 1 << 28, 1 << 37
-"""Tiles that rejection draws before it estimates how many it needs, and how many are too many.
+"""Tiles after which rejection sampling estimates how many it needs in all, and the estimate at which it gives up.
 
-The first take some seconds, the second a quarter of an hour at least.
+TRIAL takes some seconds, ENDLESS at least a quarter of an hour.
 """
 
 
@@ -50,8 +50,8 @@ def random(
 ) -> Tiles:
     """Draw the paper's mazes (section "Experimental setup"): tiles placed at random, redrawn until solvable.
 
-    Walls are independent of each other; the paper does not say how likely they are. Source and target are on two
-    distinct inner tiles, whatever was there.
+    Walls are independent of each other; the paper does not say how likely they are. Source and target are put on two
+    distinct random inner tiles, walls included.
 
     Args:
         rng: the source of all randomness.
@@ -59,7 +59,7 @@ def random(
         size: the inner size, one number or (rows, cols).
         wall_probability: the probability that an inner tile is a wall, in [0, 1], rounded to a multiple of 1/65,536.
         border: whether a wall surrounds the level.
-        endpoints: False makes source and target empty.
+        endpoints: whether there are source and target; False makes their tiles empty.
 
     Returns:
         (n, H, W) uint8 tiles.
@@ -77,7 +77,7 @@ def random(
         n_candidates = max(16, min(6 * (n - n_accepted), CHUNK // (height * width)))
         noise = _draw_uint16(rng, n_candidates * height * width)
         source = rng.integers(height * width, size=n_candidates)
-        # A shift of at least one tile: never the source itself, and every other tile equally likely.
+        # The target is shifted from the source by at least one tile, so that every other tile is equally likely.
         target = (source + rng.integers(1, height * width, size=n_candidates)) % (height * width)
         n_new = kernels.accept_random(
             noise.reshape(n_candidates, height, width),
@@ -93,19 +93,20 @@ def random(
                 f"none of {futile} mazes of size {height} x {width} with wall_probability={wall_probability} "
                 "was solvable; lower it"
             )
-        area, hopeful = n_drawn * height * width, n_accepted + 3  # some luck, where chance alone may have been bad
+        # The estimate counts three more levels than were found, so that bad luck at first does not end the search.
+        area, hopeful = n_drawn * height * width, n_accepted + 3
         if area >= TRIAL and area * (n - n_accepted) > ENDLESS * hopeful:
             raise ValueError(
                 f"only {n_accepted} of {n_drawn} mazes of size {height} x {width} with "
                 f"wall_probability={wall_probability} were solvable, too few to find {n}; lower it, or ask for fewer"
             )
-    # Borderless levels are cut out of bordered ones, on which searches are faster.
+    # Searches are faster on levels with a border, so levels without one are cut out of those.
     levels = levels if border else np.ascontiguousarray(levels[:, 1:-1, 1:-1])
     return levels if endpoints else clear_endpoints(levels)
 
 
 def _draw_uint16(rng: np.random.Generator, n: int) -> NDArray[np.uint16]:
-    """Draw n numbers of 16 bits, (n,) uint16: those of `rng.bytes`, which copies its own draws twice."""
+    """Draw n numbers of 16 bits, (n,) uint16: the same as from `rng.bytes`, which copies its draws twice."""
     words = rng.integers(1 << 32, size=(n + 1) // 2, dtype=np.uint32)
     return words.astype("<u4", copy=False).view(np.uint16)[:n]
 
@@ -122,7 +123,7 @@ def _carve_depth_first(rng: np.random.Generator, n: int, size: Size) -> Tiles:
     """Return (N, H, W) perfect mazes without border or endpoints."""
     height, width = _check(n, size)
     levels = _solid(n, height, width)
-    # All numbers of a level in one draw, as many as there are cells: the same ones, whatever the walk does with them.
+    # One number per cell, drawn at once, so that how many are drawn does not depend on the walk.
     uniforms = rng.random((n, ((height + 1) // 2) * ((width + 1) // 2)))
     kernels.carve_depth_first(levels, uniforms)
     return levels
@@ -169,7 +170,7 @@ def loops(
     row, col = np.ogrid[:height, :width]
     last_row, last_col = 2 * ((height - 1) // 2), 2 * ((width - 1) // 2)
     between = ((row + col) % 2 == 1) & (row <= last_row) & (col <= last_col)
-    # Drawn for every tile, so that what a wall gets does not depend on which other walls there are.
+    # Draw a number for every tile, so that a wall's number does not depend on which other tiles are walls.
     opened = between & (rng.random(levels.shape, dtype=np.float32) < loop_fraction)
     return _finish(rng, np.where(opened, np.uint8(Tile.EMPTY), levels), border, endpoints)
 
@@ -214,7 +215,7 @@ def caves(
     border: bool = True,
     endpoints: bool = True,
 ) -> Tiles:
-    """Grow caves by a cellular automaton: noise, smoothed by majority; only the largest cave stays.
+    """Grow caves by a cellular automaton: noise is smoothed by majority, and only the largest cave stays.
 
     Args:
         wall_probability: the probability that a tile of the noise is a wall, in [0, 1].
@@ -234,7 +235,7 @@ def caves(
     accepted: list[Tiles] = []
     missing, futile = n, 0
     while missing > 0:
-        n_candidates = max(missing, min(futile, CHUNK // (height * width)))  # more and more while all are futile
+        n_candidates = max(missing, min(futile, CHUNK // (height * width)))  # more at a time while all are too small
         levels = (rng.random((n_candidates, height, width), dtype=np.float32) < wall_probability).astype(np.uint8)
         for _ in range(smoothing):
             levels = _majority(levels)
@@ -253,7 +254,7 @@ def caves(
 
 
 def _majority(levels: Tiles) -> Tiles:
-    """Return wall where at least 5 of the 3 x 3 neighbourhood are, everything outside being wall."""
+    """Return walls where at least 5 tiles of the 3 x 3 neighbourhood are walls; everything outside counts as wall."""
     padded = np.pad(levels, ((0, 0), (1, 1), (1, 1)), constant_values=Tile.WALL)
     columns = padded[:, :-2] + padded[:, 1:-1] + padded[:, 2:]
     return (columns[:, :, :-2] + columns[:, :, 1:-1] + columns[:, :, 2:] >= 5).astype(np.uint8)
@@ -283,12 +284,12 @@ def generate(rng: np.random.Generator, n: int, size: Size = 16, generator: str =
 
 
 def find_generator(name: str, options: Iterable[str], others: Iterable[str] = ()) -> Callable[..., Tiles]:
-    """Return the generator of that name, if it takes options of these names.
+    """Return the generator of that name, after checking that it takes options of these names.
 
     Args:
         name: one of `GENERATORS`.
         options: names of options.
-        others: names that the caller takes itself, one of which may be meant by an unknown option.
+        others: names of the caller's own arguments, to suggest for an unknown option.
 
     Raises:
         ValueError: an unknown generator or option; the message lists the known ones.
@@ -337,7 +338,7 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def _check(n: Any, size: Any) -> tuple[int, int]:
-    """Check what all generators take; returns (rows, cols)."""
+    """Check the arguments that all generators take; return (rows, cols)."""
     check_count("n", n, 0)
     height, width = check_size(size)
     if height * width < 2:
@@ -352,7 +353,7 @@ def _solid(n: int, height: int, width: int, tile: Tile = Tile.WALL) -> Tiles:
 
 
 def _finish(rng: np.random.Generator, levels: Tiles, border: bool, endpoints: bool) -> Tiles:
-    """Add what was asked for: a border, and source and target on two random connected tiles."""
+    """Add a border and two random connected endpoints, as asked for."""
     if border:
         inner, levels = levels, _solid(len(levels), levels.shape[1] + 2, levels.shape[2] + 2)
         levels[:, 1:-1, 1:-1] = inner

@@ -43,11 +43,11 @@ GLYPHS = ".#ST"
 PATH_GLYPH = "*"
 """The character of a path tile in text written by `to_text`; it reads as empty."""
 COLOURS = {Tile.WALL: "#1c1c20", Tile.SOURCE: "#0072b2", Tile.TARGET: "#009e73"}
-"""Colour of each `Tile` that is not empty, in pictures on a page; `rendering.palette` has the same."""
+"""Colour of each `Tile` that is not empty, in pictures on a page; the same as in `rendering.palette`."""
 MOST_TILES = 1 << 24
-"""Tiles of a level at the most, 4096 x 4096: float32, which states are made of, counts them exactly up to there."""
+"""Largest number of tiles of a level, 4096 x 4096: the float32 of states counts exactly up to there."""
 _MOST_SHOWN, _MOST_TILES = 8, 40_000
-"""Levels of a set that a notebook shows, and their tiles, at the most."""
+"""Largest number of levels of a set that a notebook shows, and of their tiles."""
 _TILE_OF_GLYPH = {
     **{glyph: Tile(i) for i, glyph in enumerate(GLYPHS)},
     " ": Tile.EMPTY,
@@ -140,9 +140,9 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
 
 
 def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Return an array, (...) of a dtype, as compiled kernels take it: C-contiguous, aligned and writeable.
+    """Return an array, (...) of a dtype, as compiled kernels need it: C-contiguous, aligned and writeable.
 
-    It is a copy only where the given one is not.
+    The result is a copy only if the given array is not like that.
     """
     return np.require(array, dtype, ["C", "A", "W"])
 
@@ -178,16 +178,16 @@ def clear_endpoints(tiles: Tiles) -> Tiles:
 
 
 _WORD = np.dtype("<u8")
-"""Eight tiles as a number, the same one on every machine."""
+"""Eight tiles as one number, the same on every machine."""
 
 
 def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
-    """Return a number for each level by which it is recognised: that of any other tiles, or of another shape, differs.
+    """Return a hash for each level by which it is recognised: other tiles or another shape give another hash.
 
-    All that counts is content: the same maze without its source and target, turned or mirrored, is another level.
-    Every eight tiles, added to a key of their place and the shape, go through the finaliser of SplitMix64, and the
-    results add up: 64 bits, the same on every platform and in every version. Among a million levels, two agree with
-    probability 3e-8. It is no defence against whoever makes levels agree on purpose.
+    Only the content counts: the same maze without its source and target, turned or mirrored, is another level. Eight
+    tiles at a time, plus a key for their place and the shape, go through the finaliser of SplitMix64, and the results
+    are added up. The 64 bits are the same on every platform and in every version. Among a million levels, two collide
+    with probability 3e-8. The hash is not cryptographic: collisions can be made on purpose.
 
     Args:
         tiles: (N, H, W).
@@ -201,7 +201,7 @@ def level_hashes(tiles: ArrayLike) -> NDArray[np.uint64]:
     levels = as_tiles(tiles, ndim=(3,))
     n, height, width = levels.shape
     keys = _place_keys(height, width)
-    # Zeros at the end are empty tiles too: the shape, which is in the keys, tells such levels apart.
+    # The padding looks like empty tiles; the shape, which is part of the keys, keeps such levels apart.
     padded = np.zeros((n, keys.nbytes), np.uint8)
     padded[:, : height * width] = levels.reshape(n, height * width)
     words = padded.view(_WORD) + keys
@@ -222,7 +222,7 @@ class LevelSet:
 
     Attributes:
         tiles: (N, H, W) uint8.
-        config: JSON-serialisable: generator, size, seed, options …; what another person needs to make the same set.
+        config: JSON-serialisable: generator, size, seed, options …; all that is needed to make the same set again.
     """
 
     tiles: Tiles
@@ -251,7 +251,7 @@ class LevelSet:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write a file for `load`, as `files.save_arrays`; return its path."""
+        """Write a file for `load`, by `files.save_arrays`; return its path."""
         return save_arrays(path, {"tiles": self.tiles}, self.config)
 
     @classmethod
@@ -279,7 +279,7 @@ def _prefabs() -> dict[str, Tiles]:
 
 
 def list_prefabs() -> list[str]:
-    """Return names of the hold-out mazes drawn in the package, in the order in which they are drawn."""
+    """Return the names of the hold-out mazes drawn in the package, in the order of the file."""
     return list(_prefabs())
 
 

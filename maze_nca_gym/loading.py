@@ -1,6 +1,6 @@
-"""Levels from what users write: names of mazes, packs and benchmark sets, files, drawings and tiles.
+"""Levels from what users pass: names of mazes, packs and benchmark sets, files, drawings and tiles.
 
-A pack has levels that evolved against policies. It is a population, lineage and all, the hardest level first:
+A pack holds levels that evolved against policies. It is a population with its lineage, the hardest level first, so
 `LevelPopulation.load` reads it too. Its configuration names the command that made it; `tools/publish_pack.py` puts it
 into the folder `packs`.
 """
@@ -23,7 +23,7 @@ from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
 from maze_nca_gym.names import did_you_mean, find
 
 _READERS: dict[str, Callable[[str | Path], LevelSet]] = {MAP: load_map, SCENARIOS: load_scenarios}
-"""Suffix of a file -> what reads it; any other is a level-set file."""
+"""Suffix of a file -> function that reads it; a file with any other suffix is a level set."""
 
 
 @cache
@@ -34,13 +34,13 @@ def _packs() -> dict[str, Any]:
 
 
 def list_packs() -> list[str]:
-    """Return names of the packs that come with the package."""
+    """Return the names of the packs that come with the package."""
     return list(_packs())
 
 
 @contextmanager
 def pack_file(name: str) -> Iterator[Path]:
-    """Yield the file of a pack, as long as the block runs.
+    """Yield the path of a pack's file, which is valid within the block.
 
     Raises:
         ValueError: unknown name; the message lists the known ones.
@@ -56,7 +56,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
         levels: a set, the path of a file, the name of a prefab, a pack or a benchmark set, tiles, or drawings.
             Files are level sets, or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings
             are one text or a list, the rows of a text separated by line breaks or by the two characters `\\n`. Text of
-            one line is a name, a path or, where all of it is tiles, a drawing.
+            one line is a name, a path or, if it consists of tiles only, a drawing.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
@@ -65,7 +65,7 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
         return levels
     if isinstance(levels, Path) or (isinstance(levels, str) and "\n" not in levels):
         return _find_levels(levels)
-    tiles = read_tiles(levels).copy()  # what becomes of the user's array must not change the levels
+    tiles = read_tiles(levels).copy()  # a copy, since the user may change the array later
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
 
 
@@ -78,7 +78,7 @@ def _find_levels(name: str | Path) -> LevelSet:
             return LevelSet.load(path)
     if name in BENCHMARK_SETS:
         return BENCHMARK_SETS[str(name)].levels()
-    if os.path.isfile(name):  # unlike Path.is_file, no error where text is too long for a name
+    if os.path.isfile(name):  # unlike Path.is_file, no error if the text is too long for a name
         return _READERS.get(Path(name).suffix, LevelSet.load)(name)
     drawing = str(name).replace(r"\n", "\n")  # as a shell passes it
     if set(drawing) <= {*GLYPHS, PATH_GLYPH, " ", "\n"} and drawing.strip() and not os.path.exists(name):

@@ -1,17 +1,17 @@
 """Maps and scenarios of the Moving AI benchmarks (Sturtevant, *Benchmarks for Grid-Based Pathfinding*, 2012) as levels.
 
-A `.map` file has four lines of header, "type octile", "height N", "width N" and "map", and then a character a tile.
+A `.map` file has four lines of header, "type octile", "height N", "width N" and "map", and then one character per tile.
 `.` and `G` are passable, and `S` is swamp, passable from regular terrain. `W` is water, passable from water only. `@`,
 `O` and `T` are blocked.
 
-A `.scen` file has a line "version 1" and then nine fields a line, separated by tabs: see `FIELDS`. Lengths are
+A `.scen` file has a line "version 1" and then lines of nine fields separated by tabs: see `FIELDS`. Lengths are
 octile: a diagonal move costs the square root of two, and needs both tiles beside it to be free.
 
-A level has free tiles and walls alone, moves go up, left, down and right, and each can be taken back. So swamp is free,
-and water, which no land leads into, is a wall. The page in `docs/play` reads maps in the same way.
+A level has only free tiles and walls, and moves up, left, down and right that can all be reversed. So swamp becomes
+free, and water, which cannot be entered from land, becomes wall. The page in `docs/play` reads maps in the same way.
 
-A file is refused where its numbers cannot be true: no way from start to goal, or another optimal length than on the
-map. What it makes is bounded: `MOST_TILES` a map and `MOST_IN_ALL` a file.
+A file is refused if it contradicts the map: if no path leads from start to goal, or the optimal length differs. Sizes
+are limited: `MOST_TILES` per map and `MOST_IN_ALL` per file.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ PASSABLE, WATER, BLOCKED = ".GS", "W", "@OT"
 FIELDS = ("bucket", "map", "map width", "map height", "start x", "start y", "goal x", "goal y", "optimal length")
 """Fields of a scenario."""
 MOST_IN_ALL = 1 << 32
-"""Tiles of all levels of a file at the most, 4 GiB."""
+"""Largest number of tiles of all levels of a file, 4 GiB."""
 ROUNDING = {"rel_tol": 1e-4, "abs_tol": 0.01}
-"""Largest error of an optimal length: some files have six digits, or sums in float32."""
+"""Tolerance for an optimal length: some files give six digits, or were summed in float32."""
 _HEADER = ("type octile", r"height [1-9]\d{0,5}", r"width [1-9]\d{0,5}", "map")
 _WANTED = ("'type octile'", "'height' and a number", "'width' and a number", "'map'")
 
@@ -47,7 +47,7 @@ class Scenario:
     """A start and a goal on a map; (row, col), as everywhere here, although files have x before y.
 
     Attributes:
-        bucket: class of length, the file's own.
+        bucket: the file's own class of path lengths.
         map: the map as the file names it.
         shape: (rows, columns) to which the map is scaled.
         start, goal: places.
@@ -76,8 +76,9 @@ def load_scenarios(path: str | Path) -> LevelSet:
     """Return a level for each scenario of a file; the map lies beside it.
 
     Raises:
-        ValueError: a file that breaks a rule of the format, scenarios of two maps or sizes, no such map, a bad end, no
-            way to it, another optimal length, or too many tiles. The message names file, line and rule.
+        ValueError: a file that breaks a rule of the format, scenarios of different maps or sizes, a missing map, a
+            start or goal that is not on land, no path between them, another optimal length, or too many tiles. The
+            message names file, line and rule.
         OSError: a file cannot be read.
     """
     path = Path(path)
@@ -160,7 +161,7 @@ def scale(terrain: NDArray[np.str_], shape: tuple[int, int]) -> NDArray[np.str_]
 
 
 def _lines(path: str | Path, complaint: str) -> list[str]:
-    """Return the lines of a text file without those at the end that are blank."""
+    """Return the lines of a text file without blank lines at the end."""
     with validated_read(path, complaint):
         lines = Path(path).read_text(encoding="utf-8").splitlines()
     while lines and not lines[-1].strip():
@@ -202,7 +203,7 @@ def _read_length(path: str | Path, number: int, word: str) -> float:
 
 
 def _check(path: Path, number: int, scenario: Scenario, first: Scenario, terrain: NDArray[np.str_]) -> None:
-    """Check that a scenario is of the first one's map, and on its land.
+    """Check that a scenario has the map of the first one, and that its start and goal are on land.
 
     Raises:
         ValueError: it is not.
@@ -224,7 +225,7 @@ def _check(path: Path, number: int, scenario: Scenario, first: Scenario, terrain
 
 
 def _check_lengths(path: Path, scenarios: list[Scenario], tiles: Tiles) -> None:
-    """Check that there is a way from every start to its goal, as long as the file says.
+    """Check that a path leads from every start to its goal, with the length that the file states.
 
     Raises:
         ValueError: there is none, or it is not.

@@ -1,13 +1,13 @@
-"""How good a predicted path is: our metrics of each level, and the published accuracy of minibatches.
+"""How good a predicted path is: this package's metrics per level, and the published accuracy per minibatch.
 
-Exact match with the canonical target (`complete`; paper, section "Experimental setup") calls an equally short path
-wrong; `optimal` does not. Our accuracy is of each level, against the nearest optimum, and cuts the path off at 1. The
-published evaluation does none of these three (`paper_accuracy`): compare its figures with no other.
+Exact match with the canonical target (`complete`; paper, section "Experimental setup") counts another path of the same
+length as wrong; `optimal` does not. Our accuracy is per level, against the nearest optimum, with the path clipped at 1.
+The published evaluation does none of these three (`paper_accuracy`), so compare its figures only with each other.
 
 Accuracy is 1 - E / L: the squared error E of a path, summed over all tiles, is measured in tiles of the solution, of
-which there are L. Where no tile is the answer (`tasks.Task.may_be_empty`), L counts as 1, so that a tile drawn in vain
-costs what it costs beside an answer of one tile: accuracy 1 is for nothing drawn, 0 for one tile, and it changes with
-the path without a jump. Every other level keeps its L, for no answer but the empty one has less than a tile.
+which there are L. If the answer is empty (`tasks.Task.may_be_empty`), L counts as 1: a wrong tile costs as much as it
+does with an answer of one tile. So accuracy is 1 if nothing is drawn, 0 for one tile, and continuous in between. Other
+levels are not affected, since every other answer has at least one tile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Scores(NamedTuple):
     """Metrics of N levels.
 
     Attributes:
-        table: (N, 4) float64, a row a level: loss, accuracy, complete, optimal (0 or 1).
+        table: (N, 4) float64, one row per level: loss, accuracy, complete, optimal (0 or 1).
     """
 
     table: NDArray[np.float64]
@@ -47,7 +47,7 @@ class Scores(NamedTuple):
     def accuracy(self) -> NDArray[np.float64]:
         """(N,) 1 - loss / (loss of an all-zero path): 1 for perfect, 0 for nothing, may be negative.
 
-        Where no tile is the answer, it is 1 - loss / (loss of one tile): 1 for nothing, 0 for one tile.
+        If the answer is empty, it is 1 - loss / (loss of one tile): 1 for nothing, 0 for one tile.
         """
         return self.table[:, ACCURACY]
 
@@ -91,7 +91,7 @@ def score(
         )
     if np.isnan(paths).any():
         raise ValueError(f"the path of level {int(np.argmax(np.isnan(paths).any(axis=(1, 2))))} holds NaN")
-    empty = ~targets.any(axis=(1, 2)) & (is_optimal is None)  # a task of one's own refuses them itself, or has them
+    empty = ~targets.any(axis=(1, 2)) & (is_optimal is None)  # a user's task allows or refuses them itself
     if empty.any():
         raise ValueError(f"the target of level {int(np.argmax(empty))} is empty: the level is unsolvable")
     table = np.empty((len(levels), 4))
@@ -113,7 +113,7 @@ def _score_by(
     paths: NDArray[np.float32],
     table: NDArray[np.float64],
 ) -> None:
-    """Fill the table; where a path is another optimum than the target, it is measured against itself, rounded."""
+    """Fill the table; a path that is another optimum than the target is measured against its own rounding."""
     compare = kernels.compare_paths
     compare(targets, paths, table)
     rounded = paths > 0.5
@@ -128,7 +128,7 @@ def _score_by(
 
 
 def squared_errors(path: ArrayLike, target: ArrayLike) -> NDArray[np.float64]:
-    """Return the sum of (relu(path) - target)^2 over all tiles of each level, (N,); the path is not cut off at 1.
+    """Return the sum of (relu(path) - target)^2 over all tiles of each level, (N,); the path is not clipped at 1.
 
     Args:
         path: (N, H, W) floats, the predictions.
@@ -149,7 +149,7 @@ def minibatch_accuracies(
 ) -> NDArray[np.float64]:
     """Return 1 - (sum of errors) / (sum of lengths) of each minibatch of consecutive levels; the last may be smaller.
 
-    Where all answers of a minibatch are empty, the sum of lengths counts as 1.
+    If all answers of a minibatch are empty, the sum of lengths counts as 1.
 
     Args:
         errors: (N,) `squared_errors` of levels.
@@ -161,10 +161,10 @@ def minibatch_accuracies(
 
 
 def paper_accuracy(path: ArrayLike, target: ArrayLike, minibatch: int = MINIBATCH) -> float:
-    """Return the accuracy that the paper publishes, as its code of 2025 has it: 1 for perfect, 0 for nothing.
+    """Return the accuracy that the paper publishes, as its code of 2025 computes it: 1 for perfect, 0 for nothing.
 
     For each minibatch, against the canonical target only, it is 1 - (sum of squared errors of relu(path)) / (sum of
-    squared targets). The path is not cut off at 1; the code of 2022 does so (docs/reproduction.md). The mean over
+    squared targets). The path is not clipped at 1; the code of 2022 does so (docs/reproduction.md). The mean over
     minibatches is taken. So paths of a minibatch count in proportion to their lengths, and an equally short path other
     than the canonical one is wrong.
 

@@ -4,11 +4,11 @@ Every function takes one level, (H, W) tiles, or a batch, (N, H, W), of any heig
 border. Nothing ever wraps around an edge. Source and target are free tiles like any other. A path is the set of its
 tiles, and its length counts them, both ends included.
 
-Where optima tie, the *canonical* one is returned. The shortest path starts at the source and takes, at each tile, the
-first of up, left, down, right that stays on a shortest path. The diameter path starts at the first tile, row by row,
-whose eccentricity is the diameter, the largest over all connected components. It is the canonical shortest path from
-there to the farthest tile that a breadth-first search finds first. These are the paths that networkx finds on the grid
-graph with nodes in row-major order and neighbours in that order.
+If there are several optima, the *canonical* one is returned. The shortest path starts at the source and takes, at each
+tile, the first of up, left, down, right that stays on a shortest path. The diameter path starts at the first tile, row
+by row, whose eccentricity is the diameter, the largest over all connected components. It is the canonical shortest path
+from there to the farthest tile that a breadth-first search finds first. These are the paths that networkx finds on the
+grid graph with nodes in row-major order and neighbours in that order.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
 
 
 def shortest_paths_from(tiles: ArrayLike, targets: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.bool_]:
-    """Return the canonical shortest paths from one tile of a maze to many, for the price of about one.
+    """Return the canonical shortest paths from one tile of a maze to many, in about the time of one.
 
     >>> from maze_nca_gym.levels import parse
     >>> shortest_paths_from(parse("S..\\n.#."), [(0, 2), (1, 0)]).astype(int).tolist()
@@ -112,7 +112,7 @@ def distances(tiles: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.in
 
     Args:
         tiles: (H, W) or (N, H, W).
-        start: (row, col), for a batch one or (N, 2) of them; by default the level's source.
+        start: (row, col), or (N, 2) of them for a batch; by default the level's source.
 
     Returns:
         int32 array of the shape of `tiles`, -1 at walls and where `start` does not reach.
@@ -172,11 +172,11 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
 
 
 def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
-    """Return the optimal solution, canonical or not, on whose tiles the values sum to most.
+    """Return the optimal solution, canonical or not, whose tiles have the greatest sum of values.
 
     With the tiles of some path as values, it is the optimum that shares most of them. A level with source and target
-    asks for a shortest path between them, a level without for a diameter path. Where sums tie, an earlier one in the
-    order of the canonical ones wins: equal values everywhere give the canonical path.
+    asks for a shortest path between them, a level without for a diameter path. Ties go to the path that comes first in
+    the canonical order, so equal values everywhere give the canonical path.
 
     Args:
         tiles: (H, W) or (N, H, W), in a batch all with source and target, or none.
@@ -214,15 +214,15 @@ def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) ->
 
 
 def _fast_tiles(tiles: ArrayLike) -> Tiles:
-    """Return `as_tiles`, except that an array which is laid out well already is not looked through for foreign values:
-    the searches take any value but `Tile.WALL` for a free tile."""
+    """Return `as_tiles`, but do not search an array of the right layout for invalid values: to the kernels, any value
+    but `Tile.WALL` is a free tile."""
     if type(tiles) is np.ndarray and tiles.dtype is _UINT8 and tiles.size and tiles.flags.carray:
         return tiles if tiles.ndim == 2 or tiles.ndim == 3 else as_tiles(tiles)
     return as_tiles(tiles)
 
 
 def _as_batch(tiles: ArrayLike) -> Tiles:
-    """Return (N, H, W) tiles, of a single level too."""
+    """Return (N, H, W) tiles, with N = 1 for a single level."""
     levels = as_tiles(tiles)
     return levels if levels.ndim == 3 else levels[None]
 

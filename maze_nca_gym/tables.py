@@ -1,4 +1,4 @@
-"""Tables of texts, in each form in which one is shown: on a terminal, in a notebook, as Markdown and as LaTeX."""
+"""Tables of texts for a terminal, a notebook, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Table:
     A text may have several lines. Markdown and LaTeX join them by spaces.
 
     Attributes:
-        columns: the headings; empty for a table of facts, whose rows are a name and a text.
+        columns: the headings; empty for a table of facts, in which each row is a name and a text.
         rows: as many texts each as there are columns.
         numbers: headings of the columns that are aligned to the right.
         title: a line above the table on a terminal and in a notebook.
@@ -40,8 +40,8 @@ class Table:
         """Print the table.
 
         Args:
-            width: columns of text that it may take, by default those of the terminal. Where it is narrower than the
-                table, all texts but those of the first column go on in further lines.
+            width: number of characters per line, by default the terminal's. If the table is wider, all texts except
+                those in the first column are wrapped.
         """
         from rich.console import Console
 
@@ -55,12 +55,12 @@ class Table:
 
         table = TerminalTable(show_header=bool(self.columns))
         for i, (column, side) in enumerate(zip(self.columns or ("", ""), self._sides, strict=True)):
-            is_name = i == 0  # names are to be copied: they go on in no further line
+            is_name = i == 0  # not wrapped, so that names can be copied
             style = "bold" if is_name and not self.columns else ""
             table.add_column(column, justify=side, no_wrap=is_name, overflow="fold", style=style)
         for row in self.rows:
             table.add_row(*map(Text, row))
-        # a title of rich's own table folds at the width of the table
+        # The title of a rich table would be wrapped at the width of the table.
         return Group(Text(self.title, style="table.title"), table) if self.title else Group(table)
 
     def markdown(self) -> str:
@@ -69,7 +69,7 @@ class Table:
         return "\n".join(f"| {' | '.join(line)} |".replace("\n", " ") for line in (self.columns, rule, *self.rows))
 
     def latex(self, caption: str, align: str | None = None, heads: Sequence[Sequence[str]] | None = None) -> str:
-        """Return the table as LaTeX, for the packages booktabs and graphicx; what lies between dollars is formulas.
+        """Return the table as LaTeX, for the packages booktabs and graphicx; text between dollar signs is a formula.
 
         Args:
             caption: below it, as LaTeX.
@@ -117,7 +117,7 @@ class Table:
 
 
 def percent(fraction: float, digits: int = 2) -> str:
-    """Return a percentage, rounded to `digits` decimals; only all is 100 %, and only none is 0 %."""
+    """Return a percentage, rounded to `digits` decimals; only exactly 1 is 100 %, and only exactly 0 is 0 %."""
     rounded, least = round(100 * fraction, digits), 10.0**-digits
     if fraction < 1 and rounded >= 100:
         return f">{100 - least:.{digits}f} %"

@@ -23,14 +23,14 @@ class Task:
         name: what environments, policies and level sets call it.
         n_tiles: T, kinds of tile: the channels of the one-hot maze. 4, or 2 for mazes without source and target.
         has_endpoints: whether its levels have a source and a target.
-        n_channels: default number of state channels of its environments, enough for its hand-coded automaton.
+        n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
         solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
         is_optimal: (N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution.
-        usual_length: tiles on the longest solutions of the paper's mazes at size 16, about.
-        usual_iterations: iterations at size 16 of a model that states no number.
-        found: what windows say about a right answer.
-        may_be_empty: whether no tile at all is an answer like any other, such as where a maze has no dead end. Else a
-            level whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
+        usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16.
+        usual_iterations: iterations at size 16 for a model that states no number itself.
+        found: what the window says when the answer is right.
+        may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
+            whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Task:
     may_be_empty: bool = False
 
     def __post_init__(self) -> None:
-        """Check what no caller could explain later.
+        """Check values whose errors would be hard to explain later.
 
         Raises:
             ValueError: no name, a number below 1, or another number of kinds of tile than the levels have.
@@ -62,15 +62,15 @@ class Task:
 
     @property
     def judge(self) -> IsOptimal | None:
-        """`is_optimal` as `scoring.score` takes it: None for what the compiled scores decide themselves."""
+        """`is_optimal` as `scoring.score` takes it: None if the compiled kernels decide it themselves."""
         return None if self.is_optimal is solvers.is_optimal and not self.may_be_empty else self.is_optimal
 
     def prepare(self, tiles: Tiles) -> Tiles:
-        """Return (N, H, W) levels as this task has them: without source and target if they play no role."""
+        """Return (N, H, W) levels as this task has them: without source and target if it has no endpoints."""
         return tiles if self.has_endpoints else clear_endpoints(tiles)
 
     def solve_all(self, tiles: Tiles) -> NDArray[np.bool_]:
-        """Return the canonical solutions of levels all of which must be solvable, (N, H, W) bool.
+        """Return the canonical solutions of levels that must all be solvable, (N, H, W) bool.
 
         Raises:
             ValueError: a level is unsolvable or malformed.
@@ -83,11 +83,12 @@ class Task:
         return targets
 
     def is_answer(self, targets: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which of the (N, H, W) bool results of `solve` are answers, (N,) bool: an empty one may not be."""
+        """Return which of the (N, H, W) bool results of `solve` are answers, (N,) bool; an empty one is only if
+        `may_be_empty`."""
         return np.asarray(targets.any(axis=(1, 2)) | self.may_be_empty)
 
     def why_unsolvable(self, level: Tiles) -> str:
-        """Return a few words about an (H, W) level whose answer is empty, although it must not be."""
+        """Return in a few words why an (H, W) level with an empty answer is unsolvable."""
         if not (level != Tile.WALL).any():
             return "it has no free tile"
         ends = [np.argwhere(level == end) for end in (Tile.SOURCE, Tile.TARGET)]
@@ -129,13 +130,14 @@ TASKS = {task.name: task for task in (SHORTEST_PATH, DIAMETER)}
 """All tasks by name; `register_task` adds to them."""
 _BUILT_IN = frozenset(TASKS)
 _TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
-"""Levels on which a new task is tried out."""
+"""Levels on which `register_task` tries out a task."""
 
 
 def register_task(task: Task) -> Task:
-    """Let a task of your own be named wherever a task is: environments, models, training, evaluation, evolution.
+    """Register a task of your own, whose name then works everywhere: environments, models, training, evaluation,
+    evolution.
 
-    Processes that are started afresh, such as those of asynchronous environments, must register it again.
+    New processes, such as those of asynchronous environments, must register it again.
 
     Its `solve` and `is_optimal` are tried on two tiny levels.
 
@@ -190,10 +192,10 @@ def find_task(name: str) -> Task:
 
 
 def usual_task(n_tiles: int) -> Task:
-    """Return the first task whose mazes have this many kinds of tile: that of the package, before any of a user's.
+    """Return the first task whose mazes have this many kinds of tile; the package's own tasks come first.
 
     Raises:
-        ValueError: none has.
+        ValueError: no task has that many.
     """
     for task in TASKS.values():
         if task.n_tiles == n_tiles:

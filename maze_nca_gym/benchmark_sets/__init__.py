@@ -1,9 +1,9 @@
-"""Sets of mazes on which other work measures solvers, by name, and sets as large as theirs.
+"""Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
 
 Two are the sets that recurrent reasoners are scored on, Maze-Unique (rebuilt tile for tile) and Maze-Hard (drawn again
 by the same procedure). The others are drawn here, in the sizes of published experiments, with seeds of their own.
-What is published of those sizes was measured on other mazes of the kind. All are mazes with a start and a goal, the
-source and the target here. Training sees none of the test sets: see `held_out_levels`.
+Published figures for those sizes were measured on other mazes of the same kind. All mazes have a start and a goal, here
+called source and target. Training sees none of the test sets: see `held_out_levels`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class BenchmarkSet:
 
     Attributes:
         name: its family and size, such as "maze-unique-30".
-        stands_for: what its levels are, one line.
-        source: where they are from.
-        n: instances: levels, or streams of them.
+        stands_for: what its levels are, in one line.
+        source: where the levels come from.
+        n: number of instances, which are levels or streams of levels.
         side: rows and columns of tiles, the border included.
         draw: n -> the first n levels, (n, side, side) uint8.
         label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
-        stream: levels of an instance, 1 if they have nothing to do with each other.
+        stream: number of levels in an instance; 1 if levels are independent.
         for_training: whether it is meant for training, and so not for tests.
     """
 
@@ -157,7 +157,7 @@ def find_benchmark_set(name: str) -> BenchmarkSet:
 
 
 def held_out_levels(sizes: Iterable[int], task: str) -> list[LevelSet]:
-    """Return what training at these sizes must not see: the families' sets, and the benchmark's test sets.
+    """Return the levels that training at these sizes must not see: the families' sets and the benchmark test sets.
 
     Args:
         sizes: inner sizes of levels with a border; levels without one have two rows and columns more.

@@ -3,7 +3,7 @@
 The procedure is that of Searchformer (arXiv 2402.14083), of which HRM (arXiv 2506.21734) keeps the longest.
 A layout has 30 x 30 tiles, no border, and 270 to 450 walls. It gets up to 100 random pairs of start and goal, and is
 kept with the first that is more than 110 moves apart.
-About one layout in 1,300 has such a pair, so which ones do is stored with the package instead of searched each time.
+About one layout in 1,300 has such a pair, so the package stores which ones do instead of searching each time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from maze_nca_gym.solvers import distances
 SIDE = 30
 """Rows and columns; there is no border."""
 FEWEST_WALLS, MOST_WALLS = 270, 450
-"""Number of walls, drawn evenly."""
+"""Range of the number of walls, drawn uniformly."""
 PAIRS = 100
 """Pairs of start and goal that a layout gets."""
 MOVES = 110
@@ -43,7 +43,8 @@ def hard_levels(name: str, n: int) -> Tiles:
 
 
 def search_candidates(name: str) -> Iterator[int]:
-    """Yield the candidates of a set that are kept, in order, without end: what the package stores the first of."""
+    """Yield the numbers of the candidates of a set that are kept, in order, forever; the package stores the first
+    ones."""
     candidate = 0
     while True:
         if draw_hard(name, candidate) is not None:
@@ -53,14 +54,15 @@ def search_candidates(name: str) -> Iterator[int]:
 
 @cache
 def candidates() -> dict[str, tuple[int, ...]]:
-    """Return the candidates that are kept, by the name of their set."""
+    """Return the numbers of the candidates that are kept, by the name of their set."""
     text = resources.files(__name__.rpartition(".")[0]).joinpath("maze_hard.txt").read_text(encoding="utf-8")
     lines = [line.split() for line in text.splitlines()]
     return {words[0]: tuple(map(int, words[1:])) for words in lines}
 
 
 def draw_hard(name: str, candidate: int) -> Tiles | None:
-    """Return a candidate of a set, (30, 30) uint8, with the first pair that is far enough apart; None without one.
+    """Return a candidate of a set, (30, 30) uint8, with the first pair that is far enough apart; None if there is no
+    such pair.
 
     Every candidate has a seed of its own: its number of walls is drawn, then their places, then all pairs.
     """
@@ -86,8 +88,8 @@ def draw_hard(name: str, candidate: int) -> Tiles | None:
 def _may_be_far(level: Tiles, pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which of (K, 2) pairs may be more than `MOVES` apart; a single search rules most of them out.
 
-    Two tiles are no farther apart than by way of a third, here a free one near the middle, and a path has no more tiles
-    than there are.
+    Two tiles are no farther apart than the detour through a third one, here a free tile near the middle. If neither is
+    connected to that tile, their path has no more tiles than the others that are not.
     """
     free = np.argwhere(level == Tile.EMPTY)
     hub = free[np.abs(free - (SIDE - 1) / 2).sum(axis=1).argmin()]
@@ -100,9 +102,9 @@ def _may_be_far(level: Tiles, pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
 def label_hard(tiles: Tiles) -> NDArray[np.bool_]:
     """Return the label of each level, (N, H, W) bool: one shortest path, that of a deterministic A* search.
 
-    The tie rule: open tiles are expanded in the order of moves so far plus Manhattan distance to the goal. Equal ones
-    are expanded in the order in which they were found. Neighbours are found in the order up, left, right, down, which
-    is row by row. A tile keeps the first parent that reached it with its fewest moves.
+    The tie rule: open tiles are expanded in the order of moves so far plus Manhattan distance to the goal. Ties are
+    expanded in the order in which they were found. Neighbours are found in the order up, left, right, down, which is
+    row by row. A tile keeps the first parent that reached it with its fewest moves.
 
     Raises:
         ValueError: a level that is unsolvable, or lacks source or target.

@@ -1,7 +1,7 @@
 """Edit streams: a maze, and then 128 edits of one wall each, in a row.
 
-A policy solves the maze, and goes on from its state after each edit. Whether it is still right after the last one shows
-whether it gives up what is no longer true.
+A policy solves the maze, and continues from its state after each edit. To be right after the last one, it must give up
+what no longer holds.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.solvers import shortest_path
 
 EDITS = 128
-"""Edits of a stream; it has one level more."""
+"""Number of edits in a stream, which has one level more."""
 STREAM = EDITS + 1
-"""Levels of a stream."""
+"""Number of levels in a stream."""
 WALLS = 0.4
-"""Probability that an inner tile of the first maze is a wall, close to where mazes fall apart: paths wind most."""
+"""Probability that an inner tile of the first maze is a wall: close to the percolation threshold, where paths wind
+most."""
 
 
 def stream_levels(name: str, size: int, n: int) -> Tiles:
     """Return the first `n` levels of streams one after the other, (n, size + 2, size + 2) uint8.
 
     Args:
-        name: the name of the set, which seeds it; a stream has a seed of its own.
+        name: the name of the set, which seeds it; each stream has its own seed.
         size: inner size; the levels have a border.
         n: a multiple of `STREAM`.
     """
@@ -34,7 +35,8 @@ def stream_levels(name: str, size: int, n: int) -> Tiles:
 
 
 def _draw(rng: np.random.Generator, size: int) -> Tiles:
-    """Return one stream, (STREAM, H, W): walls are laid and taken away in turn, so their number stays."""
+    """Return one stream, (STREAM, H, W): a wall is added and one removed in turn, so their number stays about the
+    same."""
     levels = [generate(rng, 1, size, "random", wall_probability=WALLS)[0]]
     for i in range(EDITS):
         levels.append(_open(rng, levels[-1]) if i % 2 else _close(rng, levels[-1]))
@@ -42,9 +44,9 @@ def _draw(rng: np.random.Generator, size: int) -> Tiles:
 
 
 def _close(rng: np.random.Generator, level: Tiles) -> Tiles:
-    """Return the level with a wall on its shortest path, or elsewhere if no other way would be left.
+    """Return the level with a new wall on its shortest path, or elsewhere if no other path would be left.
 
-    An inner wall is taken away where every tile is on the only path.
+    If a wall anywhere would block the only path, an inner wall is removed instead.
     """
     path = shortest_path(level)
     for candidates in (path & (level == Tile.EMPTY), level == Tile.EMPTY):

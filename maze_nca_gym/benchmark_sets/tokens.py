@@ -1,4 +1,4 @@
-"""Mazes and answers as the numbers in which recurrent reasoners read and write them, one a tile, row by row."""
+"""Mazes and answers as the tokens that recurrent reasoners read and write, one per tile, row by row."""
 
 from __future__ import annotations
 

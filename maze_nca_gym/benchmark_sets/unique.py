@@ -17,15 +17,16 @@ from maze_nca_gym.solvers import distances
 SEED = 42
 """Seed of the whole stream."""
 SIDE, CELLS = 30, 14
-"""Rows and columns of tiles; and of cells, at odd ones. The last row and column of tiles are wall twice over."""
+"""Rows and columns of tiles; and of cells, at odd ones. The last two rows and columns of tiles are
+wall, since 30 is even."""
 LEAST_MOVES, MOST_MOVES = 100, 140
-"""Moves from start to goal, drawn evenly."""
+"""Range of the number of moves from start to goal, drawn uniformly."""
 SPLIT = 1000
 """Levels for training, and as many for the test."""
 _TRIES = 200
-"""Starts on a maze, none of which may have a goal that far away, before another maze is carved."""
+"""Number of starts tried on one maze, on which no goal may be that far away, before another maze is carved."""
 _CELL_STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
-"""Neighbours of a cell in the order among which is drawn: down, up, right, left."""
+"""Neighbours of a cell in the order that a draw indexes: down, up, right, left."""
 
 
 def train_levels(n: int) -> Tiles:
@@ -81,7 +82,7 @@ def _carve(rng: np.random.Generator) -> Tiles:
             walk.pop()
             continue
         cell = fresh[rng.integers(len(fresh))]
-        level[row + cell[0] + 1, col + cell[1] + 1] = Tile.EMPTY  # the wall between: the mean of the cells' places
+        level[row + cell[0] + 1, col + cell[1] + 1] = Tile.EMPTY  # the wall between them is at the mean of their places
         level[2 * cell[0] + 1, 2 * cell[1] + 1] = Tile.EMPTY
         walk.append(cell)
         seen.add(cell)

@@ -1,7 +1,7 @@
 """The command `maze-nca-gym`.
 
-One module a command. What a command needs of torch, numba and pygame is imported when it runs, so that `--help`
-answers at once.
+Each command has a module. torch, numba and pygame are imported only when a command that needs them runs, so that
+`--help` answers at once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         with complaining(), importing_from_here():
             code = parse(arguments)()
-        sys.stdout.flush()  # here, where a reader that has left is still handled
+        sys.stdout.flush()  # here, where a closed pipe is still handled below
         return code
     except SystemExit as end:  # tyro's, after `--help` or wrong usage
         return end.code if isinstance(end.code, int) else 0

@@ -1,4 +1,4 @@
-"""The tree of commands, each a function of the library with what is printed of its result, and parsing."""
+"""The tree of commands, and parsing. A command is a function of the library and the printing of its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Command:
     Attributes:
         run: takes the options, prints what came of them and returns the exit code.
         function: the function of the library that does the work. Its signature has the options, its docstring the help;
-            what `run` names itself replaces or follows these. None: `run` has all of them.
+            arguments that `run` names itself replace these or are added. None: `run` has all options.
     """
 
     run: Callable[..., int]
@@ -42,7 +42,7 @@ class Command:
 
     @property
     def options(self) -> dict[str, Option]:
-        """The options by name, without those that others bring."""
+        """The options by name, without those that depend on other options' values."""
         found = {} if self.function is None else dict(options_of_call(self.function))
         for name, own in options_of_call(self.run).items():
             found[name] = replace(found[name], type=own.type, default=own.default) if name in found else own
@@ -54,7 +54,7 @@ class Command:
 
         Raises:
             SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
-            ValueError: a module that cannot be imported, an option that there is not, or a bad value.
+            ValueError: a module that cannot be imported, an unknown option, or a bad value.
         """
         _import(pairs(words).get("--import"))
         options = self.options
@@ -71,7 +71,7 @@ class Commands:
     """Commands under one name.
 
     Attributes:
-        about: what they have to do with.
+        about: a line about them.
         within: the commands by name.
     """
 
@@ -95,7 +95,8 @@ class Commands:
         return self.within[name].read(words[1:], f"{prog} {name}")
 
     def _help(self, words: Sequence[str], prog: str) -> None:
-        """Print the help that lists commands, or what is wrong with an option in place of one; end the program."""
+        """Print the help that lists the commands, or an error about an option in place of a command; end the
+        program."""
         kinds = []
         for name, command in self.within.items():
             listed = make_dataclass(name.replace("-", "_"), [], namespace={"__doc__": command.about})

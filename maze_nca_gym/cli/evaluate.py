@@ -54,7 +54,7 @@ def run(
 
 
 def _notes(policies: Mapping[str, Policy]) -> list[str]:
-    """Return a sentence for each policy that draws something else than a path."""
+    """Return a sentence for each policy whose output is not a path."""
     return [f"{name} {DRAWINGS[policy.output].note}" for name, policy in policies.items() if policy.output in DRAWINGS]
 
 
@@ -75,7 +75,7 @@ def _verdict(result: Result) -> int:
 
 
 def _print_results(results: Sequence[Result], details: bool) -> None:
-    """Print the tables, a row a policy and set, narrow enough for a terminal of 80 columns."""
+    """Print the tables, one row per policy and set, narrow enough for a terminal of 80 columns."""
     _print_rows(results, "% of levels after the last step, with 95 % intervals", _metrics)
     if not details:
         print("accuracy: of each level, against its nearest optimum; --details prints the")
@@ -116,7 +116,7 @@ def _metrics(result: Result) -> dict[str, str]:
 
 
 def _steps(found: Evaluation) -> str:
-    """Return the iterations given; first those within which the last level finished, where they were fewer."""
+    """Return the number of iterations allowed; if the last level finished earlier, that number comes first."""
     used = found.curve[-1].step
     return f"{used:,}\nof {found.n_steps:,}" if used < found.n_steps else f"{used:,}"
 
@@ -130,7 +130,7 @@ def _accuracies(result: Result) -> dict[str, str]:
 
 
 def _with_spread(estimate: Estimate, n: int) -> str:
-    """Return a mean and, if it is of several numbers, half its interval."""
+    """Return a mean and, if it is of several numbers, half the width of its interval."""
     return f"{estimate.value:.4f}" + (f" ± {(estimate.high - estimate.low) / 2:.4f}" if n > 1 else "")
 
 
@@ -179,5 +179,5 @@ def _stability_of(result: Result) -> Stability:
 
 
 def _short(fraction: float) -> str:
-    """Return a percentage with one digit behind the point, without its sign."""
+    """Return a percentage with one decimal, without the percent sign."""
     return percent(fraction, digits=1).removesuffix(" %")

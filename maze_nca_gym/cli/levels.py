@@ -131,7 +131,7 @@ def _save_picture(path: Path, tiles: Tiles, paths: NDArray[np.bool_]) -> None:
 
 
 def _print_names() -> None:
-    """Print what there is, a name a row."""
+    """Print all names, one per row."""
     prefabs = [(name, "maze", "1", _size(prefab(name))) for name in list_prefabs()]
     packs = [(name, "pack of evolved levels", load_levels(name)) for name in list_packs()]
     rows = [
@@ -214,7 +214,7 @@ def load_population(source: str) -> LevelPopulation:
     """Return a population by the name of a pack, or the path of a file.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is no population.
     """
     with pack_file(source) if source in list_packs() else nullcontext(Path(source)) as path:
         if not path.is_file():

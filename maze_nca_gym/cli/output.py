@@ -18,7 +18,7 @@ FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 
 class JobError(Exception):
-    """A job that was asked for correctly, but could not be done."""
+    """A correct command failed."""
 
 
 def complain(message: str) -> None:
@@ -28,7 +28,7 @@ def complain(message: str) -> None:
 
 @contextmanager
 def complaining() -> Iterator[None]:
-    """Show the library's warnings within the block as complaints."""
+    """Print the library's warnings within the block by `complain`."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **source: Any) -> None:
         if issubclass(category, UserWarning):

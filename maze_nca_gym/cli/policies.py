@@ -52,10 +52,10 @@ def _print_list(
     """Print names with figures, each above a line of text, with a header.
 
     Args:
-        title: what the names are of, above them.
+        title: what the names stand for, printed above them.
         columns: the headings of the figures, which are aligned to the right.
         rows: name, figures and text.
-        whole: whether a text that is wider than the terminal goes on in the next line, rather than being cut off.
+        whole: whether a text that is wider than the terminal is wrapped, rather than cut off.
     """
     console, rows = Console(highlight=False), list(rows)
     cells = [(title, *columns), *((name, *figures) for name, figures, _ in rows)]
@@ -78,7 +78,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _print_legend(title: str, meanings: Mapping[str, str]) -> None:
-    """Print what names mean, one a line."""
+    """Print what names mean, one per line."""
     width = max(map(len, meanings))
     print(f"{title}:")
     for name, meaning in meanings.items():
@@ -87,7 +87,7 @@ def _print_legend(title: str, meanings: Mapping[str, str]) -> None:
 
 
 def _figures(name: str, info: PolicyInfo) -> tuple[str, str, str]:
-    """Return a policy's channels, a test set of its own family, and its score there; where it is exact, words."""
+    """Return a policy's channels, a test set of its own family, and its score there; words instead if it is exact."""
     try:
         policy = load(name)
         n_channels, draws = str(policy.n_channels), policy.output

@@ -1,4 +1,4 @@
-"""Command lines read by the options that they may give: words become values, and help is shown by tyro."""
+"""Reading of command lines: words become values of options, and tyro shows the help."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from maze_nca_gym.options import (
 )
 
 _FIELD = "option_"
-"""Prefix of the fields of what tyro parses: some names of options are words of Python."""
+"""Prefix of the fields that tyro parses, since some names of options are Python keywords."""
 _SWITCH = ("True", "False")
 _METAVARS = {int: "INT", float: "NUMBER", str: "STR"}
 
@@ -38,12 +38,12 @@ def pairs(words: Sequence[str]) -> dict[str, str]:
 
 
 def named(words: Sequence[str], names: Sequence[str], options: Mapping[str, Option]) -> dict[str, str]:
-    """Return which values of some options words give, before all options are known.
+    """Return the words given for some options, before all options are known.
 
     Args:
         words: of the command line, behind the command.
         names: of the options.
-        options: those that are known; one without a name stands where a word is a name in its table.
+        options: those that are known; for a positional one, the first word that is a name in its table counts.
     """
     found: dict[str, str] = {}
     typed = pairs(words)
@@ -70,7 +70,7 @@ def read_values(
 
     Raises:
         SystemExit: 0 after printing the requested help, 2 after reporting wrong usage.
-        ValueError: an option that there is not, one that is missing, or a bad value.
+        ValueError: an unknown option, a missing one, or a bad value.
     """
     words = list(_normalised(options, words))
     form, members = _form(options, main), (OmitArgPrefixes, FlagCreatePairsOff)
@@ -149,7 +149,7 @@ def _tyro_field(option: Option) -> Any:
         is_instance=lambda value: True,
         str_from_instance=lambda value: [""] * (0 if several else size),
     )
-    names = [] if style.metavar is None else _names(option)  # the metavar shows them otherwise
+    names = [] if style.metavar is None else _names(option)  # otherwise the metavar lists them
     about = f"{option.help} Known: {', '.join(names)}." if names else option.help
     shown = arg(name=_shown(option).removeprefix("--"), help=about, help_behavior_hint=_default(option))
     markers = (spec, shown, Positional) if style.positional else (spec, shown)
@@ -169,7 +169,7 @@ def _found(parsed: Any, options: Mapping[str, Option]) -> Iterator[tuple[str, An
 
 
 def _shown(option: Option) -> str:
-    """Return the option as the help shows it: what is on by default has a --no-."""
+    """Return the option as the help shows it: a switch that is on by default as --no-..."""
     if option.style.positional:
         return _metavar(option)
     return flag("no_" * (_is_plain(option) and option.default is True) + option.name)
@@ -180,7 +180,7 @@ def _is_switch(option: Option) -> bool:
 
 
 def _is_plain(option: Option) -> bool:
-    """Return whether an option is a switch whose default no preset changes, so that no value needs to follow."""
+    """Return whether an option is a switch without a value, since no preset changes its default."""
     return option.type is bool and not option.style.takes_value
 
 
@@ -193,7 +193,7 @@ def _fixed_size(option: Option) -> int:
 
 
 def _names(option: Option) -> list[str]:
-    """Return all that the value may be, if it is one of some names."""
+    """Return all allowed values, if they are names."""
     names = [name for rule in option.rules for name in rule.names]
     return names + (list(get_args(option.type)) if get_origin(option.type) is Literal else [])
 

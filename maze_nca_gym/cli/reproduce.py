@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from maze_nca_gym.agents.reproduction.series import Progress
 
 PLAIN_EVERY = 30.0
-"""Seconds from line to line where there is no terminal."""
+"""Seconds between two lines where there is no terminal."""
 
 
 def run(*, out: Path = Path("runs/paper"), **options: Any) -> int:
@@ -49,7 +49,7 @@ class _Watch:
         self._live.stop()
 
     def show(self, progress: Progress) -> None:
-        """Show how far it is."""
+        """Show the progress."""
         if self._console.is_terminal:
             self._live.update(_table(progress), refresh=True)
             return
@@ -77,7 +77,7 @@ def _left(progress: Progress) -> str:
 
 
 def _table(progress: Progress) -> Table:
-    """Return the progress as a table, a row a kind of run."""
+    """Return the progress as a table, one row per kind of run."""
     sets = (progress.jobs, progress.finished, progress.running, progress.failed)
     counts = [Counter(job.kind for job in jobs) for jobs in sets]
     rows = [(kind, *(str(count[kind]) for count in counts)) for kind in counts[0]]

@@ -20,7 +20,7 @@ def run(*, preset: str = "fast", out: Path | None = None, **options: Any) -> int
     """Print how good the policy is, and where the files are."""
     from maze_nca_gym.agents.training import Diverged
 
-    first = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun started, one tells how it went
+    first = os.environ.get("RANK", "0") == "0"  # only one of torchrun's processes prints the result
     try:
         policy = train(preset, out=out, **options)
     except (KeyboardInterrupt, Diverged) as end:
