@@ -1,4 +1,4 @@
-"""Policies on sets of levels: prepared before there is anything to wait for, then measured one after the other."""
+"""Policies paired with sets of levels: all pairs are checked first, then measured one after the other."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
 
 DISTURBED = 32
-"""Share of a whole set's levels on which stability, which takes many times the iterations, is measured: one in this
-many."""
+"""Stability is measured on one in this many levels of a whole set, since it takes many times the iterations."""
 
 
 class Cell(NamedTuple):
-    """A result to be: a policy on a set of levels.
+    """A policy and a set of levels on which it is to be measured.
 
     Attributes:
-        name: the policy's.
+        name: the policy's name.
         policy: the policy.
         levels: the set, whose `config` has its name, family and size.
         labelled: the same levels with their solutions.
@@ -57,11 +56,11 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a policy on a set of levels.
+    """The measurements of a policy on a set of levels.
 
     Attributes:
-        policy: its label.
-        family, size: of the levels.
+        policy: the policy's label.
+        family, size: family and inner size of the levels.
         evaluation: the metrics.
         stability: None if it was not measured.
         enough: iterations with which an exact policy finishes on all levels; None if nothing is guaranteed.
@@ -87,7 +86,7 @@ class Result:
         return round((1 - self.metrics.optimal.value) * self.evaluation.n_levels)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all measurements; the metrics after the last iteration first."""
+        """Return all measurements, JSON-serialisable, the metrics after the last iteration first."""
         return {
             "policy": self.policy,
             "levels": dict(self.levels),
@@ -98,7 +97,7 @@ class Result:
 
 
 def own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) -> LevelSet:
-    """Return the first `n` levels as the task has them, described like a test set.
+    """Return the first `n` levels, prepared for the task and described like a test set.
 
     Raises:
         ValueError: no such levels, or fewer than `n`.
@@ -123,15 +122,15 @@ def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, P
 
 
 def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None) -> list[Cell]:
-    """Return every policy on every set, policy by policy, each tried for an iteration.
+    """Pair every policy with every set, policy by policy, and try each pair for one iteration.
 
-    So what cannot work fails before the first result is waited for. A set is solved once for all policies. Where it has
-    no border, a warning announces a policy that needs one; its place is the caller of the caller.
+    So what cannot work fails before anything is measured. Each set is solved once for all policies. If a policy needs a
+    border and the levels of a set have none, a warning says so; it points to the caller of the caller.
 
     Args:
         policies: policies of one task by name.
         sets: levels of that task, whose `config` has their name.
-        steps: iterations on a level, by default what a policy is made for.
+        steps: iterations on a level, by default the policy's usual number.
 
     Raises:
         ValueError: a policy cannot run on a set, or for that many iterations.
@@ -140,7 +139,7 @@ def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int
     for name, policy in policies.items():
         for i, levels in enumerate(sets):
             labelled = label(policy, levels, solved.get(i))
-            solved[i] = labelled.targets  # policies of one task have the same solutions, though not the same drawings
+            solved[i] = labelled.targets  # the same for all policies of a task, whatever they are to draw
             usual = default_steps(policy, labelled.targets)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))
@@ -165,7 +164,7 @@ def _try(cell: Cell) -> None:
 
 
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) -> Result:
-    """Return the measurements of one policy on one set; show a progress bar meanwhile."""
+    """Measure one policy on one set, with a progress bar."""
     shown, config = f"{position} {cell.name}, {cell.set_name}", cell.levels.config
     with ProgressBar(shown, len(cell.levels) * cell.n_steps) as bar:
         found = measure(cell.policy, cell.labelled, cell.n_steps, batch=batch, report=bar.advance)
@@ -174,7 +173,7 @@ def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) 
 
 
 def _measure_stability(cell: Cell, n_steps: int, shown: str, batch: int | None) -> Stability | None:
-    """Measure stability; None where weights are not shared, so that there are no further iterations."""
+    """Measure stability; return None, with a warning, if the policy has no weights for further iterations."""
     most = cell.policy.max_steps
     if most is not None:
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)

@@ -16,17 +16,17 @@ from ..policy import Policy
 from ..rollouts import iterate, path_of
 
 WINDOW = 64
-"""Iterations that are looked at."""
+"""Number of iterations that are watched."""
 
 
 @dataclass(frozen=True)
 class Habit:
-    """Fractions of levels by what something does within the window.
+    """The long-run behaviour of states, or of paths: fractions of levels.
 
     Attributes:
-        fixed_point: it is the same after every iteration.
-        limit_cycle: it repeats with a period.
-        aperiodic: it does neither.
+        fixed_point: fraction where nothing changes any more.
+        limit_cycle: fraction where it repeats with a period of two or more iterations.
+        aperiodic: fraction where it does neither within the window.
         periods: period of a cycle in iterations, as text -> fraction of levels that have it.
     """
 
@@ -37,7 +37,7 @@ class Habit:
 
     @classmethod
     def of(cls, periods: NDArray[np.int64]) -> Habit:
-        """Count (N,) periods: 1 at a fixed point, 0 where there is none."""
+        """Summarise (N,) periods: 1 for a fixed point, 0 for none."""
         counts = Counter(periods[periods > 1].tolist())
         return cls(
             float((periods == 1).mean()),
@@ -50,16 +50,16 @@ class Habit:
 def find_periods(
     policy: Policy, maze: Tensor, state: Tensor, start_step: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the periods of the state and of its rounded path, (B,) int64 each: 1 at rest, 0 where there is none.
+    """Return the periods of the state and of its rounded path, (B,) int64 each: 1 for a fixed point, 0 for none.
 
-    A state's period, of at most `WINDOW` iterations, is proven. For an iteration is the same function of the state at
-    every step, so what is back to the bit comes back forever. A path's, of at most half of `WINDOW`, is what all of
-    the window showed. It exists too where the state approaches a cycle, or counts on while the path is steady.
+    The period of a state, at most `WINDOW` iterations, is proven: every iteration is the same function, so a state that
+    returns bit for bit returns forever. The period of a path, at most `WINDOW // 2`, is only observed over the whole
+    window. A path can have a period where the state has none: while the state approaches a cycle, or counts iterations.
 
     Args:
-        policy: it iterates alike from `start_step` on.
+        policy: a policy whose iterations are all the same from `start_step` on.
         maze: (B, T, H, W).
-        state: (B, C, H, W), to which every level has settled if it ever does.
+        state: (B, C, H, W), after enough iterations to settle on every level where it ever does.
         start_step: iterations that `state` has already had.
     """
     of_state = np.zeros(len(state), np.int64)
@@ -72,7 +72,7 @@ def find_periods(
 
 
 def repeat_periods(history: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the least period of every column of a (T, B) history, at most T // 2; 0 where there is none."""
+    """Return the smallest period of every column of a (T, B) history, at most T // 2; 0 where there is none."""
     periods = np.zeros(history.shape[1], np.int64)
     for period in range(len(history) // 2, 0, -1):
         periods[(history[period:] == history[:-period]).all(axis=0)] = period

@@ -1,6 +1,6 @@
 """Disturbances in the middle of an episode: corrupted states, edited walls, a moved target.
 
-Every draw has a seed that depends on the disturbance's name and the level's place in its set.
+The random draws on a level depend on the disturbance's name and the level's index in its set, and on nothing else.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from maze_nca_gym.transfer import read_back, upload
 FRACTIONS = (0.01, 0.02, 0.05, 0.1)
 """Fractions of a state's entries that are corrupted."""
 TRIES = 256
-"""Tiles that are tried on a level until one changes its solution."""
+"""Largest number of tiles of a level that are tried to find one that changes its solution."""
 
 
 def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
     """Return a copy of (B, C, H, W) states in which some entries have the value of another tile.
 
     On every level a fraction of the entries, drawn uniformly among all channels and tiles, is replaced. Each gets the
-    value of its channel at another tile, drawn uniformly. So the values are such as occur, in the wrong places.
+    value of its channel at another tile, drawn uniformly. So all values are typical ones, in the wrong places.
 
     Args:
         state: the states to corrupt.
-        fraction: the fraction of the entries, rounded to the nearest number of them but at least one.
-        first: the place of the first level in its set.
+        fraction: the fraction of the entries; their number is rounded, and at least one.
+        first: the index of the first level in its set.
     """
     _, n_channels, height, width = state.shape
     area = height * width
@@ -48,9 +48,9 @@ def corrupt(state: Tensor, fraction: float, first: int) -> Tensor:
 
 
 def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return the (H, W) level without one wall inside its outer frame, such that the old solution is no longer optimal.
+    """Remove one wall inside the outer frame of an (H, W) level such that the old solution is no longer optimal.
 
-    The solution gets shorter (for the diameter, longer). None if no such wall was found.
+    The solution gets shorter (for the diameter, longer). None if no such wall is found.
     """
     walls = level == Tile.WALL
     walls[[0, -1]] = walls[:, [0, -1]] = False
@@ -59,14 +59,14 @@ def open_wall(rng: np.random.Generator, task: Task, level: Tiles, target: NDArra
 
 
 def close_path(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return the (H, W) level with a wall on an empty tile of the canonical solution; None if it would be
+    """Put a wall on an empty tile of the canonical solution of an (H, W) level; None if any such wall would leave it
     unsolvable."""
     edited, solutions = _try_tiles(rng, task, level, target & (level == Tile.EMPTY), Tile.WALL)
     return _first(edited, solutions.sum(axis=(1, 2)) > 0)
 
 
 def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDArray[np.bool_]) -> Tiles | None:
-    """Return the (H, W) level with its target on another tile that the source reaches; None if there is none."""
+    """Move the target of an (H, W) level to another tile that the source reaches; None if there is none."""
     places = np.argwhere((distances(level) > 0) & (level != Tile.TARGET))
     if not len(places):
         return None
@@ -78,8 +78,8 @@ def move_target(rng: np.random.Generator, task: Task, level: Tiles, target: NDAr
 def _try_tiles(
     rng: np.random.Generator, task: Task, level: Tiles, candidates: NDArray[np.bool_], tile: Tile
 ) -> tuple[Tiles, NDArray[np.bool_]]:
-    """Return levels with that tile on one of the candidates each, in random order, and their solutions: (K, H, W)
-    both."""
+    """Return copies of a level, each with `tile` on one candidate, in random order, and their solutions, both
+    (K, H, W)."""
     places = rng.permutation(np.argwhere(candidates))[:TRIES]
     edited = np.repeat(level[None], len(places), axis=0)
     edited[np.arange(len(places)), places[:, 0], places[:, 1]] = tile
@@ -92,25 +92,25 @@ def _first(levels: Tiles, wanted: NDArray[np.bool_]) -> Tiles | None:
 
 Edit = Callable[[np.random.Generator, Task, Tiles, NDArray[np.bool_]], "Tiles | None"]
 EDITS: dict[str, Edit] = {"wall opened": open_wall, "wall closed": close_path, "target moved": move_target}
-"""Name -> what edits one level."""
+"""Edits of one level by name."""
 
 
 def edits_of(task: Task) -> dict[str, Edit]:
-    """Return the edits that make sense for a task: without endpoints, no target can move."""
+    """Return the edits that make sense for a task: without endpoints there is no target to move."""
     return {name: edit for name, edit in EDITS.items() if task.has_endpoints or edit is not move_target}
 
 
 def edit_levels(
     name: str, task: Task, tiles: Tiles, targets: NDArray[np.bool_], first: int
 ) -> tuple[NDArray[np.intp], Tiles]:
-    """Return the places of the levels that could be edited in this way, and the edited levels.
+    """Edit each level if possible; return the (n,) indices of those that could be edited, and these, (n, H, W).
 
     Args:
         name: one of `EDITS`.
         task: the task of the levels.
         tiles: (N, H, W) uint8.
         targets: (N, H, W) bool, their canonical solutions.
-        first: the place of the first level in its set.
+        first: the index of the first level in its set.
     """
     found = [
         EDITS[name](np.random.default_rng(named_seed(name, first + i)), task, level, target)

@@ -40,7 +40,7 @@ FIGURES = ("iterations", "sizes", "stability")
 
 
 def draw(results: Sequence[Result], folder: Path, format: str) -> list[Path]:
-    """Write those figures that have something to show into a folder; return their paths."""
+    """Write the figures for which there are results into a folder; return their paths."""
     several_sizes = len({result.size for result in results}) > 1
     disturbed = any(result.stability is not None for result in results)
     wanted = zip(FIGURES, (draw_iterations, draw_sizes, draw_stability), (True, several_sizes, disturbed), strict=True)
@@ -48,9 +48,9 @@ def draw(results: Sequence[Result], folder: Path, format: str) -> list[Path]:
 
 
 def draw_iterations(results: Sequence[Result], path: str | Path) -> Path:
-    """Write accuracy and complete against iterations, a column a family; return the path.
+    """Write accuracy and complete against iterations, one column per family; return the path.
 
-    A dotted line goes on to the end of the long run of the stability part, where there was one.
+    Where stability was measured, a dotted line goes on to the end of its long run.
     """
     families = _distinct(result.family for result in results)
     with figure(path, 1.2 + 4.2 * len(families), 6.6, dpi=130) as drawn:
@@ -117,9 +117,9 @@ def _draw_line(axes: Axes, results: Sequence[Result], metric: str, looks: _Looks
 
 
 def draw_stability(results: Sequence[Result], path: str | Path) -> Path:
-    """Write bars of complete after each disturbance, a panel a set of levels; return the path.
+    """Write bars of complete after each disturbance, one panel per set of levels; return the path.
 
-    Where the maze is edited, a line across the bar says what a fresh start reaches.
+    Where the maze is edited, a line across the bar shows what a fresh start reaches.
     """
     shown = [result for result in results if result.stability is not None]
     sets = _distinct((result.family, result.size) for result in shown)
@@ -161,7 +161,7 @@ def _bars(stability: Stability) -> list[tuple[str, Estimate, Estimate | None]]:
 
 
 class _Looks:
-    """Colour, dashes and marker of results: the first attribute that varies has the colours."""
+    """Colours, dashes and markers of results: colours tell apart the first attribute that varies, dashes the second."""
 
     def __init__(self, results: Sequence[Result], attributes: Sequence[str]) -> None:
         values = {name: _distinct(getattr(result, name) for result in results) for name in attributes}
@@ -170,7 +170,7 @@ class _Looks:
         }
 
     def of(self, result: Result) -> tuple[str, Any, str]:
-        """Colour, line style and marker."""
+        """Return colour, line style and marker."""
         places = [values.index(getattr(result, name)) for name, values in self._varying.items()]
         return self._look(places[0], places[1] if len(places) > 1 else 0)
 
@@ -180,7 +180,7 @@ class _Looks:
         return COLOURS[colour], DASHES[(second + turn) % len(DASHES)], MARKERS[marker % len(MARKERS)]
 
     def handles(self) -> dict[str, Artist]:
-        """Return a line for each label of a legend."""
+        """Return a sample line for each label of the legend."""
         lines: dict[str, Artist] = {}
         for i, (name, values) in enumerate(self._varying.items()):
             for place, value in enumerate(values):
@@ -195,5 +195,5 @@ def _grey(label: str, dash: Any) -> dict[str, Artist]:
 
 
 def _distinct(values: Iterable[Value]) -> list[Value]:
-    """Return the different values in the order of their first appearance."""
+    """Return the distinct values in the order in which they first appear."""
     return list(dict.fromkeys(values))

@@ -1,6 +1,6 @@
-"""Accuracy (ours and the paper's), complete and optimal after many numbers of iterations, with 95 % intervals.
+"""Accuracy (ours and the paper's), complete and optimal as curves over the iterations, with 95 % intervals.
 
-Every path is also of one of some kinds (`KINDS`): how it agrees with exact search, or how it fails.
+Every final path is also assigned to one of `KINDS`: how it agrees with exact search, or how it fails.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KINDS = {
     "through walls": "at least one tile is a wall",
     "nothing": "no tile at all",
 }
-"""Kinds of path, of which every one is exactly one, and what they are."""
+"""Kinds of paths and what they mean; every path is of exactly one kind."""
 CANONICAL, OTHER, EXTRA, LONGER, BROKEN, WALLS, NOTHING = range(len(KINDS))
 
 
@@ -53,10 +53,10 @@ class Metrics:
     """The metrics of a sample of levels, after a fixed number of iterations.
 
     Attributes:
-        accuracy: ours, of each level against the nearest optimum; mean, with the normal interval.
-        paper_accuracy: the published one (`scoring.paper_accuracy`), of minibatches of 64 consecutive levels against
-            the canonical solutions; mean over minibatches, with the normal interval.
-        complete, optimal: fractions, with Wilson's intervals.
+        accuracy: our accuracy, of each level against the nearest optimum: mean, with a normal interval.
+        paper_accuracy: the paper's accuracy (`scoring.paper_accuracy`), of minibatches of 64 consecutive levels against
+            the canonical solutions: mean over minibatches, with a normal interval.
+        complete, optimal: fractions of levels, with Wilson intervals.
     """
 
     accuracy: Estimate
@@ -90,10 +90,10 @@ class Evaluation:
 
     Attributes:
         n_levels: the number of levels.
-        n_steps: the number of iterations that it was given.
-        curve: the metrics from the first iteration to the last, or to that after which nothing changed on any level.
-        agreement: kind of path (`KINDS`) -> the fraction of levels that ended in it; empty for policies that
-            draw something else.
+        n_steps: the largest number of iterations.
+        curve: the metrics from the first iteration to the last, or to the one after which nothing changed on any level.
+        agreement: kind of path (`KINDS`) -> the fraction of levels that end with it; empty for policies that draw
+            something other than a path.
     """
 
     n_levels: int
@@ -103,7 +103,7 @@ class Evaluation:
 
     @property
     def final(self) -> Metrics:
-        """After the last iteration."""
+        """The metrics after the last iteration."""
         return self.curve[-1].metrics
 
 
@@ -117,14 +117,14 @@ def measure(
     steps: Sequence[int] | None = None,
     report: Report = lambda _: None,
 ) -> Evaluation:
-    """Run a policy on levels and score it on the way.
+    """Run a policy on levels and score its path after several numbers of iterations.
 
-    The states are those of a plain rollout. A model whose last layer has no ReLU leaves it out at that step only,
-    whenever the rollout ends.
+    The scored states are those of one rollout, so the points of the curve differ in where the rollout stands, not in
+    the model: one that leaves out the ReLU of its last iteration does so at its usual step, whatever `n_steps` is.
 
     Args:
         policy: a policy on any device.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them, or what `label` returned.
+        levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
         n_steps: the number of iterations; by default that of `default_steps`.
         batch: levels that run at once; it does not change the results, except for the rounding of fast convolutions.
         steps: numbers of iterations after which to score, from 1 to `n_steps`; by default those of `curve_steps`.
@@ -132,7 +132,7 @@ def measure(
 
     Raises:
         ValueError: levels of another task or size than the policy's, an unsolvable level, more iterations than the
-            policy has weights for, or a bad number.
+            policy has weights for, or an option out of range.
     """
     tiles, targets, wanted = label(policy, levels)
     n_steps = default_steps(policy, targets) if n_steps is None else n_steps
@@ -168,10 +168,13 @@ def _score_batch(
     paths: NDArray[np.bool_],
     report: Report,
 ) -> int:
-    """Fill the (K, B, 6) tables and the (B, H, W) last paths; return how many tables differ from the last."""
+    """Fill the (K, B, 6) tables and the (B, H, W) last paths; return the number of tables that were scored.
+
+    If nothing changes any more, the rollout ends early. The other tables are then copies of the last one that was.
+    """
     done = index = 0
     states = iterate(policy, encode(policy, tiles), marks, until_finished=True)
-    for index, (step, state) in enumerate(zip(marks, states, strict=False)):  # fewer states where it ends early
+    for index, (step, state) in enumerate(zip(marks, states, strict=False)):
         path = path_of(state)
         tables[index:], paths[:] = score_paths(policy, tiles, path, wanted), path > 0.5
         report((step - done) * len(tiles))
@@ -187,14 +190,14 @@ def kinds_of(
     target: NDArray[np.bool_],
     optimal: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Return the kind of every path, (N,), as its place in `KINDS`.
+    """Return the kind of every path, (N,) int64, as its index in `KINDS`.
 
     Args:
-        task: what was asked for.
+        task: the task of the levels.
         tiles: (N, H, W) uint8.
         path: (N, H, W) bool, the rounded predictions.
         target: (N, H, W) bool, the canonical solutions.
-        optimal: (N,) bool, of `scoring.score`.
+        optimal: (N,) bool, from `scoring.score`.
     """
     length, longest = _length_within(task, tiles, path), target.sum(axis=(1, 2))
     enough = length == longest if task.has_endpoints else length >= longest
@@ -210,7 +213,7 @@ def kinds_of(
 
 
 def _length_within(task: Task, tiles: Tiles, path: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return (N,) tiles on the task's solution where all but the path is wall; 0 where there is none."""
+    """Return the length, in tiles, of the solution that stays within each path, (N,); 0 where there is none."""
     ends = tiles >= Tile.SOURCE
     inside = np.where(path | ends, tiles, np.uint8(Tile.WALL))
     length = task.solve(inside).sum(axis=(1, 2), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Results of an evaluation: a table, a file of numbers, figures."""
+"""Results of an evaluation, as a table, a JSON file and figures."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Results(Sequence[Result]):
     Attributes:
         rows: the results.
         configuration: the options, JSON-serialisable.
-        seconds: the time that it took.
-        missing: (policy, name of the set) of what is not measured yet.
+        seconds: the time that the evaluation took.
+        missing: (policy, name of the set) of all results that are still missing.
     """
 
     rows: tuple[Result, ...]
@@ -44,7 +44,7 @@ class Results(Sequence[Result]):
         return self.rows[index]
 
     def table(self) -> Table:
-        """Return a table, a row a result, in percent with 95 % intervals."""
+        """Return a table with one row per result, in percent with 95 % intervals."""
         columns = ("policy", "levels", "n", "iterations", "complete", "optimal", "accuracy")
         return Table(columns, [_cells(row) for row in self.rows], numbers=columns[2:])
 
@@ -52,11 +52,11 @@ class Results(Sequence[Result]):
         return self.table().html()
 
     def save(self, folder: str | Path, format: str = "png") -> dict[str, list[Path]]:
-        """Write `results.json` and those figures that have something to show; those of earlier results go.
+        """Write `results.json` and the figures for which there are results, in place of those of an earlier evaluation.
 
         Args:
-            folder: where to.
-            format: of the figures: png, pdf or svg.
+            folder: the folder, which is made if missing.
+            format: file type of the figures: png, pdf or svg.
 
         Returns:
             "results" and "figure" -> the files.
@@ -72,7 +72,7 @@ class Results(Sequence[Result]):
         }
 
     def save_numbers(self, folder: str | Path) -> Path:
-        """Write `results.json` alone and return its path; figures of earlier results go.
+        """Write `results.json` and return its path; the figures of an earlier evaluation are deleted.
 
         Raises:
             OSError: it could not be written.

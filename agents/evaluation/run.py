@@ -1,4 +1,4 @@
-"""Policies measured on named test sets or levels of one's own, in one call."""
+"""`evaluate`: policies measured on named test sets or on a user's own levels."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ def evaluate(
 ) -> Results:
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
 
-    A set such as perfect-31 has the same levels on every machine. Ctrl-C keeps what was measured by then.
+    A set such as perfect-31 has the same levels on every machine. After Ctrl-C, results that are complete are kept.
 
     >>> evaluate("nca-shortest-path", families="perfect", sizes=[16, 32])[0].metrics.complete
 
     Args:
         policies: names from `policies list`, model files (*.safetensors) or module:class, all of one task; NAME=POLICY
-            gives one another name in tables and figures. In Python also policies, or a mapping from names to them.
+            sets the name of a policy in tables and figures. In Python also policies, or a mapping from names to them.
         levels: set of levels in place of families and sizes: a file, or a name from `levels list`. In Python also a set
             or (N, H, W) tiles.
-        families: families of levels, separated by commas or spaces; sparse is random with a fifth to a half of walls.
+        families: families of levels, separated by commas or spaces; sparse is random with 20 to 50 % walls.
         sizes: inner sizes of the levels, separated by commas or spaces.
-        n: largest number of levels of each set, by default 128 of a test set, and all of one's own; always the first
-            ones. 8192 takes whole test sets, which have fewer levels beyond size 32.
+        n: largest number of levels of each set, always the first ones; by default 128 of a test set, and all of those
+            in --levels. 8192 takes whole test sets, which have fewer levels beyond size 32.
         steps: number of iterations on a level, by default the policy's usual number, in proportion to size and longest
             solution.
-        stability: test stability too: 10 times the iterations, corrupted states and edited mazes, on the first 256 of
-            the levels (fewer of large ones). It takes some 15 times as long as the rest does on them.
-        batch: number of levels that run at once, by default 256, fewer of large ones.
-        device: device, such as cpu, cuda or cuda:1; by default where the policies are: the CPU, if they are given by
+        stability: also test stability: 10 times the iterations, corrupted states and edited mazes, on the first 256
+            levels (fewer of large ones). It takes some 15 times as long as the other measurements of as many levels.
+        batch: number of levels that run at once, by default 256, or fewer if they are large.
+        device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
             name.
-        out: folder for results.json, which is written anew after each result, and the figures; they replace those of
-            an earlier run. In Python, nothing is written by default.
+        out: folder for results.json, which is rewritten after each result, and the figures; they replace those of an
+            earlier run. In Python, nothing is written by default.
         format: file type of the figures: png, pdf or svg.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Whether a policy stays right: when it runs on, when its state is corrupted, when the maze changes under it."""
+"""Stability of a policy: whether it stays right if it runs on, its state is corrupted, or the maze is edited."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from .disturbances import FRACTIONS, corrupt, edit_levels, edits_of
 from .metrics import Metrics, Point
 
 LONGER = 10
-"""Times the usual number of iterations."""
+"""Factor by which the long run exceeds the usual number of iterations."""
 NOTICE = 8
-"""Iterations more than usual after a disturbance, in which a policy may notice it and begin again."""
+"""Extra iterations after a disturbance, in which a policy can notice it and start over."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,13 @@ class Edited:
     """The effect of a change of the maze while the state stays.
 
     Attributes:
-        edit: what changed, one of `disturbances.EDITS`, after `n_steps` iterations.
+        edit: the edit, one of `disturbances.EDITS`, made after `n_steps` iterations.
         n_levels: the number of levels that could be edited so that their old solution is wrong.
-        fresh: the metrics on the edited mazes of a start from zero, after `n_steps` iterations, or more in proportion
+        fresh: the metrics on the edited mazes from a state of zeros, after `n_steps` iterations, or more in proportion
             to longer solutions.
-        continued: the metrics of the state that had run on the old mazes, after as many more iterations, and `NOTICE`.
-        hysteresis: the fraction of levels on which the fresh start ends in an optimal path and the other does not.
+        continued: the metrics on the edited mazes from the state reached on the old mazes, after as many further
+            iterations plus `NOTICE`.
+        hysteresis: the fraction of levels on which the fresh start ends with an optimal path and the other does not.
     """
 
     edit: str
@@ -83,12 +84,12 @@ class Stability:
         n_levels: the number of levels.
         n_steps: the usual number of iterations of an episode.
         before: the metrics after `n_steps` iterations.
-        after: the metrics after `LONGER` times as many.
+        after: the metrics after `LONGER` times as many iterations.
         curve: the metrics between these two.
-        state, path: the habits of the state and of the rounded path after that.
+        state, path: the behaviour of the state and of the rounded path from there on.
         corruption: one for each of `disturbances.FRACTIONS`.
         edits: one for each edit that could be made on any level.
-        hysteresis: over all edits, None if there were none.
+        hysteresis: the same fraction over all edits; None without edits.
     """
 
     n_levels: int
@@ -104,7 +105,7 @@ class Stability:
 
 
 Tables: TypeAlias = dict[tuple[str, Any], NDArray[Any]]
-"""What was looked at, and the mark, fraction or edit -> a row of scores, or a period, for each level."""
+"""(kind of measurement, number of iterations, fraction or edit) -> a row of scores, or a period, for each level."""
 
 
 @torch.no_grad()
@@ -120,18 +121,17 @@ def measure_stability(
 
     Args:
         policy: a policy on any device.
-        levels: a set, or (N, H, W) tiles, as the policy's task has them, or what `label` returned.
+        levels: a set, or (N, H, W) tiles, prepared for the policy's task, or what `label` returned.
         n_steps: the usual number of iterations of an episode.
         batch: levels that run at once.
-        report: receives progress, `N * n_steps * effort(policy)` in all.
+        report: receives progress, `N * n_steps * effort(task)` in all.
 
     Raises:
         ValueError: the same errors as from `measure`, or the policy's weights are not shared among iterations.
     """
     if policy.max_steps is not None:
         raise ValueError(
-            f"this policy has weights for {policy.max_steps} iterations and none for what comes after: it has no "
-            "stability"
+            f"this policy has weights for {policy.max_steps} iterations only, so it cannot run on: it has no stability"
         )
     check_steps(policy, n_steps)
     labelled, task = label(policy, levels), find_task(policy.task)
@@ -153,12 +153,12 @@ def measure_stability(
 
 
 def effort(task: Task) -> int:
-    """Return the iterations of `measure_stability` as a multiple of `n_steps`."""
+    """Return the number of iterations of `measure_stability` as a multiple of `n_steps`."""
     return LONGER + len(FRACTIONS) + 2 * len(edits_of(task))
 
 
 class _Probe:
-    """A batch of levels, and the state to which the policy comes on them."""
+    """A batch of levels, and the policy's state on them after an episode."""
 
     def __init__(
         self, policy: Policy, task: Task, levels: LabelledLevels, first: int, n_steps: int, report: Report
@@ -174,24 +174,24 @@ class _Probe:
         self.tables["before", None] = self._score(self.state)
 
     def _score(self, state: Tensor) -> NDArray[np.float64]:
-        """Return the scores on the levels as they were."""
+        """Return the scores on the unedited levels."""
         return score_state(self.policy, self.levels.tiles, state, self.levels.wanted)
 
     def _run(self, maze: Tensor, state: Tensor | None = None, extra: int = 0) -> Tensor:
-        """Return the state after an episode's iterations, from zero, or on from a state and with `NOTICE` more."""
+        """Return the state after an episode from zeros, or from a state with `NOTICE` more iterations."""
         start, notice = (0, 0) if state is None else (self.n_steps, NOTICE)
         self.report(self.n_steps * len(self.levels.tiles))
         return run_to_end(self.policy, maze, self.n_steps + extra + notice, state, start_step=start)
 
     def run_on(self, marks: Sequence[int]) -> None:
-        """Let the episode run for longer, and look at its end."""
+        """Continue the episode, score it at the marks, and find the periods at its end."""
         steps = [mark - self.n_steps for mark in marks]
         state, table = self.state, np.empty(0)
         states = iterate(
             self.policy, self.maze, steps, self.state, start_step=self.n_steps, until_finished=True, undisturbed=True
         )
         for index, mark in enumerate(marks):
-            later = next(states, None)  # none where the rollout has ended early
+            later = next(states, None)  # None once the rollout has ended early: its last scores then hold for the rest
             if later is not None:
                 state, table = later, self._score(later)
             self.tables["longer", mark] = table
@@ -201,12 +201,12 @@ class _Probe:
         self.tables["period", "path"] = of_path
 
     def corrupt(self, fraction: float) -> None:
-        """Corrupt the episode's last state and go on."""
+        """Corrupt the episode's last state and run another episode from it."""
         state = self._run(self.maze, corrupt(self.state, fraction, self.first))
         self.tables["corrupted", fraction] = self._score(state)
 
     def edit(self, name: str) -> None:
-        """Change the maze under the episode's last state and continue; and restart on the changed maze."""
+        """Edit the mazes; run an episode from the old state, and one from zeros."""
         rows, edited = edit_levels(name, self.task, self.levels.tiles, self.levels.targets, self.first)
         if not len(rows):
             self.report(2 * self.n_steps * len(self.levels.tiles))
@@ -246,6 +246,6 @@ def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) 
 
 
 def _lags(tables: Tables, name: str) -> NDArray[np.bool_]:
-    """Return (N,) where the fresh start alone ends in an optimal path."""
+    """Return where the fresh start ends with an optimal path and the continued state does not, (N,) bool."""
     fresh, continued = (tables[kind, name][:, OPTIMAL] != 0 for kind in ("fresh", "continued"))
     return fresh & ~continued

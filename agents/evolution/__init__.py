@@ -1,1 +1,1 @@
-"""Levels that evolve against policies: what is measured, the loop, what it leaves in a folder, and figures."""
+"""Evolution of levels against policies: how levels are measured, the loop, its folder, and figures."""

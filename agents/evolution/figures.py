@@ -1,4 +1,4 @@
-"""The pictures of an evolution: curves by round, and the hardest levels as they change."""
+"""The pictures of an evolution: curves over the rounds, and an animation of the hardest levels."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PANELS = {
     "mean_solution_length": ("mean solution length, tiles", "{:.1f}"),
     "complete": ("complete", "{:.1%}"),
 }
-"""Statistic -> its label and how its last value is written."""
+"""Statistic -> its label, and the format of its first and last value in the title."""
 FPS, LAST_FRAME = 2.5, 6
 """Frames per second of the animation, and the number of times that its last frame is shown."""
 SIDE, LEAST_CELL = 216, 3
-"""Pixels along a level's side, about, and along a tile's, at least."""
+"""Approximate side of a level's picture, and least side of a tile, in pixels."""
 GAP = 12
 """Pixels between the levels and around them."""
 
@@ -42,7 +42,7 @@ def draw_curves(lines: Sequence[Line], title: str, path: Path) -> Path:
 
     Args:
         lines: at least one, in the order of rounds.
-        title: above them.
+        title: the title above the panels.
         path: the file.
     """
     rounds = [line["round"] for line in lines]
@@ -69,7 +69,7 @@ def draw_hardest(snapshots: Sequence[Snapshot], lines: Sequence[Line], task: Tas
     Args:
         snapshots: at least one, all with the same number of levels of one size.
         lines: the statistics of every round.
-        task: of the levels.
+        task: the task of the levels.
         path: the file.
     """
     by_round = {line["round"]: line for line in lines}

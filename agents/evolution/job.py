@@ -1,4 +1,4 @@
-"""A run of `evolve`: all that it needs, checked, and how it begins and ends."""
+"""A run of `evolve`: its arguments are checked, then it starts or resumes, and its pictures are drawn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .loop import FILES, ROUND, Evolution, Job, first_levels
 from .measure import EvaluatedPolicy
 
 _LEAST_SIZE = 4
-"""Inner size from which on there are test sets."""
+"""Smallest inner size for which there are test sets."""
 _OF_GENERATORS = tuple(generator_options({}))
 _OF_MUTATIONS = tuple(name for mutation in MUTATIONS.values() for name in options_of(mutation))
 
@@ -43,13 +43,16 @@ def prepare(
     options: dict[str, Any],
     usual: Mapping[str, Any],
 ) -> Job:
-    """Do everything that can fail, before anything is changed.
+    """Check the arguments of `evolve` and generate the first levels, before anything is written.
 
     Args:
-        policies: as of `evolve`.
-        given: its arguments, and the options of rounds.
-        options: all others that are given.
-        usual: values of options with which the command leaves them out.
+        policies: see `evolve`.
+        given: the other arguments of `evolve`, and the options of rounds.
+        options: all further options that are given.
+        usual: the default of each option; the command in the run's description leaves out options with that value.
+
+    Raises:
+        ValueError: a bad option, policy or combination.
     """
     found = {name: policy.to(find_device(given["device"])) for name, policy in named_policies(policies).items()}
     task = common_task(found)
@@ -90,7 +93,7 @@ def prepare(
 
 
 def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any]) -> PopulationConfig:
-    """Return how the population behaves.
+    """Return the configuration of the population.
 
     Raises:
         ValueError: a bad value, or an option that the mutation does not take.
@@ -102,13 +105,13 @@ def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any])
 
 @cache
 def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
-    """Return the hashes of the levels of the test and validation sets, which are square."""
+    """Return the hashes of all test and validation levels of these sizes."""
     return reserved_hashes(held_out_levels(sizes, task))
 
 
 @torch.no_grad()
 def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> EvaluatedPolicy:
-    """Return a policy, tried for an iteration, and its number of iterations.
+    """Return a policy with its number of iterations, after trying one iteration.
 
     Raises:
         ValueError: the policy cannot run on such levels, or for that many iterations.
@@ -123,7 +126,7 @@ def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Eval
 
 
 def _enough(policy: Policy, levels: Tiles) -> int:
-    """Return the iterations that any levels of this size may need: solutions evolve, so those of today do not count."""
+    """Return enough iterations for any level of this size: solutions may get longer than those of the first levels."""
     if policy.max_steps is not None:
         return policy.max_steps
     bound = policy.guarantees.enough_steps(*levels.shape[1:])
@@ -139,7 +142,7 @@ def _digest(policy: Policy) -> str:
 
 
 def run(job: Job) -> LevelPopulation:
-    """Evolve the levels of a job, or go on where a run of it ended; draw the pictures at the end.
+    """Evolve the levels of a job, or resume its run; draw the pictures at the end.
 
     Raises:
         ValueError: the folder has another population, or damaged files.

@@ -1,7 +1,7 @@
-"""The evolution of levels against policies: the first ones, rounds of offspring, and what is noted of them in a folder.
+"""The evolution of levels against policies: first levels, rounds of offspring, and the record of them in a folder.
 
-(Paper, section "Adversarial data generation".) Every round draws from a generator of its own. So a saved population
-continues as if it had never stopped; its clock counts the rounds.
+(Paper, section "Adversarial data generation".) Every round has its own random generator, seeded by its number. So a
+population that was saved continues as if it had never stopped. Its clock counts the rounds.
 """
 
 from __future__ import annotations
@@ -32,27 +32,29 @@ Draw: TypeAlias = Callable[[np.random.Generator, int], Tiles]
 """rng, n -> (n, H, W) tiles."""
 
 PATIENCE = 100
-"""Largest number of times that rejected first levels are drawn again."""
+"""Largest number of attempts to replace first levels that were rejected."""
 POPULATION, CURVES, HARDEST = "population.npz", "curves.png", "hardest.gif"
 FILES = (POPULATION, CURVES, HARDEST)
-"""Files of such a folder, besides those of every run."""
+"""Files of an evolution, besides those of every run."""
 ROUND = "round"
-"""The figure of a line that counts rounds."""
+"""The metric that counts rounds."""
 N_SHOWN = 9
-"""Levels of a snapshot, or fewer of a small population."""
+"""Number of levels of a snapshot; fewer if the population is smaller."""
 
 
 @dataclass(frozen=True)
 class Job:
     """All that a run needs, checked.
 
+    The items of `given` can be read as attributes: `job.rounds`.
+
     Attributes:
-        given: the arguments of `evolve`, except the policies and other options than those of rounds.
+        given: the arguments of `evolve`, without the policies, and of its further options only those of rounds.
         evaluated: the policies by name.
-        levels: (n, H, W) uint8, the first ones.
+        levels: (n, H, W) uint8, the first levels.
         reserved: hashes of the levels of the test sets.
         population: the configuration of the population.
-        configuration: all that determines the resulting levels, JSON-serialisable.
+        configuration: everything that determines the resulting levels, JSON-serialisable.
         command: the command that evolves the same levels.
     """
 
@@ -77,8 +79,8 @@ def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) ->
     """Return (n, H, W) uint8 levels that all differ, none of them reserved.
 
     Args:
-        draw: makes levels.
-        seed: the seed of the draws.
+        draw: generates levels.
+        seed: the seed of the generator.
         n: the number of levels, at least 1.
         reserved: hashes from `families.reserved_hashes`.
 
@@ -98,7 +100,7 @@ def first_levels(draw: Draw, seed: int, n: int, reserved: NDArray[np.uint64]) ->
 
 
 class Evolution:
-    """A population with its past, in the folder of a run.
+    """A population with its history, in the folder of a run.
 
     The lines of the run are the population's statistics after every round, those of round 0 first.
 
@@ -109,14 +111,14 @@ class Evolution:
     """
 
     def __init__(self, run: RunFolder, config: PopulationConfig) -> None:
-        """Begin with what the folder has of a run, or with a population that is empty.
+        """Load the run in the folder, or start with an empty population.
 
         Args:
             run: the folder, which has been opened.
             config: the configuration of the population.
 
         Raises:
-            ValueError: the checkpoint is damaged, or the lines of some of its rounds are missing; nothing has changed.
+            ValueError: the checkpoint is damaged, or lines of its rounds are missing; nothing has changed.
         """
         self.run, self.population, self.snapshots = run, LevelPopulation(config), list["Snapshot"]()
         found = run.load(POPULATION)
@@ -127,29 +129,29 @@ class Evolution:
         self.snapshots = [arrays[f"snapshot {i}"] for i in range(len(arrays) - 1)]
         clock = self.population.clock
         rounds = [line[ROUND] for line in run.lines if line[ROUND] <= clock]
-        # Ctrl-C may come before the round that the clock counts is noted
+        # the last round of the checkpoint may have no line yet: Ctrl-C can come before `note`
         if rounds != list(range(len(rounds))) or len(rounds) < clock:
             wanted = f"it must have a line for every round from 0 to {clock}, but has {len(rounds)}"
             raise ValueError(f"{run.path / METRICS} is not readable: {wanted}; {run.ways_out}")
 
     def begin(self, facts: Mapping[str, Any]) -> None:
-        """Write what made the population, and drop what was noted after it was saved."""
+        """Write the description of the run, and drop the lines of rounds after the checkpoint."""
         self.run.begin(facts, self.population.clock if len(self.population) else -1)
 
     def is_finished(self, n: int, rounds: int) -> bool:
-        """Return whether all of n levels are measured, and all rounds made and noted."""
+        """Return whether all n levels are measured, and all rounds are made and recorded."""
         lines, clock = self.run.lines, self.population.clock
         return bool(lines) and lines[-1][ROUND] == clock >= rounds and len(self.population) >= n
 
     def evolve(self, job: Job, asked: Callable[[], bool]) -> None:
-        """Measure the first levels, and make the rounds that are left.
+        """Measure the first levels, and make the remaining rounds.
 
         Args:
-            job: what to evolve.
-            asked: whether to end now, asked every few iterations.
+            job: the run.
+            asked: returns whether to stop now; called every few iterations.
 
         Raises:
-            KeyboardInterrupt: it was asked to; what was measured since the last round is lost, and nothing else.
+            KeyboardInterrupt: it was asked to stop; only the measurements since the last round are lost.
         """
 
         population, saved_at = self.population, time.monotonic()
@@ -221,7 +223,7 @@ class Evolution:
         parts = {"population": arrays, **{f"snapshot {i}": each for i, each in enumerate(self.snapshots)}}
         tensors = {part: {name: torch.from_numpy(a) for name, a in some.items()} for part, some in parts.items()}
         self.run.save(state, tensors)
-        # only now: a population without a checkpoint is one that the run must not replace
+        # the checkpoint first: `RunFolder.load` rejects a folder that has a population without one
         self.population.save(self.run.path / POPULATION)
 
     def draw(self, title: str) -> None:
@@ -238,6 +240,6 @@ class Evolution:
 
 
 def hardest(population: LevelPopulation, n: int) -> NDArray[np.int64]:
-    """Return (n,) indices of the levels of most regret, those of long solutions first among equals."""
+    """Return (n,) indices of the levels with the highest regret; among equals, longer solutions come first."""
     members = population.members
     return np.lexsort((members["id"], -members["length"], -members["fitness"]))[:n]

@@ -1,4 +1,4 @@
-"""Levels that evolve against policies, in one call."""
+"""`evolve`: levels that evolve against policies."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from ..policy import Policy
 
 ROUNDS = ("n_offspring", "parents")
-"""Options of a `BreedingSchedule` that mean something here, where every round is due."""
+"""Options of a `BreedingSchedule` that apply here. The others say when a round is due, and here every round is."""
 
 
 def options_of_evolution(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of the generator, the population, its mutation and its rounds by name, whatever is given."""
+    """Return the options of the generator, the population, its mutation and its rounds by name."""
     population = {name: option for name, option in options_of(PopulationConfig).items() if name != "task"}
     population["capacity"] = replace(population["capacity"], default=None, style=Shown(default="--n"))
     rounds = {name: option for name, option in options_of(BreedingSchedule).items() if name in ROUNDS}
@@ -70,8 +70,8 @@ def evolve(
 
     Regret is the loss of a policy's path against the nearest optimum after the last iteration, averaged over all
     policies. Levels of the test sets never enter. Ctrl-C saves and ends the run; the same command or call continues it,
-    also with more rounds. The folder receives population.npz, which is a set of levels wherever one is asked for,
-    metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run goes on.
+    also with more rounds. The folder receives population.npz, which can be used wherever a set of levels is named,
+    metrics.jsonl, curves.png, hardest.gif, config.json and checkpoint.safetensors, from which a run resumes.
 
     >>> population = evolve("nca-shortest-path", rounds=100, size=16, mutation="edits", n_edits=3)
 
@@ -82,7 +82,7 @@ def evolve(
         rounds: number of rounds in which offspring compete with the population.
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
         steps: number of iterations on a level, by default the policy's usual number, in proportion to the size.
-        batch: number of levels that run at once, by default 256, fewer of large ones.
+        batch: number of levels that run at once, by default 256, or fewer if they are large.
         device: device, such as cpu, cuda or cuda:1, to which the policies are moved.
         picture_every: number of rounds between two pictures of hardest.gif.
         save_every: seconds between two saves.
@@ -90,8 +90,8 @@ def evolve(
         out: folder of the population.
         generator: generator of the first levels; `maze-nca-gym levels list --details` describes each.
         size: inner size of the levels in tiles, rows and columns if they differ, without the border of one wall tile.
-        options: options of the generator, of the population (`PopulationConfig`) and of its mutation, and those of
-            `BreedingSchedule` that mean something where every round is due.
+        options: options of the generator, of the population (`PopulationConfig`) and of its mutation, and `n_offspring`
+            and `parents` of `BreedingSchedule`.
 
     Returns:
         The population.

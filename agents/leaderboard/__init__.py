@@ -1,2 +1,2 @@
-"""The benchmark: policies and files of predictions on the sets of `maze_nca_gym.benchmark_sets`, beside what others
-published."""
+"""The benchmark: policies and files of predictions on the sets of `maze_nca_gym.benchmark_sets`, next to published
+results."""

@@ -1,4 +1,4 @@
-"""Scores of answers to benchmark mazes: one path may be the label, another as good, a third at least a way."""
+"""Scores of answers to benchmark mazes: whether a path is the label, an equally short one, or at least a valid one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def judge(
 ) -> dict[str, NDArray[np.bool_]]:
     """Return which answers are right, by each of `SCORES`.
 
-    An answer is exact if it is the set's label, and canonical if it is the solution of `solvers.shortest_path`. It is
-    valid if its tiles are one line of free tiles from source to target. Such a line has no gap, no fork, and no two
-    tiles beside each other but those that follow one another. It is optimal if the line is as short as can be.
+    An answer is exact if it equals the set's label, and canonical if it equals the solution of
+    `solvers.shortest_path`. It is valid if its tiles form one line of free tiles from source to target: without gaps
+    or forks, and adjacent tiles always follow one another on the line. It is optimal if no line is shorter.
 
     Args:
         tiles: (N, H, W) uint8, solvable.
@@ -42,17 +42,17 @@ def judge(
 
 
 def _are_lines(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which paths are lines: no tile of such a path could be left out, so it is the shortest path within."""
+    """Return which paths are lines from source to target without gaps, forks and shortcuts, (N,) bool."""
     ends = tiles >= Tile.SOURCE
-    # exact search within the path alone finds all of it only if there is no fork, gap or shortcut in it
+    # exact search confined to the path returns all of it only if it has no gap, fork or shortcut
     within = np.where(paths | ends, tiles, np.uint8(Tile.WALL))
     return (paths | ~ends).all(axis=(1, 2)) & (shortest_path(within) == paths).all(axis=(1, 2))
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:
-    """Return the same of tokens: an exact answer has every token right, those of walls and free tiles too.
+    """Return what `judge` does, for tokens; an exact answer has every token right, walls and free tiles included.
 
-    The path is where the token is that of a path, and the two ends of the maze, whatever token is there.
+    The path is every tile with the token of a path, and the two ends of the maze, whatever token they have.
 
     Args:
         tiles: (N, H, W) uint8, solvable.

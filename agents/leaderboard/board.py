@@ -1,4 +1,4 @@
-"""The leaderboard: rows that were measured here beside published ones, as tables, a page and a file."""
+"""The leaderboard: measured rows next to published ones, as tables, a page and a file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .answers import SCORES
 
 BOARD, PAGE = "leaderboard.json", "leaderboard.md"
 RESTARTED, REUSED = "restarted", "reused"
-"""Scores of edit streams: all mazes of a stream are right, from fresh states, or going on from the one before."""
+"""Scores of edit streams, where all mazes of a stream must be right: each from a fresh state, or from the last one."""
 
 _INTRODUCTION = """# Leaderboard
 
@@ -43,7 +43,7 @@ Seconds are those of running the policy on all mazes of the row. They depend on 
 
 
 class Printable:
-    """A text without control characters, or a mapping with such names: it is printed in tables."""
+    """Constraint on an option that is printed in tables: a text, or names of a mapping, without control characters."""
 
     names: Collection[str] = ()
 
@@ -59,13 +59,13 @@ class Row:
 
     Attributes:
         set: name of the benchmark set.
-        name: the policy's, or the file's.
-        n: instances on which it was measured.
-        scores: score -> fraction of these, with its 95 % interval.
+        name: name of the policy or the file.
+        n: number of mazes, or streams, on which it was measured.
+        scores: score -> fraction of these that are right, with its 95 % interval.
         weights: number of weights; None if unknown.
-        trained_on: what it learned from.
+        trained_on: what the policy learned from.
         n_steps: iterations on each maze; None for predictions.
-        seconds: time of running it; None for predictions.
+        seconds: time that the policy took; None for predictions.
     """
 
     set: Annotated[str, Printable()]
@@ -82,7 +82,7 @@ class Row:
         """Read a row of `leaderboard.json`.
 
         Raises:
-            ValueError: something else; the message says where.
+            ValueError: it is no row; the message says where.
             KeyError: a value is missing.
         """
         check(isinstance(content, Mapping), f"a row must have names and values, got {content!r:.60}")
@@ -102,16 +102,16 @@ def _estimate(score: str, ends: Any) -> Estimate:
 
 @dataclass(frozen=True)
 class Published:
-    """A figure that others published; levels of a set drawn here are not those on which it was measured.
+    """A result that others published. If a set is generated here, they measured on other mazes of the same kind.
 
     Attributes:
         set: name of the benchmark set that is like theirs.
-        name: what they call their model.
-        weights: number of weights; None if unknown here.
-        score: what was measured.
+        name: their name of the model.
+        weights: number of weights; None if unknown.
+        score: name of the score.
         value: percentage.
-        trained_on: what it learned from.
-        source: where it stands.
+        trained_on: what the model learned from.
+        source: the publication.
     """
 
     set: str
@@ -125,7 +125,7 @@ class Published:
 
 @cache
 def published() -> tuple[Published, ...]:
-    """Return all published figures."""
+    """Return all published results."""
     text = resources.files(__name__.rpartition(".")[0]).joinpath("published.json").read_text(encoding="utf-8")
     return tuple(Published(**row) for row in json.loads(text))
 
@@ -135,13 +135,13 @@ class Board:
     """The results of a benchmark.
 
     Attributes:
-        rows: a row for each set and policy or file, set by set.
+        rows: one row for each set and each policy or file, set by set.
     """
 
     rows: tuple[Row, ...]
 
     def table(self) -> Table:
-        """Return a table of what was measured, a row a policy and set, in percent with 95 % intervals."""
+        """Return a table of the measured rows, in percent with 95 % intervals."""
         scores = scores_of(self.rows, ())
         rows = [
             (row.set, row.name, f"{row.n:,}", *(row.scores[s].percent(1) if s in row.scores else "" for s in scores))
@@ -153,19 +153,19 @@ class Board:
         return self.table().html()
 
     def markdown(self) -> str:
-        """Return a page with a table for each set that has a row, the published figures included."""
+        """Return a page with a table for each set that has a row, published results included."""
         names = [name for name in BENCHMARK_SETS if any(row.set == name for row in self.rows)]
         return "\n".join([_INTRODUCTION, *(_section(name, [r for r in self.rows if r.set == name]) for name in names)])
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Write `leaderboard.json` and `leaderboard.md`; rows of other sets or names that the folder has stay.
+        """Write `leaderboard.json` and `leaderboard.md`; the folder's rows of other sets or names are kept.
 
         Returns:
             The two files.
 
         Raises:
-            ValueError: `leaderboard.json` is there and is no leaderboard.
-            OSError: a file could not be written; both are as before.
+            ValueError: the folder's `leaderboard.json` is no leaderboard.
+            OSError: a file could not be written; both are unchanged.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -223,7 +223,7 @@ def _count(weights: int | None) -> str:
 
 
 def percentages(found: Estimate | None) -> tuple[str, str]:
-    """Return a percentage and its interval; two empty texts for nothing."""
+    """Return a percentage and its interval as texts, both empty for None."""
     if found is None:
         return "", ""
     low, high = (f"{100 * end:.1f}".removesuffix(".0") for end in (found.low, found.high))

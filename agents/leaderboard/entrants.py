@@ -1,4 +1,4 @@
-"""What the benchmark measures, policies and files of predictions, and how each does on a set."""
+"""The entrants of the benchmark (policies and files of predictions), and their scores on a set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_entrants(
     """Return policies and files of predictions by name, and what each learned from.
 
     Raises:
-        ValueError: none, an unknown policy, no such file, or a policy of another task.
+        ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
     """
     entrants: dict[str, Policy | Path]
     sources: dict[str, str] = {}
@@ -62,7 +62,7 @@ def _entrant(name: str) -> Policy | Path:
 
 
 def trained_on(name: str | None) -> str:
-    """Return what a policy of that name learned from, as its card says, or the run in whose folder a model file is."""
+    """Return what a policy learned from, according to its card or, for a model file, the description of its run."""
     if name in cards():
         return str(cards()[name]["data"])
     if name in list_policies():
@@ -82,7 +82,7 @@ def measure(
 
     Args:
         benchmark: the set.
-        cell: the policy on levels of the set.
+        cell: the policy with levels of the set.
         labels: (N, H, W) bool, the set's labels of these levels.
         learned_from: what the policy learned from.
         batch: levels that run at once, by default as many as keep the state small.
@@ -90,7 +90,7 @@ def measure(
     policy, n_steps, (tiles, canonical, _) = cell.policy, cell.n_steps, cell.labelled
     begin = time.perf_counter()
     paths = {RESTARTED: find_paths(policy, tiles, n_steps, batch=batch) > 0.5}
-    if benchmark.stream > 1 and policy.max_steps is None:  # with weights for each iteration, none can go on
+    if benchmark.stream > 1 and policy.max_steps is None:  # separate weights for each iteration end with the first maze
         paths[REUSED] = reused_paths(policy, tiles.reshape(-1, benchmark.stream, *tiles.shape[1:]), n_steps)
     seconds = time.perf_counter() - begin
     if benchmark.stream == 1:
@@ -105,7 +105,7 @@ def measure(
 
 
 def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
-    """Return the paths of a policy that goes on from the state of the maze before, (S, L, H, W) bool.
+    """Return the paths of a policy that starts each maze from its last state on the previous one, (S, L, H, W) bool.
 
     Args:
         policy: a policy that has weights for any number of iterations.
@@ -129,7 +129,7 @@ def row_of(
     n_steps: int | None = None,
     seconds: float | None = None,
 ) -> Row:
-    """Return the row of a policy or file, given by score which of the instances are right."""
+    """Return the row of a policy or file; `right` says for each score which mazes or streams are right."""
     n = len(next(iter(right.values())))
     scores = {score: proportion(of) for score, of in right.items()}
     return Row(benchmark.name, name, n, scores, n_weights, learned_from, n_steps, seconds)

@@ -1,4 +1,4 @@
-"""Predictions of any solver, read from a file: a row of tokens for each maze of a set."""
+"""Predictions of any solver, read from a file with a row of tokens for each maze of a set."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from maze_nca_gym.benchmark_sets.tokens import PATH, WALL
 from maze_nca_gym.files import validated_read
 
 SUFFIXES = (".csv", ".npy")
-"""Names that end so are files of predictions."""
+"""Suffixes of files of predictions."""
 TOKEN_BYTES = 16
-"""Bytes of a token in a .csv file at the most: a digit, a comma, and room for spaces."""
+"""Largest number of bytes per token in a .csv file: a digit, a comma, and room for spaces."""
 _TOKENS = frozenset(str(token) for token in range(WALL, PATH + 1))
 
 
@@ -30,8 +30,8 @@ def read_predictions(path: str | Path, benchmark: BenchmarkSet) -> NDArray[np.ui
         benchmark: the set that is predicted, in its order.
 
     Raises:
-        ValueError: another kind of file, another number of mazes or tokens, or a number that is no token; the message
-            names file, line and rule.
+        ValueError: not such a file, a wrong number of mazes or tokens, or a number that is no token; the message names
+            the file, the line and the rule.
         OSError: the file is missing or cannot be read.
     """
     if benchmark.stream > 1:
@@ -65,10 +65,10 @@ def _read_csv(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
 
 def _read_npy(path: Path, n: int, n_tokens: int) -> NDArray[np.uint8]:
     try:
-        array = np.lib.format.open_memmap(path, mode="r")  # of which only the header is read yet
+        array = np.lib.format.open_memmap(path, mode="r")  # reads the header alone: the checks below come before data
     except OSError:
         raise
-    except Exception as error:  # NumPy reads the header as Python's text, and fails in all the ways of Python's reader
+    except Exception as error:  # NumPy parses the header as a Python literal, which can fail in many ways
         raise ValueError("it is no array of numbers (.npy), or a damaged one") from error
     if array.dtype.kind not in "iu" or array.ndim not in (2, 3):
         raise ValueError(f"it must hold integers (N, {n_tokens:,}), got {array.dtype} of shape {array.shape}")

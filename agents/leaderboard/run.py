@@ -1,4 +1,4 @@
-"""The benchmark in one call: policies and predictions on sets."""
+"""`bench`: policies and predictions measured on benchmark sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .board import Board
 
 SETS = ("maze-unique-30", "maze-hard-30")
-"""Sets on which published solvers are measured most."""
+"""The sets on which most published solvers are measured."""
 
 
 @checked
@@ -40,7 +40,7 @@ def bench(
     device: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
 ) -> Board:
-    """Measure policies, or predictions from files, on benchmark sets of mazes, beside what others published.
+    """Measure policies, or predictions from files, on benchmark sets of mazes, next to published results.
 
     The page leaderboard.md and its data, leaderboard.json, keep the rows of earlier runs on other sets or of other
     policies.
@@ -50,13 +50,13 @@ def bench(
     Args:
         sets: names of sets; `maze-nca-gym levels list --details` describes them.
         policies: names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy
-            of tokens, a row a maze. NAME=FILE gives one another name. In Python also policies, or a mapping from names
-            to policies and paths of predictions.
+            file with a row of tokens for each maze. NAME=FILE sets the name in the tables. In Python also policies, or
+            a mapping from names to policies and paths of predictions.
         n: largest number of mazes, or streams, of each set, by default all; always the first ones.
         steps: number of iterations on a maze, by default the policy's usual number, in proportion to size and longest
             solution.
-        batch: number of mazes that run at once, by default 256, fewer of large ones.
-        device: device, such as cpu, cuda or cuda:1; by default where the policies are: the CPU, if they are given by
+        batch: number of mazes that run at once, by default 256, or fewer if they are large.
+        device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
             name.
         out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
             by default.
@@ -89,7 +89,7 @@ def bench(
         (benchmark.name, name): read_predictions(what, benchmark)
         for benchmark, (name, what) in product(chosen, entrants.items())
         if isinstance(what, Path)
-    }  # all of them first: a wrong file is not found after an hour of measuring
+    }  # all of them first: a wrong file should not be found after an hour of measuring
     levels = [benchmark.levels(min(n or benchmark.n, benchmark.n)) for benchmark in chosen]
     cells = {(cell.set_name, cell.name): cell for cell in prepare(models, levels, steps)}
     rows = []

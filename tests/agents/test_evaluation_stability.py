@@ -207,7 +207,7 @@ def test_progress_adds_up():
 
 def test_weights_that_are_not_shared_cannot_run_on():
     policy = NCA(4, 4, shared_weights=False, n_iterations=5)
-    with pytest.raises(ValueError, match="has weights for 5 iterations and none for what comes after"):
+    with pytest.raises(ValueError, match="has weights for 5 iterations only"):
         stability(policy, 5)
 
 
