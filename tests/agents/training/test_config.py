@@ -38,6 +38,7 @@ VARIED = changed(
     pool_steps=(3, 3),
     learning_rate=1,
     compile=True,
+    gradient_growth=1,
     seed=2**63 - 1,
 )
 EVOLVING = changed(

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 from tables import for_each
-from training_runs import POOL, content, make_updates, started, tiny
+from training_runs import POOL, make_updates, started, tiny
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.training import TrainingConfig
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import STEPS, guidance, guidance_losses
 from maze_nca_gym.families import test_levels as policy_levels
@@ -91,14 +90,6 @@ def test_first_steps_are_learned(options):
     assert all(map(math.isfinite, losses))
 
 
-def test_it_is_the_same_again(tmp_path):
-    runs = [started(**POOL, n_channels=6, guidance=1.0, gradient_growth=1.0) for _ in range(2)]
-    for name, run in zip("ab", runs, strict=True):
-        make_updates(run, 4)
-        (tmp_path / name).mkdir()
-    assert content(runs[0], tmp_path / "a") == content(runs[1], tmp_path / "b")
-
-
 @for_each(
     ("changes", "message"),
     [
@@ -144,8 +135,3 @@ def test_the_network_of_the_package_is_right_beyond_what_it_learned_from(family,
     with torch.no_grad():
         for state in rollout(policy, maze, [needed, 2 * needed], n_returned=1):
             assert np.array_equal(state[:, 0].numpy() > 0.5, target)
-
-
-def test_both_go_into_a_file_and_back():
-    config = tiny(guidance=0.5, gradient_growth=1.0)
-    assert TrainingConfig.from_json(config.to_json()) == config

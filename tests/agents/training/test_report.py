@@ -124,42 +124,6 @@ class TestPictures:
             assert image.size == (1080, 1320)
         assert "loss 0.1000, path 14.2, 640 levels/s" in capsys.readouterr().out
 
-    @pytest.mark.parametrize("lowest", [0.1, 1e-3, 1e-6, 1e-12])
-    def test_losses_over_few_and_many_powers_of_ten_have_ticks(self, lowest):
-        from matplotlib.figure import Figure
-
-        from maze_nca_gym.agents.training.figures import _draw_loss
-
-        axes = Figure().subplots()
-        _draw_loss(axes, [logged(update) | {"loss": lowest ** (update / 20)} for update in range(1, 21)])
-        least, most = axes.get_ylim()
-        assert sum(least <= tick <= most for tick in axes.get_yticks()) >= 3
-
-    def test_ticks_of_time_do_not_touch_where_the_first_updates_take_long(self):
-        from matplotlib.figure import Figure
-
-        from maze_nca_gym.agents.training.figures import _add_time
-
-        axes = Figure().subplots()
-        axes.set_xlim(0, 100)
-        _add_time(axes, [logged(update) | {"seconds": 20.0 + update / 5} for update in (1, 50, 100)])
-        (above,) = axes.child_axes
-        places = above.get_xticks()
-        assert [label.get_text() for label in above.get_xticklabels()] == ["0", "25", "30", "35", "40"]
-        assert min(np.diff(places)) >= 3
-
-    def test_updates_have_whole_numbers_for_ticks(self, tmp_path, monkeypatch):
-        from matplotlib.figure import Figure
-
-        from maze_nca_gym.agents.training import figures
-
-        drawn = []
-        monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
-        figures.draw_curves([logged(1), logged(3)], "title", tmp_path / "curves.png")
-        ticks = drawn[0].axes[-1].get_xticks()
-        assert len(ticks) >= 3
-        assert (ticks == ticks.round()).all()
-
     def test_nothing_happened_nothing_drawn(self, tmp_path):
         with opened(tmp_path, CONFIG):
             pass

@@ -359,14 +359,8 @@ def test_updates_go_on_from_the_states_in_the_pool():
     assert sum(torch.allclose(pool.states[moved], one, atol=1e-5) for one in after) == 1
 
 
-def test_noise_is_added_to_the_states_and_drawn_from_the_seed(tmp_path):
+def test_noise_is_added_to_the_states():
     options = {"n_iterations": None, "pool_size": 12, "pool_steps": (3, 6), "pool_fresh": 0.25}
-    contents = []
-    for noise in (0.0, 0.05, 0.05):
-        state = started(**options, state_noise=noise)
-        make_updates(state, 3)
-        contents.append(content(state, tmp_path))
-    assert contents[1] == contents[2]
     quiet, loud = started(**options), started(**options, state_noise=0.05)
     losses = [make_updates(one, 1)[0] for one in (quiet, loud)]
     assert losses[0] != losses[1]
@@ -395,10 +389,19 @@ def test_every_size_has_a_pool_of_its_own():
     assert shapes == {6: (10, 8, 8), 7: (10, 9, 9)}
 
 
-def test_runs_of_one_seed_are_equal_and_of_another_are_not(tmp_path):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ema_decay": 0.5},
+        {"n_channels": 6, "guidance": 1.0, "gradient_growth": 1.0},
+        {"task": "diameter", "pool_retry": 2.0, "nearest_solution": 0.75, "optimiser": "soap"},
+    ],
+    ids=["average", "guidance", "nearest solution"],
+)
+def test_runs_of_one_seed_are_equal_and_of_another_are_not(tmp_path, options):
     contents = []
     for seed in (3, 3, 4):
-        state = started(**POOL, ema_decay=0.5, seed=seed)
+        state = started(**POOL, **options, seed=seed)
         make_updates(state, 5)
         contents.append(content(state, tmp_path))
     assert contents[0] == contents[1] != contents[2]
@@ -462,22 +465,21 @@ def test_without_a_gpu():
     assert find_workers("auto").device == CPU
 
 
-def test_several_processes_need_torchrun(monkeypatch):
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    with pytest.raises(ValueError, match="WORLD_SIZE is 2, but this process was not started by torchrun"):
-        find_workers("cpu")
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    assert find_workers("cpu").size == 1
-
-
-def test_processes_that_srun_started_need_torchrun(monkeypatch):
-    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
-    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    with pytest.raises(ValueError, match="srun started 4 processes that do not know of each other"):
-        find_workers("cpu")
-    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")
-    assert find_workers("cpu").size == 1
+@for_each(
+    ("variable", "n", "message"),
+    [
+        ("WORLD_SIZE", "2", "WORLD_SIZE is 2, but this process was not started by torchrun"),
+        ("SLURM_STEP_NUM_TASKS", "4", "srun started 4 processes that do not know of each other"),
+    ],
+)
+def test_several_processes_need_torchrun(variable, n, message):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("LOCAL_WORLD_SIZE", raising=False)
+        patch.setenv(variable, n)
+        with pytest.raises(ValueError, match=message):
+            find_workers("cpu")
+        patch.setenv(variable, "1")
+        assert find_workers("cpu").size == 1
 
 
 FAMILIES = st.lists(st.sampled_from(("random", "perfect", "sparse", "caves")), min_size=1, max_size=3).map(tuple)
