@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from tables import for_each
+from test_levels import SOME, WRITERS
 from test_population import TASKS, evolved, rng, state_of
 
 from maze_nca_gym.levels import LevelSet
@@ -206,48 +206,19 @@ def test_unsolvable_levels() -> None:
         LevelPopulation.from_arrays(arrays, state)
 
 
-@for_each(
-    "kind",
-    [
-        "empty",
-        "noise",
-        "truncated",
-        "flipped",
-        "level set",
-        "other zip",
-        "no JSON",
-        "deep JSON",
-        ".npy",
-        "packed",
-        "pickled",
-    ],
-)
+OTHERS: dict[str, Callable[[Path], Any]] = {
+    **WRITERS,
+    "level set": lambda path: LevelSet(SOME).save(path),
+    # by an entry that says it is packed in another way than it is
+    "packed": lambda path: path.write_bytes(evolved().save(path).read_bytes().replace(b"\x08\x00", b"\x0c\x00")),
+}
+
+
+@for_each("kind", OTHERS)
 def test_other_files(kind: str, tmp_path: Path) -> None:
-    population = evolved()
-    path = population.save(tmp_path / "file.npz")
-    good = path.read_bytes()
-    if kind == "level set":
-        LevelSet(population.tiles).save(path)
-    elif kind == "other zip":
-        with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("config.npy", "no array")
-    elif kind == "no JSON":
-        np.savez(path, config=np.array("{"), tiles=population.tiles)
-    elif kind == "deep JSON":
-        np.savez(path, config=np.array("[" * 100_000), tiles=population.tiles)
-    elif kind == "packed":  # by an entry that says it is packed in another way than it is
-        path.write_bytes(good.replace(b"\x08\x00", b"\x0c\x00"))
-    elif kind == "pickled":
-        np.savez(path, config=np.array({"kind": "level population"}), tiles=population.tiles)
-    elif kind == ".npy":
-        with open(path, "wb") as file:
-            np.save(file, population.tiles)
-    else:
-        at = len(good) // 2
-        flipped = good[:at] + bytes(byte ^ 0xFF for byte in good[at : at + 40]) + good[at + 40 :]
-        path.write_bytes({"empty": b"", "noise": bytes(range(256)), "truncated": good[:at], "flipped": flipped}[kind])
+    OTHERS[kind](tmp_path / "file.npz")
     with pytest.raises(ValueError, match=r"file\.npz is not a readable population file") as caught:
-        LevelPopulation.load(path)
+        LevelPopulation.load(tmp_path / "file.npz")
     assert "allow_pickle" not in str(caught.value)
 
 
