@@ -15,7 +15,6 @@ from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evolution.figures import draw_curves
 from maze_nca_gym.agents.evolution.loop import Evolution, first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA
@@ -100,16 +99,6 @@ class TestARun:
             empty = canonical_shortest_path(tiles[i]).mean() if regret != "accuracy" else 1
             assert members["fitness"][i] == pytest.approx(error * empty, abs=1e-5)
 
-    def test_small_regrets_are_told_apart(self, monkeypatch):
-        titles = []
-        monkeypatch.setattr("matplotlib.axes.Axes.set_title", lambda axes, title, **_: titles.append(title))
-        lines = [
-            {"round": i, "mean_fitness": regret, "mean_solution_length": 9.0, "complete": 0.5}
-            for i, regret in enumerate((0.000123456, 0.01234567))
-        ]
-        draw_curves(lines, "evolved", Path("curves.png"))
-        assert titles[0] == "mean regret: 0.000123 to 0.0123"
-
     def test_lineage_leads_from_the_first_levels_to_the_last(self):
         assert main(TINY) == 0
         evolved = population()
@@ -153,10 +142,6 @@ class TestARun:
         assert main(["evolve", "shortest-path-bfs", *SMALL, "--rounds", "0"]) == 0
         assert np.abs(population().members["fitness"]).max() == 0
         assert "100.00 % to 100.00 %" in capsys.readouterr().out
-
-    def test_levels_that_are_no_square(self):
-        assert main([*TINY, "--size", "5x9", "--rounds", "1"]) == 0
-        assert population().tiles.shape == (30, 7, 11)
 
 
 class TestTestLevels:

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import for_each
 
 from maze_nca_gym.agents.runs import check_folder, write_json
 
 
-@pytest.mark.parametrize("name", ["", "new", "new/and/deeper"])
+@for_each("name", ["", "new", "new/and/deeper"])
 def test_a_folder_to_write_in_is_left_as_it_was(name: str, tmp_path: Path) -> None:
     check_folder("--out", tmp_path / name)
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EPERM])
-@pytest.mark.parametrize("name", ["", "new"])
+@for_each("number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EPERM])
+@for_each("name", ["", "new"])
 def test_what_the_system_refuses(name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks: permissions do not stop root."""
 

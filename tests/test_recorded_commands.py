@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_lines import configuration, given
+from tables import for_each
 
 from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.hinting.config import HintConfig
@@ -83,14 +84,14 @@ def recorded(folder):
     return json.loads((Path(folder) / "config.json").read_text())
 
 
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
+@for_each("name", PRESETS)
+@for_each("other", ["fast", "extrapolate-diameter", "paper-diameter-evolved", "healing"])
 def test_every_preset_in_words_of_another(name, other):
     config = preset(name)
     assert configuration(command_line(["train", other], changes(other, config))) == config
 
 
-@pytest.mark.parametrize(
+@for_each(
     "options",
     [
         {"model": "MLP", "n_nodes": 12, "sizes": (5,)},
@@ -100,7 +101,6 @@ def test_every_preset_in_words_of_another(name, other):
         {"evolve": True, "tile_rate": 0.25},
         {"level_set": "ctm-39", "dihedral": True, "sizes": 39},
     ],
-    ids=lambda options: next(iter(options)),
 )
 def test_options_of_training(options):
     config = changed(preset("fast"), **options)
@@ -138,7 +138,7 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     assert configuration(there["command"]).to_json() == there["configuration"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "config",
     [
         HintConfig(),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 import maze_nca_gym.agents
 from maze_nca_gym import ENVIRONMENTS, EVOLVING_ENVIRONMENTS
@@ -46,7 +47,7 @@ def text_of(page):
 
 
 class TestTheBuiltSite:
-    @pytest.mark.parametrize("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS])
+    @for_each("id", [*ENVIRONMENTS, *EVOLVING_ENVIRONMENTS])
     def test_every_environment_has_a_page(self, site, id):
         page = text_of(site / "environments" / f"{id}.html")
         assert (site / "environments" / f"{id}.gif").read_bytes().startswith(b"GIF8")
@@ -59,7 +60,7 @@ class TestTheBuiltSite:
             assert words in page, words
         assert ("n_offspring" in page) == (id in EVOLVING_ENVIRONMENTS)
 
-    @pytest.mark.parametrize("name", list_policies(all=True))
+    @for_each("name", list_policies(all=True))
     def test_every_policy_has_a_page(self, site, name):
         page = text_of(site / "policies" / f"{name}.html")
         assert (site / "policies" / f"{name}.gif").read_bytes().startswith(b"GIF8")
@@ -68,7 +69,7 @@ class TestTheBuiltSite:
             assert f"{100 * figure:.2f}" in page
         assert f'href="policies/{name}.html"' in text_of(site / "policies.html")
 
-    @pytest.mark.parametrize("name", TUTORIALS)
+    @for_each("name", TUTORIALS)
     def test_every_tutorial_has_a_page_and_a_notebook(self, site, name):
         assert f'href="{name}.ipynb"' in text_of(site / "tutorials" / f"{name}.html")
         assert '"cells"' in text_of(site / "tutorials" / f"{name}.ipynb")
@@ -113,7 +114,7 @@ class TestTheBuiltSite:
         assert 'src="site/iframe-worker.js"' in page
         assert 'data-md-component="search"' in page
 
-    @pytest.mark.parametrize("name", ["reinforcement", "benchmarks", "automata", "options"])
+    @for_each("name", ["reinforcement", "benchmarks", "automata", "options"])
     def test_it_has_a_page_about(self, site, name):
         assert f'href="{name}.html"' in text_of(site / "index.html")
 

@@ -69,14 +69,6 @@ class TestJson:
         assert policy.n_iterations is not None
         assert read(export(policy, tmp_path / "policy"))["rule"] == "relu"
 
-    @for_each("name", list_policies(all=True))
-    def test_the_highlight_is_a_channel(self, name):
-        policy = load(name)
-        assert policy.highlight in policy.channel_names
-
-    def test_a_name_keeps_its_dots(self, tmp_path):
-        assert export(load("depth-first"), tmp_path / "first.1").name == "first.1.json"
-
 
 def sample(policy, rng):
     """Mazes and states that occur, of a size that no export was made with."""

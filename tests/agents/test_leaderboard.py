@@ -250,7 +250,6 @@ class TestPolicies:
     @for_each(
         ("sets", "policies", "message"),
         [
-            ("maze-soft-30", "shortest-path-bfs", "unknown benchmark set 'maze-soft-30'; known: maze-unique-30"),
             ([], "shortest-path-bfs", "name at least one benchmark set"),
             ("dt-net-9", [], "name at least one policy, or file of predictions"),
             ("dt-net-9", "diameter", "ask for the shortest path, and diameter is for the task 'diameter'"),

@@ -19,7 +19,6 @@ from maze_nca_gym.agents.evolution.run import options_of_evolution
 from maze_nca_gym.agents.training import TrainingConfig, changed
 from maze_nca_gym.agents.training.data import Batch
 from maze_nca_gym.agents.training.evolving_levels import measured_by
-from maze_nca_gym.cli.commands import parse as parse_words
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.levels import parse
@@ -76,10 +75,6 @@ class TestNames:
         config = changed(TrainingConfig(), evolve=True, **OPTIONS)
         assert OPTIONS.items() <= {**asdict(config.population), **asdict(config.breeding)}.items()
         assert OPTIONS.items() <= TrainingConfig.from_json(config.to_json()).flat().items()
-
-    def test_the_command_to_train(self):
-        words = [word for name, value in OPTIONS.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        assert OPTIONS.items() <= parse_words(["train", *words]).keywords.items()
 
     def test_wrappers(self):
         for env in (
