@@ -308,8 +308,7 @@ def _as_seeds(seeds: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def _uniforms(noise: Words) -> NDArray[np.float64]:
-    """Return numbers in [0, 1)."""
-    # 53 bits, as many as a float64 holds exactly.
+    # In [0, 1), from the highest 53 bits: a float64 holds no more exactly.
     return (noise >> np.uint64(11)) * np.float64(2.0**-53)
 
 

@@ -193,7 +193,7 @@ def test_forgotten_levels_in_the_lineage() -> None:
     arrays, state = population.to_arrays()
     for name in ("tiles", "id", "last_seen", "n_seen", "completed", "fitness"):
         arrays[name] = arrays[name][1:]
-    with pytest.raises(ValueError, match="level 0 of the lineage neither lives nor has descendants"):
+    with pytest.raises(ValueError, match="level 0 of the lineage is neither a member nor an ancestor"):
         LevelPopulation.from_arrays(arrays, state)
 
 

@@ -106,5 +106,5 @@ def test_unknown_levels(id: int) -> None:
     population = LevelPopulation(PopulationConfig(capacity=3))
     evolve(population, 2)
     for use in (population.lineage.ancestors, population.lineage.family, population.lineage.tiles):
-        with pytest.raises(ValueError, match=f"no level {id} lives or has living descendants"):
+        with pytest.raises(ValueError, match=f"level {id} is neither a member nor an ancestor"):
             use(id)

@@ -16,7 +16,6 @@ from maze_nca_gym.scoring import MINIBATCH
 from maze_nca_gym.tables import Table, percent
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents import Policy
     from maze_nca_gym.agents.evaluation.cells import Result
     from maze_nca_gym.agents.evaluation.metrics import Evaluation
     from maze_nca_gym.agents.evaluation.stability import Stability
@@ -45,17 +44,13 @@ def run(
     _print_results(results, details)
     if options.get("n") is None and options.get("levels") is None:
         print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")
-    for note in _notes(found):
-        print(note)
+    for name, policy in found.items():
+        if policy.output in DRAWINGS:
+            print(f"{name} {DRAWINGS[policy.output].note}")
     print(f"results: {out / 'results.json'}")
     for path in filter(Path.exists, (out / f"{name}.{format}" for name in FIGURES)):
         print(f"figure: {path}")
     return max(map(_verdict, results))
-
-
-def _notes(policies: Mapping[str, Policy]) -> list[str]:
-    """Return a sentence for each policy whose output is not a path."""
-    return [f"{name} {DRAWINGS[policy.output].note}" for name, policy in policies.items() if policy.output in DRAWINGS]
 
 
 def _verdict(result: Result) -> int:
@@ -179,5 +174,4 @@ def _stability_of(result: Result) -> Stability:
 
 
 def _short(fraction: float) -> str:
-    """Return a percentage with one decimal, without the percent sign."""
     return percent(fraction, digits=1).removesuffix(" %")

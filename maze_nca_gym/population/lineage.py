@@ -66,7 +66,7 @@ class Lineage:
             ValueError: the level is not a member and has no descendant that is one.
         """
         if id not in self._records:
-            raise ValueError(f"no level {id} lives or has living descendants")
+            raise ValueError(f"level {id} is neither a member nor an ancestor of one")
         return self._records[id]
 
     def add(self, record: Record) -> None:
@@ -211,7 +211,7 @@ class Lineage:
         self._living = set(living)
         extinct = [id for id, n in self._n_children.items() if not n and id not in self._living]
         if extinct:
-            raise ValueError(f"level {extinct[0]} of the lineage neither lives nor has descendants")
+            raise ValueError(f"level {extinct[0]} of the lineage is neither a member nor an ancestor of one")
 
 
 _INTEGERS = ("id", "parent", "generation", "seed", "born")

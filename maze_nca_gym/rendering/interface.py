@@ -136,7 +136,6 @@ class Interface:
         )
 
     def _help(self) -> tuple[tuple[str, str], ...]:
-        """Return what to press, and what it does."""
         return tuple((control.keys_label, control.hint) for control in self._controls) + MOUSE
 
     def _is_on(self, action: Action) -> bool:
