@@ -18,7 +18,6 @@ from tables import for_each
 
 import maze_nca_gym
 from maze_nca_gym.agents import load
-from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.generation import generate
 from maze_nca_gym.population import LevelPopulation
@@ -256,11 +255,6 @@ class TestContract:
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
             make(2, **options)
-
-    def test_environments_that_are_none_of_ours(self) -> None:
-        for env in (SyncVectorEnv([lambda: MazeEnv(size=3)]), gym.make_vec("CartPole-v1", 2)):
-            with pytest.raises(ValueError, match="wraps the batched environments of maze_nca_gym, not"):
-                VectorAdversarialEvolution(env)
 
     def test_stable_baselines_trains_on_it(self) -> None:
         pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
