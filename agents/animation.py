@@ -1,4 +1,4 @@
-"""Episodes as animations that play within a notebook."""
+"""Episodes as animations that play in a notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .rollouts.solved import animation_frames
 
 @dataclass(frozen=True)
 class Animation:
-    """An episode as a GIF, which a notebook plays where it is the value of a cell.
+    """An episode as a GIF, which a notebook plays if it is the value of a cell.
 
     Attributes:
         gif: the content of a GIF file.
@@ -33,7 +33,7 @@ class Animation:
     title: str
 
     def save(self, path: str | Path) -> Path:
-        """Write a GIF file, atomically; returns its path."""
+        """Write a GIF file, atomically; return its path."""
         path = Path(path)
         with atomic_write(path) as file:
             file.write(self.gif)
@@ -56,11 +56,11 @@ def animate(
     >>> animate("shortest-path-bfs", "Labyrinth")
 
     Args:
-        policy: a policy, or its name, as of `load`.
-        level: whatever environments take as `levels`: a name, a drawing, (H, W) tiles, a file or a set. The first
-            level of a set is shown.
-        n_iterations: the number of iterations; by default until the path is optimal, or waiting is of no use.
-        fps: frames a second, above 0 and at most 50. At most 100 steps are shown, evenly spaced.
+        policy: a policy, or its name for `load`.
+        level: anything that environments accept as `levels`: a name, a drawing, (H, W) tiles, a file or a set, of which
+            the first level is shown.
+        n_iterations: the number of iterations; by default until the path is optimal, or the policy will not solve it.
+        fps: frames per second, above 0 and at most 50. At most 100 steps are shown, evenly spaced.
 
     Raises:
         ValueError: an unknown policy or level, an unsolvable level, or a number out of range.

@@ -1,6 +1,6 @@
 """Environments for policies: of the policy's task, with its channels, for as many steps as it needs.
 
-Nothing here imports torch.
+Importing this does not import torch.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
         policy: a policy.
         num_envs: the number of environments to step as a batch, by `gymnasium.make_vec`; None for a single environment,
             by `gymnasium.make`.
-        name: what a warning calls the policy; by default its class.
-        options: what else these functions take, such as `size`, `generator`, `levels` or `render_mode`. An option
-            replaces what the policy would choose.
+        name: the policy's name in warnings; by default that of its class.
+        options: further arguments of these functions, such as `size`, `generator`, `levels` or `render_mode`; they
+            replace the policy's choices.
 
     Returns:
         A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
@@ -63,7 +63,7 @@ def make_env(policy: Runs, num_envs: int | None = None, name: str | None = None,
 
 
 def border_warning(name: str) -> str:
-    """Return what to say where a policy of this name needs a border and levels have none."""
+    """Return the warning that the policy of this name needs a border, which levels lack."""
     return f"the policy {name} needs a wall around every level, and some levels have none: expect wrong paths"
 
 
@@ -74,11 +74,11 @@ def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the size, the generator and its options of the levels that a policy is meant for, as far as it says so.
+    """Return the size, the generator and its options of the levels that a policy is meant for, as far as stated.
 
     Args:
         policy: a policy.
-        options: what else is asked for. With `levels` nothing is generated; with `generator` it is not the family's.
+        options: the options that are given. With `levels` there is nothing to choose, with `generator` only the size.
 
     Raises:
         ValueError: the policy is meant for a family that is not known here.
@@ -94,7 +94,7 @@ def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _episode_steps(policy: Runs, shape: tuple[int, int], has_border: bool) -> int:
-    """Return the steps of an episode on levels of a shape: the usual number, or as many more as the policy may need."""
+    """Return the steps of an episode on levels of a shape: the environment's limit, or what the policy needs."""
     if policy.max_steps is not None:
         return policy.max_steps
     height, width = shape

@@ -4,8 +4,8 @@
 - `torchscript`: a module for `torch.jit.load`, which needs no package but torch.
 - `onnx`: a graph for onnxruntime and others.
 
-The last two take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states, of any batch and size. The iteration that
-they hold is the same at every step: it has the ReLU that some networks leave out at the end of an episode.
+The last two take (B, T, H, W) float32 mazes and (B, C, H, W) float32 states of any batch size, height and width. The
+exported iteration is used at every step: it always has the ReLU, which some networks omit in an episode's last one.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Format(NamedTuple):
 
     Attributes:
         suffix: end of the file's name.
-        needs: what it holds, in words.
-        holds: whether it holds a policy.
-        content: returns the file of a policy that it holds, under a name.
+        needs: the policies that it can hold, in words.
+        holds: whether it can hold a policy.
+        content: (policy, name) -> the content of the file.
     """
 
     suffix: str
@@ -87,7 +87,7 @@ def to_json(policy: Policy, name: str) -> bytes:
 
 
 def _weights(program: Program) -> dict[str, Any]:
-    """Return the taps with any weight that is not zero, and all weights at those."""
+    """Return the taps that have a non-zero weight, the weights at these, and the biases."""
     kernel = program.kernel.detach()
     live = kernel.abs().sum(dim=(0, 1)).nonzero()
     reach = kernel.shape[-1] // 2
@@ -99,7 +99,7 @@ def _weights(program: Program) -> dict[str, Any]:
 
 
 def _short(values: Tensor) -> Any:
-    """Return nested lists of numbers with as few digits as float32 needs, whole ones as integers."""
+    """Return nested lists of numbers with as few digits as float32 needs; whole numbers are integers."""
     if values.ndim:
         return [_short(value) for value in values]
     number = float(str(np.float32(values.item())))
@@ -107,7 +107,7 @@ def _short(values: Tensor) -> Any:
 
 
 def _iteration(policy: Policy) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
-    """Return an iteration as a module of two arguments, and a sample of them: a maze and a state of any size."""
+    """Return an iteration as a module of two arguments, and sample arguments: mazes and states of an arbitrary size."""
     import torch
 
     class Iteration(torch.nn.Module):  # here, since the options of `export` are known without torch
@@ -127,7 +127,7 @@ def _iteration(policy: Policy) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Hide what PyTorch's exporters say about themselves."""
+    """Hide the warnings and log messages of PyTorch's exporters."""
     level = logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -177,7 +177,7 @@ def to_onnx(policy: Policy, name: str) -> bytes:
 
 
 def is_convolution(policy: Policy) -> bool:
-    """Return whether every iteration is a convolution with activations that have a name."""
+    """Return whether every iteration is the same convolution, followed by activations with a name."""
     program = policy.program()
     return program is not None and program.same_at_every_step
 

@@ -1,6 +1,6 @@
-"""The guarantees of a policy: how long it needs, whether it is exact, what mazes it needs, and what it draws.
+"""The guarantees of a policy: how long it needs, whether it is exact, what mazes it needs, and what it outputs.
 
-A policy that draws no single solution names its kind of drawing, which says what channel 0 should end with.
+A policy whose output is not one solution names a kind in `DRAWINGS`, which defines what channel 0 should end with.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, Tiles
 
 USUAL_FAMILY, USUAL_SIZE = "random", 16
-"""Family and inner size of the levels of a policy that is meant for any, on which its number of iterations is meant."""
+"""Default family and inner size of levels; a policy's number of iterations is stated for this size."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Guarantees:
     """Statements about a policy's weights, which its model file and its card store.
 
     Attributes:
-        exact: whether it finds an optimal path on every maze, so that anything else is an error.
-        bound: the iterations within which it has finished; None if nothing is known.
-        n_iterations: the iterations that it is meant to run for on levels of inner size 16; None for the usual number.
+        exact: whether it finds an optimal path on every maze, so that any other result is a bug.
+        bound: the iterations within which it finishes; None if nothing is known.
+        n_iterations: the number of iterations that it is meant for on levels of inner size 16; None for the task's.
         needs_border: whether it fails on mazes without a wall around them.
         family: the family of levels that it is meant for, one of `families.FAMILIES`; None for any.
         size: the inner size of the levels that it is meant for; None for any.
@@ -128,12 +128,12 @@ def _read_bound(content: Any) -> StepBound:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A kind of drawing that is not one solution.
+    """A kind of output that is not one solution.
 
     Attributes:
-        target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, what it should end with.
-        note: one sentence for tables: what is drawn, and against what it is measured.
-        found: what windows say about a right drawing.
+        target: (N, H, W) tiles of solvable levels -> (N, H, W) bool, the right output.
+        note: what it is and against what it is measured, for tables.
+        found: the verdict on a right output, for windows.
     """
 
     target: Callable[[Tiles], NDArray[np.bool_]]
@@ -174,4 +174,4 @@ DRAWINGS = {
         "all in reach visited",
     ),
 }
-"""Kind -> what it should be; a policy of any other kind draws one solution ("path")."""
+"""Kinds of output by name; the output "path", one solution, is not among them."""

@@ -1,4 +1,4 @@
-"""Levels for policies, fresh ones or those of a set; and `generate`, which writes fresh ones to a file."""
+"""Levels for policies, fresh or from a set; and `generate`, which writes fresh ones to a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
-    """Return the options of all generators by name, whatever is given."""
+    """Return the options of all generators by name; `given` does not matter."""
     return of_each(
         {
             kind: {name: option for name, option in options_of_call(generator).items() if name in options_of(kind)}
@@ -35,10 +35,10 @@ def generator_options(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 def read_size(words: Sequence[str]) -> int | tuple[int, int]:
-    """Return the inner size that a word gives.
+    """Return the inner size in the first of some words: SIZE or ROWSxCOLS.
 
     Raises:
-        ValueError: it gives none.
+        ValueError: the word has neither form.
     """
     match = re.fullmatch(r"(\d+)(?:x(\d+))?", words[0])
     if match is None:
@@ -53,7 +53,7 @@ SIZE = Shown("SIZE|ROWSxCOLS", read=read_size)
 def draw_levels(
     n: int, seed: int, *, generator: str, size: int | tuple[int, int], endpoints: bool, **options: Any
 ) -> LevelSet:
-    """Return `n` fresh levels, with all that is needed to draw them again.
+    """Return `n` fresh levels, with everything that is needed to draw them again.
 
     Args:
         n: the number of levels.
@@ -118,12 +118,12 @@ def generate(
 
 
 def levels_for(policy: Policy, levels: object, **given: Any) -> dict[str, Any]:
-    """Return what levels a policy runs on: `levels`, or else `generator`, `size` and options of fresh ones.
+    """Return the options of a policy's levels: `levels`, or else `generator`, `size` and further options of fresh ones.
 
     Args:
-        policy: a policy, which decides what is not given: the levels that it is meant for.
-        levels: a set, or what names one; None for fresh levels.
-        given: `generator`, `size` and options of the generator; None is not given.
+        policy: a policy; what is not given is as in the levels that the policy is meant for.
+        levels: a set, or the name or file of one; None for fresh levels.
+        given: `generator`, `size` and options of the generator; values that are None count as not given.
 
     Raises:
         ValueError: options of fresh levels are given beside a set, or an option is not the generator's.
@@ -151,5 +151,5 @@ def first_levels(levels: str | Path | LevelSet | Tiles, n: int | None) -> LevelS
 
 
 def describe_source(levels: object) -> str:
-    """Return what a set of levels is called: its file or name, if it was given so."""
+    """Return the name or file by which a set of levels is given; "levels" if it is given otherwise."""
     return str(levels) if isinstance(levels, str | Path) and "\n" not in str(levels) else "levels"

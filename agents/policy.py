@@ -36,14 +36,14 @@ Counters = tuple[NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class EngineHints:
-    """What engines may use to run a policy faster, which changes states by rounding at most.
+    """Facts about a policy by which engines run it faster; they change states by rounding at most.
 
     Attributes:
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
-        memory_format: the order in memory in which PyTorch iterates the policy fastest.
-        cuda_graph_safe: whether a GPU can record an iteration and repeat it. Its operations must be the same whatever
-            numbers it reads, and none may wait for the CPU.
-        state_limit: the largest number that an iteration leaves, where gradients stop.
+        memory_format: the memory format in which PyTorch iterates the policy fastest.
+        cuda_graph_safe: whether an iteration can be recorded as a CUDA graph: its operations must not depend on the
+            numbers that it reads, and none may wait for the CPU.
+        state_limit: the upper bound of a state; no gradient passes where a state is there.
     """
 
     gains_from_threads: bool = True
@@ -64,12 +64,12 @@ class Policy(nn.Module):
         n_channels: state channels that it needs.
         guarantees: what the policy states about its weights; a model file keeps it.
         output: what channel 0 shows: "path", or a kind in `guarantees.DRAWINGS`.
-        highlight: name of the channel that shows the policy at work, such as a flood, for pictures.
+        highlight: name of the channel that pictures show beside the path, such as a flood.
         size: (rows, cols) of the mazes that it is built for, without their border; None for any.
-        stationary_from: the step from which on every iteration is the same function, 0 where all are; None if each may
-            be another. `predict` then runs environments at different steps one after the other.
-        max_steps: the iterations of an episode for which there are weights; None for any number.
-        engine_hints: how to run it faster.
+        stationary_from: the step from which on every iteration is the same function, 0 if all are; None if any two may
+            differ. `predict` then runs environments at different steps one after the other.
+        max_steps: the number of iterations for which there are weights; None for any number.
+        engine_hints: facts by which engines run it faster.
     """
 
     guarantees = Guarantees()
@@ -102,28 +102,28 @@ class Policy(nn.Module):
         raise NotImplementedError
 
     def encode_maze(self, maze: Tensor) -> Any:
-        """Return what `update` needs of the (B, n_tiles, H, W) float maze, computed once a rollout."""
+        """Return what `update` needs of the (B, n_tiles, H, W) float maze; computed once per rollout."""
         return maze
 
     def program(self) -> Program | None:
-        """Return all iterations as data, which machine code and files read; None where they are something else.
+        """Return the policy's iterations as data, for machine code and files; None, by default, if they cannot be.
 
-        They are one convolution, followed by activations that have a name. The weights are those of the policy itself,
+        They can if each is a convolution followed by activations with a name. The weights are the policy's own tensors,
         so that gradients reach them.
         """
         return None
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Let `torch.compile`, with these arguments, make one kernel of an iteration, wherever PyTorch runs it.
+        """Compile iterations with `torch.compile` and these arguments, wherever PyTorch runs them.
 
-        Weights of each iteration's own need code of their own here, so its limit is raised to their number.
+        If each iteration has its own weights, it also needs its own code, so PyTorch's limit is raised to that number.
         """
         own = 2 * (self.max_steps or 0)  # with and without gradients
         torch._dynamo.config.cache_size_limit = max(torch._dynamo.config.cache_size_limit, own)
         self.update = torch.compile(self.update, *args, **kwargs)  # type: ignore[method-assign]
 
     def forward(self, maze: Tensor, state: Tensor, step: int = 0) -> Tensor:
-        """Return one iteration; stores nothing.
+        """Return the state after one iteration; the policy itself does not change.
 
         Args:
             maze: (B, n_tiles, H, W) floats, the one-hot tiles.
@@ -177,19 +177,19 @@ class Policy(nn.Module):
 
     @property
     def default_steps(self) -> int | None:
-        """The iterations that the policy is meant to run for on levels of inner size 16; None for those of its task."""
+        """The number of iterations that it is meant for on levels of inner size 16; None for that of its task."""
         return self.guarantees.n_iterations
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
-        """Return where the path stays as it is forever, (B,) bool; None, by default, if a state does not show that.
+        """Return where the path never changes again, (B,) bool; None, by default, if a state does not show that.
 
-        It is asked in rollouts from zero on mazes that do not change. Where it returns None, three states in a row are
-        compared instead.
+        It is called for rollouts from zeros on mazes that do not change. If it returns None, three successive states
+        are compared instead.
 
         Args:
-            maze: (B, T, H, W).
-            state: (B, C, H, W), after `step` iterations.
-            step: iterations since the episode began.
+            maze: (B, T, H, W) floats, the one-hot tiles.
+            state: (B, C, H, W), the state after `step` iterations.
+            step: the number of iterations since the episode began.
         """
         return None
 
@@ -246,8 +246,7 @@ class Policy(nn.Module):
         return read_back(action[0] if single else action), (counters + 1,)
 
     def _step_by_counter(self, maze: Tensor, state: Tensor, counters: NDArray[np.int64]) -> Tensor:
-        """Return one iteration of every environment; those at the same step run as one batch, or all if none
-        matters."""
+        """Return the next state of every environment, in one batch if steps do not matter, else in one per step."""
         if self.stationary_from == 0 or (counters == counters[:1]).all():
             return self.forward(maze, state, int(counters[0]) if len(counters) else 0)
         action = torch.empty_like(state)
@@ -271,9 +270,10 @@ def _restarted_counters(
 
 
 def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of the (N, C, H, W) states at the (N,) starts of episodes are the last ones of those before, (N,).
+    """Return which (N, C, H, W) states at (N,) starts of episodes are still last states of ended episodes, (N,) bool.
 
-    An episode begins with a state of zeros. With autoreset mode NEXT_STEP, one that has ended is observed once more.
+    An episode begins with a state of zeros. With autoreset mode NEXT_STEP, the last state of an ended episode is
+    observed once more before that.
     """
     ended = starts.copy()
     ended[starts] = read_back(states[upload(np.flatnonzero(starts), states.device)].flatten(1).any(dim=1))
@@ -281,7 +281,7 @@ def _already_ended(states: Tensor, starts: NDArray[np.bool_]) -> NDArray[np.bool
 
 
 def facts(policy: Policy) -> dict[str, str]:
-    """Return what tables show of a policy: its task, channels, weights and guarantees, by label."""
+    """Return facts about a policy for tables, by label: its task, channels, weights and guarantees."""
     stated, parameters = policy.guarantees, list(policy.parameters())
     n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
     usual = "" if policy.default_steps is None else f"{policy.default_steps:,} at size 16, more on longer paths"

@@ -1,7 +1,7 @@
-"""Number formats on a GPU, where a product of float32 matrices need not be one.
+"""The precision of float32 products on a GPU.
 
-Its matrix units have a faster format, TF32, which rounds the factors to 11 bits. PyTorch uses it for convolutions by
-default. No proof covers it, so exact policies run without it.
+The matrix units of GPUs can compute them in TF32, which is faster and rounds the factors to 11 bits. PyTorch does so in
+convolutions by default. The proofs of exactness do not cover TF32, so exact policies run without it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import torch
 
 @contextmanager
 def tf32(allowed: bool) -> Iterator[None]:
-    """Let convolutions and matrix products of float32 on GPUs use TF32 within the block, or forbid it.
+    """Allow or forbid TF32 in float32 convolutions and matrix products on GPUs, within the block or the function.
 
-    After the block the settings of PyTorch are as before. On a CPU they mean nothing.
+    PyTorch's settings are restored afterwards. On a CPU they have no effect.
     """
     convolutions, products = torch.backends.cudnn, torch.backends.cuda.matmul
     before = convolutions.allow_tf32, products.allow_tf32

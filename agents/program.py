@@ -1,4 +1,4 @@
-"""One iteration of a policy as data, which machine code runs and files hold for other programs."""
+"""One iteration of a policy as data, from which machine code and exported files are made."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ import torch
 from torch import Tensor
 
 RELU = "relu"
-"""The activation of learned networks; others have names of their own, which only some programs know."""
+"""Name of the activations of learned networks. Hand-coded automata have others, which only some programs know."""
 
 
 class Program(NamedTuple):
-    """A convolution of the inputs and of the positive part of the state, and then activations that have a name.
+    """A convolution of the inputs and the positive part of the state, followed by activations with a name.
 
     Attributes:
         activation: name of the activations.
-        inputs: names of the S input channels, which never change and come before the state's.
-        weight: (C, S + C, taps), of those places in the kernel that have weights.
+        inputs: names of the S input channels, which are static and come before the state's.
+        weight: (C, S + C, taps), the weights at the taps.
         bias: (C,).
         kernel_size: side k of the kernel, odd.
-        taps: places in the kernel that have weights, counted row by row.
-        state_limit: the largest number that an iteration leaves; None for no bound.
+        taps: the positions in the kernel that have weights, numbered row by row.
+        state_limit: the upper bound of a state; None for no bound.
         max_pool: whether the last two channels become maxima, as in `learned.NCA`.
-        pool_before_activation: whether maxima are added to them before the activations instead.
+        pool_before_activation: whether these maxima are added to the channels before the activations instead.
         sees_inputs: whether every iteration reads the inputs, and not only the first.
         unbounded: the step after which there is no ReLU; None if there is no such step.
     """
@@ -42,14 +42,14 @@ class Program(NamedTuple):
 
     @property
     def kernel(self) -> Tensor:
-        """The weights with zeros where there are none, (C, S + C, k, k)."""
+        """The kernel, (C, S + C, k, k), zero at positions without weights."""
         flat = self.weight.new_zeros(*self.weight.shape[:2], self.kernel_size**2)
         flat[:, :, list(self.taps)] = self.weight
         return flat.view(*flat.shape[:2], self.kernel_size, self.kernel_size)
 
     @property
     def same_at_every_step(self) -> bool:
-        """Whether one iteration stands for all: files then need no step. A ReLU that the last one lacks is put in."""
+        """Whether all iterations are the same, so that files need no step; a ReLU missing in the last one is added."""
         return self.sees_inputs and not self.pool_before_activation
 
 
@@ -65,7 +65,7 @@ def rectified(
 
     Args:
         convolved: the convolution.
-        below: whether there is a ReLU; negative numbers stay where there is none.
+        below: whether states have the lower bound 0, by a ReLU; without it negative numbers remain.
         state_limit, max_pool, pool_before_activation: the same as in `Program`.
     """
     if max_pool and pool_before_activation:
@@ -86,7 +86,7 @@ def _pool(state: Tensor) -> Tensor:
 def _pool_added(convolved: Tensor) -> Tensor:
     """Add to the last channel but one its maximum over the map, then to the last the maximum over channels.
 
-    Of equal numbers the first alone receives the gradient of their maximum, as in the paper's code.
+    Of several equal maxima only the first receives a gradient, as in the paper's code.
     """
     kept, of_map, last = convolved[:, :-2], convolved[:, -2:-1], convolved[:, -1:]
     over_map = of_map.flatten(1).max(dim=1).values if of_map.numel() else of_map.new_zeros(len(of_map))

@@ -1,6 +1,6 @@
 """Policies by name.
 
-Nothing here imports torch: a policy's module is imported when the policy is asked for.
+Importing this does not import torch: a policy's module is imported when the policy is loaded.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .policy import Policy
 
 MODEL_FILE = ".safetensors"
-"""A name that ends so is the path of a model."""
+"""The suffix of model files; a name that ends with it is a path."""
 MODEL_OF_RUN = "model" + MODEL_FILE
-"""File in the folder of a run that has what it trained."""
+"""The file in the folder of a run that contains the trained model."""
 
 
 MAIN = "main"
@@ -47,7 +47,7 @@ NAME_PARTS = {
     "small": "learned from solutions of random 16x16 mazes alone",
     "baseline": "small, of an architecture of the paper, after 6 % of its updates",
 }
-"""Part of a pretrained policy's name, behind its architecture and task -> what it means."""
+"""The meaning of the parts of pretrained policies' names that follow the architecture and the task."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,14 @@ class PolicyInfo:
     """A row of the table of policies.
 
     Attributes:
-        task: "shortest-path" or "diameter": the mazes that it reads.
+        task: name of its task: "shortest-path" or "diameter".
         description: one line.
-        constructor: "module:name" of what makes it, the module relative to this package.
+        constructor: "module:name" of a class or function that makes it; the module is relative to this package.
         options: default keyword arguments of the constructor.
-        exact: whether it guarantees to draw what it should on every level, so that anything else is an error.
-        scores: measured figures by name.
+        exact: whether its output is guaranteed to be right on every level, so that any other is a bug.
+        scores: measured scores by name.
         role: a name from `ROLES`.
-        family: the family of levels that it is meant for, of which `policies list` shows its score; None for any.
+        family: the family of levels that it is meant for, on which `policies list` shows its score; None for any.
     """
 
     task: str
@@ -122,8 +122,8 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
     """Return the task, description and measured scores of policies by name.
 
     Args:
-        all: whether to return every policy that `load` accepts, rather than those of the role "main" alone. These come
-            first.
+        all: whether to return every policy that `load` accepts by name, those of the role "main" first; by default
+            only these.
     """
     return {
         name: info for role in ROLES for name, info in _POLICIES.items() if info.role == role and (all or role == MAIN)
@@ -131,15 +131,15 @@ def list_policies(*, all: bool = False) -> dict[str, PolicyInfo]:
 
 
 def find_policy(name: str) -> PolicyInfo:
-    """Return the row of a policy, or one made up for a model file.
+    """Return the row of a policy, made for the purpose if the policy is a model file or a class of your own.
 
     Args:
         name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
-            or "module:class" for a class of one's own.
+            or "module:class" for a class of your own.
 
     Raises:
-        ValueError: unknown name (the message lists the known ones), no such file or class, or one that is no policy.
-            So are weights that do not ship, and the message says how to train them.
+        ValueError: unknown name (the message lists the known ones), no such file or class, or something that is not a
+            policy. Also a policy whose weights do not ship; the message says how to train it.
     """
     if name.endswith(MODEL_FILE) or ":" in name:
         policy = load(name)
@@ -166,7 +166,7 @@ def load(name: str, **options: Any) -> Policy:
 
     Args:
         name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
-            "module:name". That is a class of one's own, or a function that returns a policy; the module is imported.
+            "module:name" for a class of your own, or a function that returns a policy; the module is imported.
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
@@ -186,9 +186,9 @@ def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) 
     """Make an environment in which a policy can run, see `environments.make_env`.
 
     Args:
-        policy: a policy, or its name, as of `load`.
+        policy: a policy, or its name for `load`.
         num_envs: number of environments to step as a batch; None for a single environment.
-        options: what else `gymnasium.make` and `gymnasium.make_vec` take; they replace what the policy would choose.
+        options: further arguments of `gymnasium.make` and `gymnasium.make_vec`; they replace the policy's choices.
 
     Returns:
         A `gymnasium.Env` or, with `num_envs`, a `gymnasium.vector.VectorEnv`.
@@ -202,13 +202,13 @@ def make_env(policy: str | Policy, num_envs: int | None = None, **options: Any) 
 
 
 def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]) -> dict[str, Policy]:
-    """Return the policies by name, each once; one without a name has that of its class.
+    """Return policies by name, each once; a policy without a name gets that of its class.
 
     >>> named_policies(["first=runs/1/model.safetensors", "second=runs/2/model.safetensors"]).keys()
 
     Args:
-        policies: a policy, or texts that `load` takes, each of which may have a name in front, as in NAME=POLICY; a
-            mapping gives policies their names.
+        policies: a policy; a mapping from names to policies; or names for `load`, each of which may be preceded by
+            another name to use, as in NAME=POLICY.
 
     Raises:
         ValueError: no policy, an unknown name, or one name for two policies.
@@ -226,12 +226,12 @@ def named_policies(policies: str | Policy | Iterable[str] | Mapping[str, Policy]
 
 
 def by_label(names: Iterable[str]) -> dict[str, str]:
-    """Return what is named by its label: NAME=WHAT has one, and what has none is its own.
+    """Return what texts of the form NAME=WHAT name, by NAME; a text without a NAME is its own.
 
-    A text that is a file is no label, for sweeps make folders such as "lr=0.1"; nor is one with a slash before the "=".
+    The text is not split if it is a file or has a slash before the "=": sweeps make folders such as "lr=0.1".
 
     Raises:
-        ValueError: a label or what it names is empty, or one label has two meanings.
+        ValueError: a NAME or a WHAT is empty, or one NAME has two meanings.
     """
     found: dict[str, str] = {}
     for text in names:
@@ -269,12 +269,12 @@ def import_own(name: str, who: str) -> ModuleType:
     """Import a module that a user names.
 
     Args:
-        name: of the module, with dots.
-        who: what asks for it, such as "--import".
+        name: the module's full name.
+        who: what needs the module, such as "--import", for messages.
 
     Raises:
-        ValueError: no name of a module, no such module, or one that cannot be imported; the message says where it
-            fails.
+        ValueError: it is not the name of a module, there is no such module, or its import fails; the message says
+            where.
     """
     if not all(part.isidentifier() for part in name.split(".")):
         raise ValueError(f"{who} must name a module such as my_module or my_package.my_module, got {name!r}")
@@ -288,7 +288,7 @@ def import_own(name: str, who: str) -> ModuleType:
 
 
 def _in_a_line(error: BaseException) -> str:
-    """Return what went wrong, and where: the line of the source that is at fault, or raised the error."""
+    """Return an error's message and the line of source that raised it, in one line."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error}"
     last = extract_tb(error.__traceback__)[-1]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .rollouts.solved import Solved
 
 DEFAULT_N = 1000
-"""Number of fresh levels that are solved unless another is asked for."""
+"""Default number of fresh levels to solve."""
 PICTURES = ("gif", "png")
 """File types of an episode's picture."""
 
@@ -51,16 +51,15 @@ def solve(
 
     Args:
         policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
-            name in what is shown. In Python also a policy.
-        n: number of levels, by default 1000, or all of a set; of a set the first ones.
+            name in the output. In Python also a policy.
+        n: number of levels: by default 1000 fresh ones, or all levels of a set, otherwise its first ones.
         seed: seed of fresh levels, at least 0; the same seed gives the same levels.
         batch: number of levels that run at once, by default as many as keep the state small.
-        steps: largest number of iterations on a level, by default that after which waiting is of no use: the policy's
-            limit, or else the environment's.
-        device: device, such as cpu, cuda or cuda:1; by default where the policy is: the CPU, if it is given by name.
+        steps: largest number of iterations on a level; by default the policy's bound, or else the environment's limit.
+        device: device, such as cpu, cuda or cuda:1; by default the policy's, which is the CPU if it is given by name.
         out: folder for results.json and the picture, which replace those of an earlier run. In Python, nothing is
             written by default.
-        picture: picture of one episode. gif shows every step, png the end, none is no picture.
+        picture: picture of one episode: gif shows every step, png the last one, none writes no picture.
         picture_level: index of the level in the picture, from 0; by default the one with the longest solution.
         levels: set of levels to run on: a file written by `generate` or `evolve`, or a name from `levels list`. In
             Python also a set or (N, H, W) tiles. By default fresh ones are drawn.
@@ -131,8 +130,8 @@ def play(
     Args:
         policy: name from `policies list`, a model file (*.safetensors), or module:class; NAME=FILE gives it another
             name in the window. In Python also a policy on the CPU.
-        fps: largest number of iterations per second, at first.
-        episodes: number of levels after which the window closes by itself; by default it stays until q is pressed.
+        fps: initial limit on iterations per second, which keys change.
+        episodes: number of levels after which the window closes; by default it stays open until q is pressed.
         seed: seed of the levels, at least 0; the same seed gives the same levels.
         levels: set of levels to play on: a file written by `generate` or `evolve`, or a name from `levels list`. In
             Python also a set or (N, H, W) tiles. By default fresh ones are drawn.

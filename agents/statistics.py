@@ -1,4 +1,4 @@
-"""What is said of samples: means and fractions with intervals, spreads over runs, ranks."""
+"""Statistics of samples: means and fractions with intervals, deviations, rank correlation."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Z = 1.959963984540054
-"""Standard deviations of a normal variable within which 95 % of it lies."""
+"""Number of standard deviations within which 95 % of a normal distribution lies."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and the ends of its 95 % interval.
+    """A measured value and its 95 % confidence interval.
 
     Attributes:
-        value: what was measured.
-        low, high: for the figure on all levels that the generator could draw, of which those measured are a sample.
+        value: the value on the levels measured.
+        low, high: the interval for the value on all levels that the generator can draw, of which these are a sample.
     """
 
     value: float
@@ -33,7 +33,7 @@ class Estimate:
 
 
 def proportion(successes: NDArray[np.bool_]) -> Estimate:
-    """Return the fraction of (N,) that is true, with Wilson's interval, which is sound near 0 and 1 too.
+    """Return the fraction of (N,) bools that is true, with Wilson's interval, which is also valid near 0 and 1.
 
     Raises:
         ValueError: N is 0.
@@ -46,9 +46,9 @@ def proportion(successes: NDArray[np.bool_]) -> Estimate:
 
 
 def mean(values: NDArray[np.float64]) -> Estimate:
-    """Return the mean of (N,), with the normal interval: +-1.96 standard errors.
+    """Return the mean of (N,) values, with the normal interval: +-1.96 standard errors.
 
-    Where all values agree, as where there is one alone, both ends are the mean, which says less than it seems.
+    If all values are equal, or there is only one, both ends are the mean; that does not mean that the mean is certain.
 
     Raises:
         ValueError: N is 0.

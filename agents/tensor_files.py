@@ -1,7 +1,7 @@
-"""Tensors and the JSON that describes them in one file, which is read without trust.
+"""Tensors with a JSON description in one file, which is read without trust.
 
-A file is safetensors with the description in its header: a single file, so that a crash cannot leave tensors beside the
-description of others. Nothing is unpickled; whatever a file says is checked before it is used.
+A file is in the safetensors format, with the description in its header. Because it is a single file, a crash cannot
+leave tensors with the description of others. Nothing is unpickled, and everything in a file is checked before use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
 
     Attributes:
         shape: its sizes.
-        dtype: its type, None for one that no file of this package has.
+        dtype: its type; None for a type that files of this package do not use.
     """
 
     shape: tuple[int, ...]
@@ -44,7 +44,7 @@ _DTYPES = {
     "U8": torch.uint8,
     "BOOL": torch.bool,
 }
-"""Data types by the names that they have in a header."""
+"""Data types by their names in a safetensors header."""
 
 
 def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -52,8 +52,8 @@ def save_tensors(path: Path, kind: str, description: Mapping[str, Any], tensors:
 
     Args:
         path: the file.
-        kind: what the file is and the version of its format. It is the one key of the header, which contains the
-            description: safetensors shuffles several keys.
+        kind: what the file is and the version of its format. It is the header's only key, and contains the description:
+            with several keys, safetensors writes them in random order.
         description: JSON-serialisable; a checksum is added.
         tensors: tensors on any device.
 
@@ -77,9 +77,9 @@ def load_tensors(
     Args:
         path: the file.
         kind: the kind with which it was written.
-        called: the name of such a file in messages: "model file".
-        check: receives the description, any JSON whatsoever, and the layouts of the tensors, before those are read;
-            raises ValueError or TypeError where they are wrong. By default the checksum alone decides.
+        called: what such a file is called in messages, such as "model file".
+        check: receives the description, which may be any JSON, and the layouts of the tensors, before these are read.
+            It raises ValueError or TypeError if they are wrong. By default only the checksum is checked.
 
     Returns:
         The description and the tensors, on the CPU.
@@ -87,10 +87,10 @@ def load_tensors(
     Raises:
         FileNotFoundError: there is no such file.
         OSError: it cannot be read.
-        ValueError: it is no such file, is damaged, or fails the check; the message says what is wrong.
+        ValueError: it is not such a file, is damaged, or fails the check; the message says what is wrong.
     """
     with validated_read(path, f"is not a readable {called}"):
-        open(path, "rb").close()  # unlike `safe_open` it raises errors with a number
+        open(path, "rb").close()  # raises an OSError with an errno, which `safe_open` does not
         try:
             return _read(path, kind, check)
         except SafetensorError as error:
@@ -126,7 +126,7 @@ def check_keys(description: Any, *keys: str) -> None:
 
 
 def layouts_of(tensors: Mapping[str, Tensor]) -> Layouts:
-    """Return the layouts of tensors, which need not have memory."""
+    """Return the layouts of tensors, which may be on the meta device."""
     return {key: Layout(tuple(tensor.shape), tensor.dtype) for key, tensor in tensors.items()}
 
 

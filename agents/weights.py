@@ -27,11 +27,11 @@ with `register_model`."""
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 KIND = "maze_nca_gym model 1"
 GUARANTEES = "guarantees"
-"""Part of a file's description."""
+"""Key of the guarantees in a file's description."""
 
 
 class Rebuildable(Protocol):
-    """A policy whose class and arguments make it again, but for its weights."""
+    """A policy that can be made again from its class and arguments, except for its weights."""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def model_class(name: str) -> type[Policy]:
 def register_model(model: type[AnyPolicy]) -> type[AnyPolicy]:
     """Let a class of your own be trained, saved and loaded under its name; use it as a decorator.
 
-    Training makes it with the keyword arguments `n_tiles`, `n_channels`, `n_iterations` and `generator`, of which it
-    may ignore what it has no use for. Loading makes it with those that its attribute `arguments` gives.
+    Training constructs it with the keyword arguments `n_tiles`, `n_channels`, `n_iterations` and `generator`, which it
+    may ignore. Loading constructs it with the keyword arguments in its attribute `arguments`.
 
     Raises:
-        ValueError: no `Policy`, or the name of a model of this package.
+        ValueError: it is not a `Policy`, or has the name of a model of this package.
     """
     name = model.__name__
     if not issubclass(model, Policy):
@@ -94,7 +94,7 @@ def save_model(model: Policy, path: str | Path) -> Path:
         raise ValueError(f"a model of class {name} needs an attribute `arguments`, which make it again")
     arguments = cast(Rebuildable, model).arguments
     layouts = layouts_of(without_memory(type(model), arguments).state_dict())
-    check_layouts(layouts_of(model.state_dict()), layouts)  # or it could not be loaded
+    check_layouts(layouts_of(model.state_dict()), layouts)  # else it could not be loaded
     description = {
         "class": name,
         "arguments": arguments,
@@ -109,8 +109,8 @@ def load_model(path: str | Path) -> Policy:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no such file, is damaged, or describes another model than its weights are of; the message
-            says what is wrong.
+        ValueError: it is not a model file, is damaged, or its weights do not fit the model that it describes; the
+            message says what is wrong.
     """
     description, tensors = load_tensors(Path(path), KIND, "model file", _check)
     model = cast(Any, model_class(description["class"]))(**description["arguments"])
@@ -120,7 +120,10 @@ def load_model(path: str | Path) -> Policy:
 
 
 def _check(description: Any, layouts: Layouts) -> None:
-    """Compare the tensors with those of such a model, made without memory: a file cannot ask for more than it holds."""
+    """Compare a file's tensors with those of the model that it describes, made without memory.
+
+    So a file cannot make the program allocate more memory than the file itself has.
+    """
     check_keys(description, "class", "arguments", GUARANTEES)
     Guarantees.from_json(description[GUARANTEES])
     name, arguments = description["class"], description["arguments"]
@@ -138,7 +141,9 @@ def _check(description: Any, layouts: Layouts) -> None:
 
 
 def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
-    """Check that a file has a tensor for each iteration that has its own weights: even empty, many take long.
+    """Check that a file has a tensor for each iteration with its own weights.
+
+    This comes before such a model is made, since making very many layers takes long even without memory.
 
     Args:
         arguments: the arguments of the model's constructor.
@@ -155,7 +160,7 @@ def check_n_iterations(arguments: Mapping[str, Any], layouts: Layouts) -> None:
 
 
 def without_memory(model: type[Policy], arguments: Mapping[str, Any]) -> Policy:
-    """Return a model with the shapes of its weights, which take no memory and hold nothing.
+    """Return a model on the meta device: its weights have shapes and dtypes, but no memory.
 
     Raises:
         ValueError: an argument that the model refuses.

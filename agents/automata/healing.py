@@ -2,8 +2,8 @@
 
 It computes the path as `shortest_path` does. But a flood that has ended cannot use a new gap or another target. So each
 tile checks whether what the flood left there is still consistent. A tile that finds a contradiction raises an alarm,
-which wipes all signals everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch, Patt-
-Shamir and Varghese, *Self-stabilization by local checking and correction*, 1991.)
+which wipes all signals everywhere at once, and the flood restarts. (Local checking and global reset: Awerbuch,
+Patt-Shamir and Varghese, *Self-stabilization by local checking and correction*, 1991.)
 
 - **Flood and path.** FLOOD, NEAR and ENTER are those of `canonical_path`, and the target is the ROOT of the flood. The
   path is ON at the source and where it ENTERs, and PATH shows it an iteration later, where the flood is.

@@ -1,4 +1,4 @@
-"""What the learned models share: their common arguments, checked, and the last iteration without a ReLU."""
+"""What the learned models have in common: arguments and their checks, and the last iteration without a ReLU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from maze_nca_gym.tasks import find_task, usual_task
 from ..policy import Policy
 
 MOST = 2**16
-"""The most channels or iterations: a bound for files that ask for absurd sizes."""
+"""Largest number of channels or iterations, so that a malicious file cannot ask for absurd sizes."""
 
 
 class LearnedPolicy(Policy):
@@ -35,8 +35,8 @@ class LearnedPolicy(Policy):
         n_layers: number of sets of weights.
 
     Raises:
-        ValueError: an argument of the wrong type or out of range, tiles of no task or of another one, or unshared
-            weights without a number of iterations.
+        ValueError: an argument of the wrong type or out of range, a number of kinds of tile that no task or not this
+            task has, or unshared weights without a number of iterations.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class LearnedPolicy(Policy):
 
     @property
     def default_steps(self) -> int | None:
-        """The iterations that the policy states, or else those of the episodes that it is built for."""
+        """The number of iterations that its guarantees state, or else `n_iterations`."""
         return super().default_steps or self.n_iterations
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The constructor's arguments that make a network of this shape: JSON-serialisable."""
         names: list[str] = []
-        for kind in type(self).__mro__:  # what a constructor passes on as **options has names in the one above
+        for kind in type(self).__mro__:  # names of arguments passed on as **options are in the base class
             parameters = inspect.signature(kind).parameters.values()
             names += [
                 each.name for each in parameters if each.kind is not each.VAR_KEYWORD and each.name != "generator"
@@ -88,7 +88,7 @@ class LearnedPolicy(Policy):
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def _layer_of(self, step: int) -> int:
-        """Return which of the sets of weights an iteration has.
+        """Return the index of the set of weights that an iteration uses.
 
         Raises:
             ValueError: weights are not shared, and there are none for this step.
@@ -114,10 +114,10 @@ def check_count(name: str, value: Any, least: int, most: int = MOST) -> None:
 
 
 def check_state_limit(value: Any) -> float:
-    """Return a bound of states as a float.
+    """Return an upper bound of states as a float.
 
     Raises:
-        ValueError: it is not a number, or leaves no room for a path, whose tiles are above 1/2.
+        ValueError: it is not a number, or not above 1/2, which the tiles of a path must exceed.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0.5 < value <= STATE_LIMIT:
         raise ValueError(f"state_limit must be a number above 0.5, at most {STATE_LIMIT:,.0f}, or None, got {value!r}")

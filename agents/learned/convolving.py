@@ -1,8 +1,8 @@
-"""How an `NCA` computes its convolutions where it has to be exact.
+"""How an exact `NCA` computes its convolutions.
 
-A certificate bounds float32 sums in any order (`hinting.certificate`). TF32 and bfloat16 round the inputs as well, and
-fast convolutions (Winograd) transform them, so neither is covered. float64 is: it rounds less, and neither TF32 nor
-autocast nor these transforms apply to it.
+A certificate covers float32 sums in any order (`hinting.certificate`). It does not cover TF32 and bfloat16, which also
+round the inputs, nor fast convolutions (Winograd), which transform them. It covers float64, which rounds less, and to
+which TF32, autocast and these transforms do not apply.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def may_round_more(values: Tensor) -> bool:
 
 
 def convolve_exactly(values: Tensor, kernel: Tensor, bias: Tensor | None, padding: int) -> Tensor:
-    """Return the convolution of (B, C, H, W) values in their dtype, computed in float64 where float32 sums are not
-    certain."""
+    """Return a convolution of (B, C, H, W) values in their dtype, computed in float64 if float32 might round more."""
     if not may_round_more(values):
         return F.conv2d(values, kernel, bias, padding=padding)
     bias = None if bias is None else bias.double()

@@ -1,6 +1,6 @@
-"""Base class of `GCN` and `GAT`: iterations by a layer of torch_geometric over the graph of a maze's tiles.
+"""Base class of `GCN` and `GAT`: a layer of torch_geometric, iterated on the graph of a maze's tiles.
 
-A batch of mazes is one graph, built from their one-hot tiles without a loop over tiles or mazes.
+A batch of mazes is one graph, built from their one-hot tiles without loops over tiles or mazes.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def _edges(is_node: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 class GraphPolicy(LearnedPolicy):
     """One layer over the maze and the state at the tiles that are nodes, then a ReLU; the state of other tiles is 0.
 
-    Subclasses say what the layer reads of the graph. Skip connections, the last iteration without a ReLU, and what
-    becomes of the negative values that it leaves are as in `NCA`. A layer computes in the dtype of its weights.
+    Subclasses define what the layer reads of the graph. The maze is an input of every iteration. The last iteration has
+    no ReLU, and the next one reads negative values as zeros, as in `NCA`. A layer computes in the dtype of its weights.
 
     Args:
         n_tiles, n_channels, shared_weights, n_iterations, last_relu, task, channel_names: as of `LearnedPolicy`.
@@ -167,7 +167,7 @@ class GraphPolicy(LearnedPolicy):
 
 
 def _undrawn(make_layer: Callable[[int, int], nn.Module], n_inputs: int, n_outputs: int) -> nn.Module:
-    """Return a layer without initial values; drawing them would advance the global generator."""
+    """Return a layer with uninitialised weights; its own initialisation would advance the global generator."""
     with torch.device("meta"):
         layer = make_layer(n_inputs, n_outputs)
     return layer.to_empty(device=torch.get_default_device())

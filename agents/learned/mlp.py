@@ -14,7 +14,7 @@ from maze_nca_gym.generation import Size, check_size
 from .base import LearnedPolicy, check_count
 
 LARGEST_SIDE = 2**10
-"""A bound for files that ask for absurd sizes."""
+"""Largest inner size, so that a malicious file cannot ask for absurd sizes."""
 
 
 class MLP(LearnedPolicy):
