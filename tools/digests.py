@@ -1,11 +1,11 @@
-"""Hashes of everything that must stay the same while the code changes: levels, answers, states, updates, populations.
+"""Hashes of results that must not change with the code: levels, answers, states, updates, populations.
 
     python -m tools.digests write digests.json            # on the commit before a change
     python -m tools.digests check digests.json            # on the commit after it
     python -m tools.digests check digests.json --parts levels states
 
-Hashes of numbers that were added up in floating point (states, updates, populations) compare two versions on one
-machine. Those of levels and answers are the same everywhere.
+Hashes of floating-point results (states, updates, populations) are only comparable on one machine. Those of levels and
+answers are the same everywhere.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PRESETS = {
     "paper-shortest-path-evolved": {"n_channels": 16, "n_levels": 500},
     "paper-diameter-evolved": {"n_channels": 16, "n_levels": 500},
 }
-"""Preset -> options that make its first updates cheap and leave their kind as it is."""
+"""Preset -> options that make its updates cheap without leaving out any part of them."""
 
 
 def digest(*arrays: Any) -> str:
@@ -91,7 +91,7 @@ def of_states() -> Iterator[tuple[str, str]]:
 
 
 def of_updates() -> Iterator[tuple[str, str]]:
-    """Yield the hash of what each preset has learned after its first updates."""
+    """Yield the hash of each preset's weights after its first updates."""
     for name, options in PRESETS.items():
         with tempfile.TemporaryDirectory() as folder:
             train(
@@ -109,7 +109,7 @@ def of_updates() -> Iterator[tuple[str, str]]:
 
 
 def of_populations() -> Iterator[tuple[str, str]]:
-    """Yield the hash of the levels and fitness of a population after five rounds."""
+    """Yield the hash of the levels of a population after five rounds."""
     for policy in ("nca-shortest-path-small", "diameter"):
         with tempfile.TemporaryDirectory() as folder:
             population = evolve(policy, n=48, rounds=5, size=10, out=folder, picture_every=100)
@@ -125,7 +125,7 @@ PARTS: dict[str, Callable[[], Iterator[tuple[str, str]]]] = {
 
 
 def main() -> int:
-    """Write or check the hashes; returns 1 where one differs or is missing."""
+    """Write or check the hashes; return 1 if one differs or is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=("write", "check"))
     parser.add_argument("file", type=Path)

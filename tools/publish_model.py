@@ -1,4 +1,4 @@
-"""Put a trained model among those of the package: its weights, and the card with all that was measured.
+"""Add a trained model to the package: its weights, and a card with its origin and measurements.
 
     maze-nca-gym train fast --out runs/train/fast
     python -m tools.publish_model model nca-shortest-path-small runs/train/fast --description "..."
@@ -7,7 +7,7 @@
     python -m tools.publish_model scores nca-shortest-path-small runs/evaluate/results.json \
         --measured "..."
 
-`iterations` chooses on validation levels for how many iterations a model runs, before any test set is looked at.
+`iterations` chooses a model's number of iterations on validation levels, before it is measured on any test set.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
 ORDER = ("task", "description", "role", "unshipped", "highlight", "measured", "guarantees", "made_by", "made_in")
 ORDER += ("versions", "data")
-"""Entries of a card, from the first; the others are behind."""
+"""Order of the entries of a card; others come last."""
 GAIN = 0.001
-"""Part of all levels that is not worth more iterations."""
+"""Fraction of the levels that is too small a gain to justify more iterations."""
 MOST = 4
-"""Times the usual number of iterations up to which another is looked for, and the part of it from which on."""
+"""Candidates are from the usual number of iterations divided by this to that times this."""
 
 
 def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Return what a card says of where a model is from.
+    """Return the entries of a card about the origin of a model.
 
     Args:
-        run: its `config.json`.
-        seconds: that it took.
+        run: the `config.json` of its run.
+        seconds: the time that the training took.
     """
     return {
         "made_by": run["command"],
@@ -60,11 +60,11 @@ def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return what a card says of an evaluation: its main figures, and each set with intervals and stability.
+    """Return the entries of a card about an evaluation: its main metrics, and each set with intervals and stability.
 
     Args:
         results: `results.json` of an evaluation.
-        name: of the policy; an evaluation of one alone may know it by its file.
+        name: name of the policy. An evaluation of a single policy may have another name for it, such as its file's.
 
     Raises:
         ValueError: the evaluation has no such policy.
@@ -80,14 +80,14 @@ def scores(results: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """A set's metrics with their 95 % intervals, and how stable the policy is there; curves are left to the figures."""
+    """Return a set's metrics with their 95 % intervals, and the stability there without its curve."""
     kept = {key: row[key] for key in ("n_levels", "n_steps", "metrics", "agreement")}
     stability = row["stability"] and {key: part for key, part in row["stability"].items() if key != "curve"}
     return {"levels": row["levels"]["name"], **_rounded({**kept, "stability": stability})}
 
 
 def _rounded(value: Any) -> Any:
-    """The same with six digits behind the point."""
+    """Return a value with all floats in it rounded to six decimals."""
     if isinstance(value, float):
         return round(value, 6)
     if isinstance(value, dict):
@@ -96,17 +96,15 @@ def _rounded(value: Any) -> Any:
 
 
 def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 1024) -> int:
-    """Return the iterations at size 16 after which most paths are optimal, on validation levels.
+    """Choose the number of iterations at size 16, on validation levels.
 
-    It is the fewest with which no more than `GAIN` of all levels is lost against the best number.
-
-    Candidates are from a quarter of the usual number to `MOST` times it. On levels with longer solutions each grows as
-    `default_steps` says.
+    It is the smallest candidate with which at most `GAIN` fewer paths are optimal than with the best one. Candidates
+    are from a quarter of the usual number to `MOST` times it; for longer solutions each grows as in `default_steps`.
 
     Args:
         model: a policy whose weights are shared.
-        families: of levels, all of which count the same.
-        n_levels: validation levels in all.
+        families: families of levels, each with the same weight.
+        n_levels: total number of validation levels.
     """
     base = model.n_iterations or find_task(model.task).usual_iterations
     candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
@@ -117,13 +115,13 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
         steps = [default_steps(_with_iterations(model, number), targets) for number in candidates]
         curve = measure(model, levels, max(steps), steps=steps).curve
         optimal = {point.step: point.metrics.optimal.value for point in curve}
-        rest = curve[-1].metrics.optimal.value  # a rollout that has come to rest has no later points
+        rest = curve[-1].metrics.optimal.value  # a rollout that reaches a fixed point ends early, and stays as it is
         fractions += np.array([optimal.get(step, rest) for step in steps]) / len(families)
     return candidates[int(np.argmax(fractions >= fractions.max() - GAIN))]
 
 
 def _with_iterations(model: Policy, number: int) -> Policy:
-    """Return the model, which is changed, with another number of iterations."""
+    """Change the number of iterations of a model in place; return the model."""
     model.guarantees = replace(model.guarantees, n_iterations=number)
     return model
 
@@ -135,7 +133,7 @@ def read_card(name: str) -> dict[str, Any]:
 
 
 def write_card(name: str, **changes: Any) -> None:
-    """Write the card of a policy of the package anew, with some entries replaced."""
+    """Replace entries of the card of a policy of the package; None leaves one unchanged."""
     path = FOLDER / f"{name}.json"
     there = read_card(name) if path.exists() else {}
     content = {**there, **{key: value for key, value in changes.items() if value is not None}}
@@ -145,7 +143,7 @@ def write_card(name: str, **changes: Any) -> None:
 
 
 def publish_model(name: str, run: Path, description: str) -> None:
-    """Take over the model of a run, and what its folder says of its origin."""
+    """Copy the model of a run into the package, and write its origin on a card."""
     model = load_model(run / "model.safetensors")
     seconds = read_last(run / "metrics.jsonl")["seconds"]
     about = origin(json.loads((run / "config.json").read_text(encoding="utf-8")), seconds)
@@ -164,7 +162,7 @@ def publish_iterations(name: str) -> None:
 
 
 def publish_scores(name: str, results: Path, measured: str | None) -> None:
-    """Put the figures of an evaluation on a card."""
+    """Write the results of an evaluation on a card."""
     write_card(name, **scores(json.loads(results.read_text(encoding="utf-8")), name), measured=measured)
 
 
@@ -179,9 +177,9 @@ def main() -> None:
         part.add_argument("name", help="name of the policy")
         part.set_defaults(publish=publish)
     model.add_argument("run", type=Path, help="folder of the training run")
-    model.add_argument("--description", required=True, help="one line, see the cards that are there")
+    model.add_argument("--description", required=True, help="one line, such as those of the existing cards")
     figures.add_argument("results", type=Path, help="results.json of `maze-nca-gym evaluate` with that policy")
-    figures.add_argument("--measured", help="what was measured on what, one line")
+    figures.add_argument("--measured", help="one line: what was measured, on which levels")
     arguments = vars(parser.parse_args())
     arguments.pop("publish")(**arguments)
 

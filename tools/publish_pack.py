@@ -1,4 +1,4 @@
-"""Put an evolved population among the packs, the hardest level first, with what made it and what was measured.
+"""Add an evolved population to the packs, the hardest level first, with its origin and measurements.
 
 maze-nca-gym evolve nca-diameter-exact-weights --out runs/evolve-diameter
 python -m tools.publish_pack evolved-diameter-16 runs/evolve-diameter
@@ -22,24 +22,24 @@ from maze_nca_gym.population import LevelPopulation
 
 FOLDER = Path(str(maze_nca_gym.__file__)).parent / "packs"
 FIGURES = {"regret": "mean_fitness", "solution length": "mean_solution_length", "complete": "complete"}
-"""What a pack tells of itself -> the name in the statistics."""
+"""Measurement in a pack's description -> name of the statistic."""
 PER_LEVEL = ("tiles", "id", "last_seen", "n_seen", "completed", "fitness")
-"""Arrays that are in the order of the levels."""
+"""Arrays with one entry per level."""
 
 
 def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
-    """Write a pack; returns its path.
+    """Write a pack; return its path.
 
     Args:
-        name: of the pack.
-        run: the folder that `maze-nca-gym evolve` left.
-        n: levels in the pack.
-        of_root: levels at the most that descend from the same first one, so that they are not all alike.
-        folder: where the pack goes.
+        name: name of the pack.
+        run: the folder of a run of `maze-nca-gym evolve`.
+        n: number of levels in the pack.
+        of_root: largest number of levels with one first ancestor, so that not all are alike.
+        folder: receives the pack.
 
     Raises:
-        ValueError: the population cannot be read, or has fewer levels.
-        FileNotFoundError: the folder has none.
+        ValueError: the population cannot be read, or has too few levels.
+        FileNotFoundError: the run has no population.
     """
     population = LevelPopulation.load(run / "population.npz")
     chosen = _choose(population, n, of_root)
@@ -65,7 +65,7 @@ def publish(name: str, run: Path, n: int, of_root: int, folder: Path) -> Path:
 
 
 def _choose(population: LevelPopulation, n: int, of_root: int) -> NDArray[np.int64]:
-    """(n,) indices of the hardest levels, the hardest first and those of long solutions first among equals."""
+    """Return (n,) indices of the levels by descending regret; among equals, longer solutions come first."""
     check_count("n", n, 1)
     members, roots = population.members, Counter[int]()
     chosen = []
@@ -80,19 +80,19 @@ def _choose(population: LevelPopulation, n: int, of_root: int) -> NDArray[np.int
 
 
 def _measured(population: LevelPopulation, chosen: NDArray[np.int64]) -> dict[str, float]:
-    """The figures of the pack's levels."""
+    """Return the mean measurements of the pack's levels."""
     members = population.members[chosen]
     values = (members["fitness"], members["length"], population.complete_rate[chosen])
     return {label: float(value.mean()) for label, value in zip(FIGURES, values, strict=True)}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Publish what the command line names."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.publish_pack", description=__doc__)
-    parser.add_argument("name", help="of the pack: evolved-TASK-SIZE")
-    parser.add_argument("run", type=Path, help="folder that `maze-nca-gym evolve` left")
-    parser.add_argument("--n", type=int, default=1000, help="levels in the pack")
-    parser.add_argument("--of-root", type=int, default=50, help="levels that descend from the same one, at the most")
+    parser.add_argument("name", help="name of the pack: evolved-TASK-SIZE")
+    parser.add_argument("run", type=Path, help="folder of a run of `maze-nca-gym evolve`")
+    parser.add_argument("--n", type=int, default=1000, help="number of levels in the pack")
+    parser.add_argument("--of-root", type=int, default=50, help="largest number of levels with one first ancestor")
     given = parser.parse_args(arguments)
     path = publish(given.name, given.run, given.n, given.of_root, FOLDER)
     print(f"{path}: {path.stat().st_size / 1024:,.0f} KiB")

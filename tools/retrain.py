@@ -1,11 +1,11 @@
-"""Train a model of the package again by its card, and compare hashes of the weights.
+"""Retrain a model of the package from its card, and compare hashes of the weights.
 
     python -m tools.retrain nca-shortest-path-hinted
     python -m tools.retrain nca-shortest-path --threads 2 --out runs/retrain
 
-The card's configuration decides, not its command: presets may have changed since. Weights depend on the versions of
-torch and NumPy and on the processor, so other bits are no proof of an error. The largest difference says how far off
-they are. docs/reproduction.md has a table of the models for which this was done.
+It uses the card's configuration instead of its command, since presets may have changed. Weights depend on the versions
+of torch and NumPy and on the processor, so other bits do not prove an error; the largest difference is printed too.
+docs/reproduction.md has a table of the models that were retrained.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from maze_nca_gym.names import unknown_name
 
 @dataclass(frozen=True)
 class Comparison:
-    """The weights of a card's model beside those of a new run.
+    """The weights of a published model compared with those of a new run.
 
     Attributes:
-        published: hash of the model's weights.
-        ours: hash of the new ones.
+        published: hash of the published weights.
+        ours: hash of the new weights.
         difference: the largest absolute difference of two weights.
     """
 
@@ -59,13 +59,13 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str:
 
 
 def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | None = None) -> Policy:
-    """Train by the configuration of a card, on the CPU, and return the policy.
+    """Train with the configuration of a card, on the CPU, and return the policy.
 
     Args:
-        name: of the model, for messages.
-        card: what `publish_model` wrote.
-        folder: of the run. One that was stopped goes on, unless it learns from hints.
-        threads: of the CPU; by default as many as the card says.
+        name: name of the model, for messages.
+        card: the card, as `publish_model` writes it.
+        folder: the folder of the run. A run that was stopped is resumed, unless it learns from hints.
+        threads: number of CPU threads, by default that on the card.
 
     Raises:
         ValueError: the card has no configuration, or one that this version cannot read.
@@ -81,18 +81,18 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
 
 
 def compare(published: Policy, ours: Policy) -> Comparison:
-    """Return how far the weights of two policies of one shape agree."""
+    """Compare the weights of two policies of one shape."""
     left, right = published.state_dict(), ours.state_dict()
     difference = max(float((left[name] - right[name]).abs().max()) for name in left)
     return Comparison(weights_hash(left), weights_hash(right), difference)
 
 
 def main() -> None:
-    """Read the command line, train, and print the comparison; the exit code is 1 where weights differ."""
+    """Run the command line; the exit code is 1 if weights differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="of the model")
+    parser.add_argument("name", help="name of the model")
     parser.add_argument("--out", type=Path, default=Path("runs/retrain"), help="folder of the runs")
-    parser.add_argument("--threads", type=int, help="of the CPU; by default as many as the card says")
+    parser.add_argument("--threads", type=int, help="number of CPU threads, by default that on the card")
     arguments = parser.parse_args()
     known = {name: card for name, card in cards().items() if "configuration" in card and "unshipped" not in card}
     if arguments.name not in known:

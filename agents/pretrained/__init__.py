@@ -1,11 +1,11 @@
-"""Models that come with the package: `<name>.safetensors`, and a card `<name>.json` that says where they are from.
+"""Models that ship with the package: `<name>.safetensors`, and a card `<name>.json` with its origin and measurements.
 
-A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`) and `guarantees` (as the model's file
-has them, see `agents.guarantees`). It says how the model came to be: `made_by` (the command that makes the file),
-`data` (what it was trained on), `configuration` (of that training). And it has figures: `metrics` (name -> number),
-`evaluation` (all that was measured) and `measured` (on what). It may hold `highlight`, the name of the channel that
-shows the model at work, for pictures. A card with `unshipped`, a reason, has figures alone: there is no file of
-weights. Reading cards imports no torch.
+A card holds `task`, `description` (one line), `role` (one of `registry.ROLES`) and `guarantees` (the same as in the
+model's file, see `agents.guarantees`). Its origin is in `made_by` (the command that makes the file), `data` (what it
+was trained on) and `configuration` (of that training). Its measurements are in `metrics` (name -> number), `evaluation`
+(all of them) and `measured` (what was measured on which levels). It may hold `highlight`, the name of the channel that
+pictures show. If a card holds `unshipped`, a reason, the weights of the model do not ship. Reading cards imports no
+torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @cache
 def cards() -> dict[str, dict[str, Any]]:
-    """Return the cards of all models here by name, those whose weights do not ship among them."""
+    """Return the cards of all models here by name, including those whose weights do not ship."""
     files = [file for file in resources.files(__package__).iterdir() if file.name.endswith(".json")]
     read = {file.name.removesuffix(".json"): json.loads(file.read_text(encoding="utf-8")) for file in files}
     return dict(sorted(read.items()))

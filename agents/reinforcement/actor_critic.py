@@ -19,7 +19,7 @@ from ..learned.base import check_count
 LARGEST_MEAN = 1.5
 """Largest mean of an action. It exceeds 1, which already means a path, so noise seldom changes a certain tile."""
 FIRST_BIAS = -0.3
-"""Most tiles are no path."""
+"""Initial bias of the actor; negative since most tiles are not on the path."""
 N_HIDDEN = 64
 """Width of the critic's hidden layer."""
 
@@ -34,7 +34,7 @@ class HasSpaces(Protocol):
 
 
 class NCAFeatures(BaseFeaturesExtractor):
-    """A few iterations of a convolution with shared weights: what both actor and critic read.
+    """A few iterations of a convolution with shared weights: the features that both actor and critic read.
 
     With the maze m, (B, T, H, W), and the path s so far, (B, 1, H, W) in [0, 1], at tile p, and with 3x3 taps d,
 
@@ -65,9 +65,9 @@ class NCAFeatures(BaseFeaturesExtractor):
 class Actor(nn.Module):
     """A layer from (B, C + 1, H, W) features to (B, H W) means of the actions: 1.5 tanh(w x(p) + b), and -1.5 at walls.
 
-    A path never leads over a wall. The layer fixes this, not the rewards: so the noise at walls, which are most tiles,
-    stays out of the gradient. The hyperbolic tangent does the same at tiles of which the policy is certain. All other
-    tiles have the same mean at first.
+    A path never crosses a wall. The layer guarantees this, so the rewards need not teach it, and the noise at walls,
+    which are most tiles, does not enter the gradient. The hyperbolic tangent does the same at tiles of which the policy
+    is certain. Initially all other tiles have the same mean.
     """
 
     def __init__(self, n_features: int) -> None:
@@ -97,12 +97,12 @@ class Critic(nn.Module):
 class NCAActorCriticPolicy(ActorCriticPolicy):
     """A cellular automaton that draws the path, for `PPO(NCAActorCriticPolicy, env, policy_kwargs=...)` and `A2C`.
 
-    It reads the observations and gives the actions of `PathAction` and `PathVecEnv`. The action is Gaussian and
-    independent at every tile. Its mean is the automaton's output there, and its standard deviation is one learned
-    number for all tiles. No weight depends on the size of the maze: see `resized`.
+    Its observations and actions are those of `PathAction` and `PathVecEnv`. The action is Gaussian and independent at
+    every tile. Its mean is the automaton's output there, and its standard deviation is one learned number for all
+    tiles. No weight depends on the size of the maze: see `resized`.
 
-    An environment's only memory is the path. So this automaton runs `n_iterations` iterations within one step, where a
-    plain one would keep hidden channels over many steps; each tile sees equally far.
+    The environment keeps only the path between steps, no hidden channels. So this automaton runs `n_iterations`
+    iterations within one step, and each tile sees as far as in that many steps of a plain automaton.
 
     Args:
         observation_space: Dict(maze (T, H, W), state (1, H, W)).
@@ -141,7 +141,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             observation_space,
             action_space,
             lr_schedule,
-            net_arch=[],  # actor and critic read the same features, with no layers of their own before them
+            net_arch=[],  # no layers between the shared features and the two heads
             log_std_init=log_std_init,
             features_extractor_class=NCAFeatures,
             features_extractor_kwargs={"n_channels": n_channels, "n_iterations": n_iterations},
@@ -150,7 +150,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         )
 
     def _build(self, lr_schedule: Schedule) -> None:
-        """Build the parts that `ActorCriticPolicy` puts together, and their optimiser."""
+        """Build the heads and the optimiser, in place of those of `ActorCriticPolicy`."""
         self._build_mlp_extractor()
         self.action_net = Actor(self.features_dim)
         self.value_net = Critic(self.features_dim)  # type: ignore[assignment] # declared as Linear
@@ -158,7 +158,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        """Return what `save` stores beside the weights, so that `load` finds this class's own arguments."""
+        """Return what `save` stores besides the weights, with this class's own arguments, so that `load` works."""
         return {
             "observation_space": self.observation_space,
             "action_space": self.action_space,
@@ -180,7 +180,7 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             env: an environment or a `VecEnv`; only its spaces are read.
 
         Raises:
-            ValueError: spaces of no maze, or of another task.
+            ValueError: spaces that are not those of a maze, or of another task.
         """
         old, new = self.observation_space, env.observation_space
         _check_spaces(new, env.action_space)
@@ -188,7 +188,9 @@ class NCAActorCriticPolicy(ActorCriticPolicy):
             raise ValueError(f"this policy reads mazes like {old}, not {new}")  # the numbers of tiles differ
         arguments = self._get_constructor_parameters()
         arguments.update(observation_space=new, action_space=env.action_space)
-        with torch.random.fork_rng(devices=[]):  # of weights that are drawn only to be replaced
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # drawing weights that are replaced at once must not move the global state
             policy = type(self)(**arguments)
         policy.load_state_dict(self.state_dict())
         policy.set_training_mode(self.training)

@@ -1,4 +1,4 @@
-"""How well a policy does on held-out mazes while it learns: lines of progress, and a picture of runs."""
+"""Learning curves on held-out mazes: a callback that evaluates during training, and a figure of several runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..learned.base import check_count
 
 
 class Point(NamedTuple):
-    """A policy at some time of its training."""
+    """The performance of a policy at some time of its training."""
 
     n_steps: int
-    """Steps of environments so far."""
+    """Environment steps so far."""
     seconds: float
-    """Processor time since the training began, of all threads, the evaluations included."""
+    """CPU time of all threads since the training began, evaluations included."""
     held_out: dict[str, float]
     """Mean return of the deterministic policy on each kind of held-out mazes."""
     training: float
@@ -35,11 +35,11 @@ class Point(NamedTuple):
 class LearningCurve(BaseCallback):
     """A callback for `learn(..., callback=...)` that evaluates the deterministic policy at intervals on the same mazes.
 
-    The mean return is that of the final accuracy: 1 is perfect. A line of progress is printed each time.
+    The return of an episode is its final accuracy: 1 is perfect. Each evaluation prints a line of progress.
 
     Args:
-        envs: kind -> held-out mazes, with records of episodes, as `make_path_vec` makes them; not the training's. They
-            may be of another size than the training's if the policy is an `NCAActorCriticPolicy`.
+        envs: kind -> held-out mazes, made by `make_path_vec` or wrapped in a `VecMonitor`; not those of the training.
+            They may have another size than those of the training if the policy is an `NCAActorCriticPolicy`.
         seed: the seed of these mazes; environment i gets seed + i.
         every: environment steps between two evaluations.
         n_episodes: the number of episodes on each kind.
@@ -65,7 +65,7 @@ class LearningCurve(BaseCallback):
         self._began = time.process_time()
 
     def evaluate(self) -> dict[str, float]:
-        """Return mean returns of the policy as it is now on the held-out mazes of each kind."""
+        """Return the mean return of the current policy on the held-out mazes of each kind."""
         return {kind: self._evaluate(env) for kind, env in self._envs.items()}
 
     def _evaluate(self, env: VecEnv) -> float:
@@ -74,7 +74,7 @@ class LearningCurve(BaseCallback):
             policy = policy.resized(env)
         env.seed(self._seed)
         mean, _ = evaluate_policy(policy, env, self._n_episodes)
-        return float(np.mean(mean))  # one number, by its type perhaps a list
+        return float(np.mean(mean))  # a single number, which the type declares as possibly a list
 
     def _on_training_start(self) -> None:
         self._began = time.process_time()
@@ -108,7 +108,7 @@ def draw_learning_curves(
     """Write mean returns against environment steps as a PNG file, one panel for each kind of mazes; return its path.
 
     Args:
-        runs: name -> the `points` of a `LearningCurve`, all of them of the same kinds.
+        runs: name -> the `points` of a `LearningCurve`, all with the same kinds of mazes.
         path: the file.
         title: the title above the panels.
         reference: a mean return to compare with, drawn as a line.

@@ -1,4 +1,4 @@
-"""Many mazes stepped by one call, as Stable-Baselines3 wants them."""
+"""Many mazes stepped by one call, with the `VecEnv` interface of Stable-Baselines3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Infos: TypeAlias = list[dict[str, Any]]
 
 
 def make_path_vec(id: str, num_envs: int, **options: Any) -> VecMonitor:
-    """Make N mazes for Stable-Baselines3, with its records of episodes: `info["episode"]` at their ends.
+    """Make N mazes for Stable-Baselines3 in a `VecMonitor`, which puts `info["episode"]` at the end of each episode.
 
     Args:
         id: "MazeShortestPath-v0" or "MazeDiameter-v0".
@@ -37,9 +37,9 @@ def make_path_vec(id: str, num_envs: int, **options: Any) -> VecMonitor:
 class PathVecEnv(VecEnv):
     """The batched environment as N of `PathAction`: one state channel, the path, written by actions in [-1, 1].
 
-    It equals `DummyVecEnv` over N single ones bit for bit, without its loop over them. Seeds follow Stable-Baselines3:
-    those given by `seed(s)`, s + i for environment i, take effect at the next `reset`. An episode that has ended
-    restarts at once, and its last observation is `info["terminal_observation"]`.
+    It equals a `DummyVecEnv` of N single environments bit for bit, without a loop over them. Seeds follow
+    Stable-Baselines3: `seed(s)` gives environment i the seed s + i, from the next `reset` on. When an episode ends, the
+    next one starts in the same step, and the last observation is in `info["terminal_observation"]`.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
@@ -64,7 +64,7 @@ class PathVecEnv(VecEnv):
         Raises:
             ValueError: options other than a `level` for every environment, or a bad level.
         """
-        seeds: Any = list(self._seeds)  # one each, which Gymnasium's type of the argument leaves out
+        seeds: Any = list(self._seeds)  # one each, which Gymnasium accepts, but does not declare
         observation, infos = self.env.reset(seed=seeds, options=self._shared_options())
         self._reset_seeds()
         self._reset_options()
@@ -80,17 +80,17 @@ class PathVecEnv(VecEnv):
         return {"level": np.stack([parse(level) if isinstance(level, str) else np.asarray(level) for level in levels])}
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Keep the (N, 1, H, W) actions for `step_wait`."""
+        """Store the (N, 1, H, W) actions for `step_wait`."""
         self._actions = np.asarray(actions)
 
     def step_wait(self) -> tuple[Observation, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """Step with the paths that the actions mean.
+        """Step all environments with the stored actions.
 
         Returns:
             observations, (N,) float32 rewards, (N,) bool whether the episodes have ended, N infos.
 
         Raises:
-            ValueError: actions of another shape, or not finite; nothing has changed then.
+            ValueError: actions of another shape, or not finite; the environments are unchanged.
         """
         observation, rewards, terminated, truncated, infos = self.env.step(paths_of(self._actions))
         ended = terminated | truncated
@@ -112,7 +112,7 @@ class PathVecEnv(VecEnv):
         return list(pictures)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return an attribute of the batched environment once for each environment; all have it in common."""
+        """Return an attribute of the batched environment, which all share, once for each of the environments."""
         return [getattr(self.env, attr_name)] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
@@ -139,7 +139,7 @@ class PathVecEnv(VecEnv):
 
 
 def _of_one(infos: dict[str, Any], i: int) -> dict[str, Any]:
-    """Return environment i's part of infos as Gymnasium batches them, without the records of ended episodes."""
+    """Return the info of environment i from Gymnasium's batched infos, without `final_obs` and `final_info`."""
     kept = {"final_obs", "final_info"}
     names = [name for name in infos if not name.startswith("_") and name not in kept and infos[f"_{name}"][i]]
     return {name: infos[name][i] for name in names}

@@ -1,7 +1,8 @@
-"""The paper's tables re-run: rows as data, their runs on one machine or a cluster, results beside the published ones.
+"""The paper's tables re-run: rows as data, runs on one machine or a cluster, and results next to the published ones.
 
-jobs, series             one run, and all runs of a series, whatever it compares
-rows, scales, columns    what the paper's tables say, how large the runs are, and how networks are measured
-run                      the series that they make: `reproduce`
-results, effects         what came of it; tables, figures: what is written
+jobs, series             one run, and a series of runs that may compare anything
+rows, scales, columns    the paper's tables, the size of the runs, and how networks are measured
+run                      `reproduce`, which runs the series for the tables
+results, effects         our results and the effects that they show
+tables, figures          the files that are written
 """

@@ -1,4 +1,4 @@
-"""The columns of the paper's tables: their headings, and how a trained network is measured for them."""
+"""The columns of the paper's tables: headings, and how a trained network is measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 IN_TILES = "train_solution_length"
-"""The column that is no percentage."""
+"""The column that is in tiles; all others are percentages."""
 COLUMNS = {
     IN_TILES: "train solution length",
     "train_accuracy": "train accuracy",
@@ -37,16 +37,16 @@ def heading(column: str, scale: Scale) -> str:
 
 
 def measure_columns(policy: Policy, config: TrainingConfig, folder: Path, *, scale: Scale) -> dict[str, float]:
-    """Return the figures of all columns, as fractions and tiles.
+    """Return the values of all columns, as fractions and tiles.
 
-    Accuracies are the paper's. A network that is built for one size, as its MLP, has a 0 on the larger mazes, as in
-    the paper.
+    Accuracies are the paper's. A network that is built for one size, such as the MLP, has a 0 on the larger mazes, as
+    in the paper.
 
     Args:
         policy: the trained network, on any device.
-        config: what was trained.
-        folder: of the run, which has the population if the levels evolved.
-        scale: where to measure.
+        config: the configuration of its training.
+        folder: the folder of the run, which has the population if the levels evolved.
+        scale: the scale of the reproduction, which says on which levels to measure.
     """
     from ..evaluation.metrics import measure
 
@@ -73,14 +73,15 @@ def measure_columns(policy: Policy, config: TrainingConfig, folder: Path, *, sca
 
 
 def n_steps_on(policy: Policy, config: TrainingConfig, *, is_large: bool) -> int:
-    """Return the iterations on the mazes of a test set: on the larger ones twice as many, where weights are shared."""
+    """Return the iterations on a test set: those of the training, or twice as many on the larger mazes if weights are
+    shared."""
     n_steps = config.model.n_iterations
     assert n_steps is not None, "the presets of the paper state the iterations"
     return 2 * n_steps if is_large and policy.max_steps is None else n_steps
 
 
 def training_levels(config: TrainingConfig, folder: Path) -> Tiles:
-    """Return (N, H, W) levels that a run has trained on: its fixed set, or the last population if it evolved."""
+    """Return the (N, H, W) levels of a run: its fixed training set, or the last population if the levels evolved."""
     from ..training.data import LevelStream
     from ..training.loop import LEVELS
 

@@ -1,6 +1,6 @@
-"""Effects that the paper reports, such as that of sharing weights: published and in our figures.
+"""Effects of design choices, such as shared weights, in the paper's results and in ours.
 
-An effect is the mean difference over pairs of rows of one table that differ in nothing else.
+An effect is the mean difference over all pairs of rows of one table that differ in this choice alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EFFECTS: dict[str, tuple[str, Any, Any]] = {
 }
 """Name of an effect -> the option, its value with the effect, and without."""
 MEASURED = ("test_16_accuracy", "test_32_accuracy")
-"""Columns in which effects are measured: those that all tables have."""
+"""Columns in which effects are measured; all tables have them."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Effect:
         name: one of `EFFECTS`.
         task: name of the task.
         column: one of `MEASURED`.
-        n_pairs: number of pairs of rows that have our figures.
+        n_pairs: number of pairs of rows that we have measured.
         published, ours: mean differences in percentage points.
-        error: standard error of ours, from the differences of all pairs; None with one pair.
-        n_agreeing: pairs whose published difference and ours have one sign.
+        error: standard error of `ours` over the pairs; None with one pair.
+        n_agreeing: number of pairs whose published difference and ours have the same sign.
     """
 
     name: str
@@ -58,24 +58,24 @@ class Effect:
 
     @property
     def appears(self) -> bool:
-        """Whether the mean differences have one sign."""
+        """Whether both mean differences have the same sign."""
         return self.published * self.ours > 0
 
     @property
     def is_clear(self) -> bool:
-        """Whether ours is more than two standard errors from zero."""
+        """Whether our mean difference is more than two standard errors from zero."""
         return self.error is not None and abs(self.ours) > 2 * self.error
 
 
 def find_effects(results: Sequence[RowResult]) -> list[Effect]:
-    """Return the effects for which there are pairs of rows with our figures."""
+    """Return the effects for which there are pairs of rows that we have measured."""
     tasks = list(dict.fromkeys(result.row.options["task"] for result in results))
     found = [_effect(results, *place) for place in product(EFFECTS, tasks, MEASURED)]
     return [effect for effect in found if effect is not None]
 
 
 def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> Effect | None:
-    """Return one effect, or None without a pair."""
+    """Return one effect; None if there is no pair."""
     option, with_it, without = EFFECTS[name]
     measured = [r for r in results if r.row.options["task"] == task and r.cells[column].mean is not None]
     some, others = ([r for r in measured if r.row.options.get(option) == value] for value in (with_it, without))
@@ -90,6 +90,6 @@ def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> 
 
 
 def differ_in(first: Row, second: Row, option: str) -> bool:
-    """Return whether two rows are of one table, and agree in all options that both have, but for one."""
+    """Return whether two rows are of one table and agree in all options that both have, except this one."""
     shared = set(first.options) & set(second.options) - {option}
     return first.table == second.table and all(first.options[name] == second.options[name] for name in shared)

@@ -1,4 +1,4 @@
-"""The figures of a reproduction: published against ours, and how trained networks behave on single mazes."""
+"""The figures of a reproduction: our values against the published ones, and trained networks on single mazes."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from .scales import Scale
 
 PUBLISHED = "published.png"
 CANDIDATES = 256
-"""Levels among which the one to show is chosen."""
+"""Number of levels among which the one to show is chosen."""
 MOMENTS = (0.0, 0.1, 0.3, 0.6, 1.0)
-"""Parts of an episode after which it is shown, as many as in the paper's figures."""
+"""Fractions of an episode after which it is shown, as many as in the paper's figures."""
 LOWEST = -100.0
-"""Accuracy, in percent, below which figures are drawn at the edge: some are in the thousands."""
+"""Accuracy, in percent, below which values are drawn at the edge of the plot: some are below -1,000."""
 
 
 def draw_published(results: Results, path: Path) -> Path:
-    """Write our figures against the published ones as a PNG file, a panel a column; return its path."""
+    """Plot our values against the published ones, one panel per column, as a PNG file; return its path."""
     shown = {column: pairs for column in COLUMNS if (pairs := _pairs(results, column))}
     n_columns, n_panels = min(3, max(1, len(shown))), max(1, len(shown))
     with figure(path, 0.6 + 4.2 * n_columns, 0.6 + 4.2 * -(-n_panels // n_columns), dpi=130) as drawn:
@@ -71,7 +71,7 @@ def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], col
 
 
 KINDS = ("NCA", "NCA, diameter", "GCN", "GAT", "MLP")
-"""Groups of rows that have a colour each."""
+"""Groups of rows, each with a colour of its own."""
 
 
 def _kind(result: RowResult) -> str:
@@ -81,13 +81,13 @@ def _kind(result: RowResult) -> str:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """A figure of one episode.
+    """Which episode a figure shows.
 
     Attributes:
         row: the row whose best run is shown.
-        on_large: whether on the larger mazes; the first for which there is a fit level.
-        choose: (N,) lengths of solutions, whether paths are right, and how far they overlap with the solutions -> the
-            index of the level to show, or None if none is fit.
+        on_large: whether to use the larger mazes; with two values, the first for which there is a suitable level.
+        choose: (N,) lengths of solutions, whether paths are right, and their overlap with the solutions -> the index of
+            the level to show, or None if none is suitable.
     """
 
     row: str
@@ -96,18 +96,19 @@ class Behaviour:
 
 
 def usual(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return a level with a solution of median length, among those that are not trivial."""
+    """Return the level at the third quartile of solution lengths: neither trivial nor extreme."""
     order = lengths.argsort(kind="stable")
     return int(order[3 * len(order) // 4])
 
 
 def longest_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level with the longest solution that is found; None if there is none."""
+    """Return the level with the longest solution among those that are solved; None if none is."""
     return int(np.where(right, lengths, -1).argmax()) if right.any() else None
 
 
 def nearly_right(lengths: NDArray[np.int64], right: NDArray[np.bool_], overlap: NDArray[np.float64]) -> int | None:
-    """Return the level that is solved wrongly with the largest overlap: a wrong fork late on the path."""
+    """Return the wrongly solved level with the largest overlap, which has a wrong turn late on the path; None if there
+    is none."""
     return int(np.where(right, -1.0, overlap).argmax()) if not right.all() else None
 
 
@@ -123,11 +124,11 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
 
 
 def draw_behaviour(jobs: Sequence[Job], scale: Scale, out: Path) -> list[Path]:
-    """Write the figures of behaviour whose networks are trained, and for which there is a fit level; return the paths.
+    """Write the figures of behaviour for which there are a trained network and a suitable level; return the paths.
 
     Args:
         jobs: all runs.
-        scale: how large they are.
+        scale: the scale of the runs.
         out: the folder of the files.
     """
     drawn = []
@@ -141,8 +142,8 @@ def draw_behaviour(jobs: Sequence[Job], scale: Scale, out: Path) -> list[Path]:
 
 
 def _best(jobs: Sequence[Job], label: str) -> Job | None:
-    """Return the run of a row that solves most of the smaller test set, or None without any."""
-    models = {job.config.model.model for job in jobs}  # those of others may need a package that is not installed
+    """Return the run of a row that solves most of the smaller test set; None if there is no run."""
+    models = {job.config.model.model for job in jobs}  # configurations of others may need packages that are missing
     rows = [row for row in find_rows([label]) if row.options["model"] in models]
     names = {run_name(config) for row in rows for config in configurations(row)}
     own = [job for job in jobs if job.name in names]
@@ -151,7 +152,7 @@ def _best(jobs: Sequence[Job], label: str) -> Job | None:
 
 @torch.no_grad()
 def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Path) -> bool:
-    """Write the figure of one episode; return whether there is a fit level of that size."""
+    """Write the figure of one episode; return whether there is a suitable level of that size."""
     policy, size = load_model(job.folder / MODEL), scale.sizes[is_large]
     tiles = test_levels("random", size, policy.task, min(CANDIDATES, most_levels(size))).tiles
     task, n_steps = find_task(policy.task), n_steps_on(policy, job.config, is_large=is_large)
@@ -174,6 +175,6 @@ def _draw_one(job: Job, shown: Behaviour, scale: Scale, is_large: bool, path: Pa
 
 
 def _paths(policy: Policy, tiles: NDArray[np.uint8], steps: set[int]) -> list[NDArray[np.float32]]:
-    """Return (N, H, W) paths after some numbers of iterations, ascending."""
+    """Return the (N, H, W) paths after each of these numbers of iterations, ascending."""
     states = enumerate(iterate(policy, encode(policy, tiles), max(steps)))
     return [path_of(state) for step, state in states if step in steps]

@@ -1,7 +1,7 @@
 """One run of a series: a network that is trained and measured in a folder of its own.
 
-The folder is the only memory: it has the run's checkpoint while it trains, and `result.json` once it is measured. A run
-that is killed at any moment goes on from there. Nothing here knows what a series compares.
+The folder holds the whole state of a run: its checkpoint while it trains, and `result.json` once it is measured. So a
+run that is killed at any moment resumes from there. Nothing here depends on what a series compares.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RESULT, FAILURE, LOG = "result.json", "failure.json", "log.txt"
 Measure: TypeAlias = "Callable[[Policy, TrainingConfig, Path], Mapping[str, float]]"
-"""A trained network, its configuration and the folder of its run -> figures by name; it can be pickled."""
+"""A trained network, its configuration and the folder of its run -> measurements by name; it can be pickled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,12 @@ class Job:
     """One run: a configuration, with the seed of a trial.
 
     Attributes:
-        name: of the configuration, equal for all trials.
-        trial: its number, from 1.
-        config: what to train.
-        measure: how to measure what was trained.
-        folder: of the run.
-        device: where to train and measure.
+        name: name of the configuration, the same for all trials.
+        trial: number of the trial, from 1.
+        config: the configuration of the training.
+        measure: measures the trained network.
+        folder: the folder of the run.
+        device: the device on which to train and measure.
     """
 
     name: str
@@ -57,17 +57,17 @@ class Job:
 
     @property
     def kind(self) -> str:
-        """The group of runs to which it belongs: task and class of the network."""
+        """The group to which the run belongs, by task, class of the network, and whether levels evolve."""
         return f"{self.config.task}, {self.config.model.model}{', evolved levels' if self.config.evolve else ''}"
 
     @property
     def log(self) -> Path:
-        """What the run has printed."""
+        """File with everything that the run has printed."""
         return self.folder / LOG
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has been measured."""
+        """Whether the run has been measured."""
         return (self.folder / RESULT).exists()
 
     def check(self) -> None:
@@ -92,10 +92,10 @@ class Job:
         return found
 
     def failure(self) -> str | None:
-        """Return why the run was given up, or None if it was not.
+        """Return why the run was given up; None if it was not.
 
         Raises:
-            ValueError: the file that says it cannot be read.
+            ValueError: the record of the failure cannot be read.
         """
         path = self.folder / FAILURE
         if self.is_finished or not path.exists():
@@ -107,12 +107,12 @@ class Job:
 def plan(
     configs: Mapping[str, TrainingConfig], trials: int, measure: Measure, out: Path, device: str = "cpu"
 ) -> list[Job]:
-    """Return the runs of a series: first the first trial of all configurations, then the next.
+    """Return the runs of a series: the first trial of every configuration, then the second ones, and so on.
 
     Args:
-        configs: what to train, by name. Trials differ in the seed of weights and levels.
+        configs: configurations by name. Trials differ in the seed of weights and levels.
         trials: the number of trials of each, at least 1.
-        measure: how to measure what was trained.
+        measure: measures a trained network.
         out: the folder of the series.
         device: cpu, cuda, cuda:1 ... or auto.
 
@@ -129,7 +129,7 @@ def plan(
 
 
 def attempt(job: Job) -> str | None:
-    """Make one attempt at a run, whose output is appended to its log; return what went wrong, in words, or None.
+    """Make one attempt at a run, whose output is appended to its log; return the error as text, or None.
 
     Raises:
         KeyboardInterrupt: after Ctrl-C or SIGTERM, when the state has been saved.
@@ -142,18 +142,18 @@ def attempt(job: Job) -> str | None:
             except Exception:
                 traceback.print_exc()
                 raise
-    except Exception as error:  # whatever it is: the others go on, and the table names it
+    except Exception as error:  # any error ends this run alone: the others go on, and the tables list it
         return f"{type(error).__name__}: {error}"
     return None
 
 
 @contextmanager
 def _output_to(path: Path) -> Iterator[None]:
-    """Append to a file, within the block, all that this process prints, native code included."""
+    """Append everything that this process prints within the block to a file, output of native code included."""
     before = os.dup(1), os.dup(2)
     try:
         with path.open("a", buffering=1, encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
-            os.dup2(file.fileno(), 1)  # sys.stdout is Python's alone: compilers and drivers write to the descriptor
+            os.dup2(file.fileno(), 1)  # compilers and drivers bypass sys.stdout and write to the descriptors
             os.dup2(file.fileno(), 2)
             yield
     finally:
@@ -163,7 +163,7 @@ def _output_to(path: Path) -> Iterator[None]:
 
 
 def run_job(job: Job) -> None:
-    """Train a run, or go on where it was stopped, and measure it; `result.json` is written last.
+    """Train a run, or resume it, and measure it; `result.json` is written last.
 
     Raises:
         ValueError: the folder has a run of another configuration.
@@ -179,5 +179,5 @@ def run_job(job: Job) -> None:
     policy = train(job.config, out=job.folder, device=job.device, threads=1, log_every=every, validate_every=10 * every)
     figures = job.measure(policy.to(find_workers(job.device).device), job.config, job.folder)
     content = {"n_weights": policy.n_weights, "figures": figures, "seconds": time.perf_counter() - began}
-    # last, since this file is what says that the run is finished
+    # last, since this file marks the run as finished
     write_json(job.folder / RESULT, content)

@@ -1,4 +1,4 @@
-"""Findings of a reproduction: for each row our figures beside the published ones, and the runs that failed."""
+"""Results of a reproduction: for each row our values next to the published ones, and the runs that failed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from .scales import Scale
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure of a row, in percent or tiles.
+    """A value of a row, in percent or tiles.
 
     Attributes:
-        mean, sd: over our runs; None without a run, and without two.
+        mean: mean of our runs; None if there is none.
+        sd: sample standard deviation of our runs; None if there are fewer than two.
         published: mean and standard deviation in the paper.
     """
 
@@ -31,21 +32,21 @@ class Cell:
 
     @property
     def deviation(self) -> float | None:
-        """Ours minus the published mean, in published standard deviations; None without a run or a deviation."""
+        """Our mean minus the published one, in published standard deviations; None without a run, or if those are 0."""
         mean, sd = self.published
         return None if self.mean is None or not sd else (self.mean - mean) / sd
 
 
 @dataclass(frozen=True)
 class RowResult:
-    """What has become of a row.
+    """The results of a row.
 
     Attributes:
         row: the row.
-        n_weights: number of weights at this scale, the mean where the row pools; None without a run.
-        n_finished, n_runs: runs that are measured, and all.
-        cells: by column.
-        failures: run that was given up -> what went wrong.
+        n_weights: number of weights at this scale, the mean if the row pools several; None without a run.
+        n_finished, n_runs: number of runs that are measured, and of all runs.
+        cells: cells by column.
+        failures: run that was given up -> its error.
     """
 
     row: Row
@@ -61,9 +62,9 @@ class Results:
     """All rows of a reproduction.
 
     Attributes:
-        scale: how large the runs are.
-        trials: runs of each configuration.
-        rows: in the order of the tables.
+        scale: the size of the runs.
+        trials: number of runs of each configuration.
+        rows: results in the order of the tables.
     """
 
     scale: Scale
@@ -75,8 +76,8 @@ class Results:
         return [result for result in self.rows if result.row.table == number]
 
     def _repr_html_(self) -> str:
-        """Return a table for each of the paper's: our mean in each column, and the published one in brackets."""
-        return "".join(f"{self._table(number).html()}" for number in self.table_numbers)
+        """Return one table for each table of the paper: our mean in each column, and the published one in brackets."""
+        return "".join(self._table(number).html() for number in self.table_numbers)
 
     def _table(self, number: int) -> Table:
         rows = self.of_table(number)
@@ -95,7 +96,7 @@ class Results:
 
 
 def collect(rows: Sequence[Row], jobs: Sequence[Job], scale: Scale, trials: int) -> Results:
-    """Read what the runs have left, as far as they are.
+    """Collect the results of all runs that are finished or given up so far.
 
     Raises:
         ValueError: a file cannot be read.
@@ -119,7 +120,7 @@ def _collect_row(row: Row, jobs: Mapping[str, Sequence[Job]]) -> RowResult:
 
 
 def _cell(values: Sequence[float], column: str, published: tuple[float, float]) -> Cell:
-    """Return the cell of some runs, whose values are fractions or tiles."""
+    """Return the cell for the values of some runs, which are fractions or tiles."""
     shown = np.asarray(values) * (1 if column == IN_TILES else 100)
     mean = float(shown.mean()) if len(shown) else None
     return Cell(mean, deviation(shown), published)

@@ -1,7 +1,7 @@
-"""The result tables of the paper as data: what each row trains, and the figures that it published.
+"""The result tables of the paper as data: what each row trains, and the values that it published.
 
-`tables.json` has them. `configurations` alone says how a row becomes runs: the preset `paper-...` of its task, with the
-row's options.
+The data is in `tables.json`. `configurations` turns a row into runs: the preset `paper-...` of its task with the row's
+options.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Row:
     """One row of a table.
 
     Attributes:
-        table, number: its place, both from 1.
-        options: fields of `TrainingConfig` by name. A list of values means that the row pools a run of each.
-        n_weights: published number of weights; the mean where the row pools.
+        table, number: the numbers of the table and of the row in it, both from 1.
+        options: options of `TrainingConfig` by name. A list of values means that the row averages over runs with each.
+        n_weights: published number of weights; the mean if the row pools several.
         published: column -> (mean, sample standard deviation) over 5 trials, in percent or tiles.
     """
 
@@ -50,10 +50,10 @@ class Table:
     """A table of the paper.
 
     Attributes:
-        number: as in the paper, from 1.
+        number: its number in the paper, from 1.
         title: what it compares.
         columns: names in `columns.COLUMNS`.
-        rows: in the order of the paper.
+        rows: its rows in the order of the paper.
     """
 
     number: int
@@ -116,10 +116,10 @@ def _rows_of(word: str) -> Sequence[Row]:
 
 
 def configurations(row: Row) -> list[TrainingConfig]:
-    """Return what a row trains at full scale, with seed 0: one configuration, or one for each pooled value.
+    """Return the configurations of a row at full scale, with seed 0: one, or one for each pooled value.
 
-    It is the preset `paper-shortest-path` or `paper-diameter`, or that with `-evolved`. It follows the paper's recipe
-    for the model of the row, and has the row's options.
+    Each is the preset `paper-shortest-path` or `paper-diameter`, or its variant `-evolved`, with the paper's recipe for
+    the row's model, and then the row's options.
     """
     from ..training.config import changed
     from ..training.presets import published_recipe
@@ -130,7 +130,7 @@ def configurations(row: Row) -> list[TrainingConfig]:
 
 
 def _unpooled(options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return options with one value each, a dict for each value of the option that has several."""
+    """Return one dict of options for each value of the option that has a list of them."""
     pooled = next((name for name, value in options.items() if isinstance(value, list)), None)
     if pooled is None:
         return [dict(options)]

@@ -1,4 +1,4 @@
-"""A whole reproduction in one call: all runs that its tables need, then the tables and figures."""
+"""`reproduce`: all runs that tables of the paper need, then our tables and figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .results import Results
 
 WRITE_EVERY = 60.0
-"""Seconds at least from one writing of the tables to the next while runs go on."""
+"""Least number of seconds between two writings of the tables while runs go on."""
 
 
 @checked
@@ -43,22 +43,22 @@ def reproduce(
     ] = (),
     on_change: Annotated[Callable[[Progress], object], Shown(python_only=True)] = lambda _: None,
 ) -> Results:
-    """Re-run the result tables of the paper, and write ours beside the published figures.
+    """Re-run the result tables of the paper, and write our results next to the published ones.
 
-    Every row and trial is a run in the folder; rows with equal options share theirs. Killed at any moment, the same
-    command or call goes on, and what is finished is not done again. The folder receives results.md, results.tex,
-    results.json, published.png and figures of behaviour.
+    Every trial of every row is a run in the folder; rows with equal options share their runs. It can be killed at any
+    moment: the same command or call goes on, and repeats no run that is finished. The folder receives results.md,
+    results.tex, results.json, published.png and figures of behaviour.
 
     >>> results = reproduce(["3", "4.1"], trials=2, scale="tiny", out="runs/tiny")
 
     Args:
         which: tables 1 to 11, or rows such as 3.2 for the second row of table 3; all means all tables.
         trials: number of runs of each row, with different seeds.
-        scale: size of the runs. full is the paper; small and tiny have narrower networks, smaller mazes and fewer
-            updates.
+        scale: size of the runs. full is that of the paper; small and tiny have narrower networks, smaller mazes and
+            fewer updates.
         out: folder of the runs and results; one for each scale.
-        launcher: place of the runs: processes of this machine, the same as jobs of submitit, or job arrays of a SLURM
-            cluster.
+        launcher: where runs are started: local is processes of this machine, submitit the same as its jobs, and slurm
+            job arrays of a SLURM cluster.
         workers: largest number of runs at once, by default one per core, or GPU if there is any, and 256 on a cluster.
         device: device of each run: auto (a GPU if there is one), cpu, cuda, cuda:1 ...
         submit: parameters for submitit, such as timeout_min=600 gpus_per_node=1 slurm_partition=long. In Python also
@@ -66,7 +66,7 @@ def reproduce(
         on_change: receives the progress about once a second.
 
     Returns:
-        The results, those of failed runs missing.
+        The results, without those of failed runs.
 
     Raises:
         ValueError: an unknown table, row, scale, launcher or device, or a folder of another scale or version.
@@ -104,7 +104,7 @@ def reproduce(
 
 
 def _parameters(given: Mapping[str, int | str] | Iterable[str]) -> dict[str, int | str]:
-    """Return parameters for submitit by name; words such as timeout_min=600 have them too."""
+    """Return parameters for submitit by name, given as a mapping or as words such as timeout_min=600."""
     if isinstance(given, Mapping):
         return dict(given)
     found: dict[str, int | str] = {}
@@ -127,7 +127,7 @@ def jobs_of(rows: Sequence[Row], trials: int, scale: Scale, out: Path, device: s
 
 
 def _usual_workers(launcher: str, device: str) -> int:
-    """Return the number of runs at once unless it is given.
+    """Return the default number of runs at once.
 
     Raises:
         ValueError: no such device, or this is one process of several.

@@ -1,7 +1,7 @@
-"""How large a reproduction is: the paper's size, or one of two that shrink everything by one rule.
+"""The scale of a reproduction: the paper's, or one of two that shrink everything by one rule.
 
-Half a size with half the iterations asks the same of a network: a signal still crosses a maze as many times. Widths
-shrink further, for these decide how long an update takes.
+Mazes of half the size with half the iterations ask the same of a network: a signal can still cross a maze as many
+times. The number of channels shrinks further, since it decides how long an update takes.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 LEAST_CHANNELS = 4
-"""Channels of the narrowest networks: a path, and the two that max-pooling replaces, leave one."""
+"""Least number of channels: the path, the two that max-pooling replaces, and one more."""
 SHRUNK_RATE = 3e-3
-"""Learning rate of shrunk runs: narrow networks bear more than wide ones, and few updates need more."""
+"""Learning rate of shrunk runs: narrow networks tolerate a higher one, and with few updates they need it."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What a scale does to the configurations of the paper.
+    """How a scale changes the configurations of the paper.
 
     Attributes:
-        name: as it is typed.
+        name: its name on the command line.
         size: inner size of the training mazes and of the smaller test set; the larger has twice as much.
         shorter: divisor of the iterations.
         narrower: divisor of the channels, and of the nodes of an MLP.
         n_levels: number of levels of a training set or population.
         n_updates: number of updates.
-        n_tested: largest number of levels that a trained network is measured on, of each set.
+        n_tested: largest number of levels of each set on which a trained network is measured.
     """
 
     name: str
@@ -73,13 +73,14 @@ def find_scale(name: str) -> Scale:
 
 
 def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
-    """Return a configuration of the paper at a scale. Full scale changes nothing.
+    """Return a configuration of the paper at a scale; the full scale changes nothing.
 
-    Channels, the nodes of an MLP and iterations are divided, mazes are smaller, updates and levels fewer. The learning
-    rate is `SHRUNK_RATE`. A population gets as many offspring for each of its levels as at full scale. A threshold of
-    evolution becomes relative to the loss of an empty path, which is larger on small mazes.
+    Channels, nodes and iterations are divided, mazes are smaller, updates and levels fewer. The learning rate is
+    `SHRUNK_RATE`. The number of offspring per member stays that of the full scale. The threshold of evolution becomes
+    relative to the loss of an empty path, which is larger on small mazes.
     """
     from ..training.config import changed
+    from ..training.options import constructor_options
 
     if scale == FULL:
         return config
@@ -91,8 +92,9 @@ def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
         "n_updates": scale.n_updates,
         "learning_rate": SHRUNK_RATE,
     }
-    if config.model.model == "MLP":
-        values["n_nodes"] = (config.model.n_nodes or MLP_NODES) // scale.narrower
+    nodes = constructor_options(config.model.model).get("n_nodes")
+    if nodes is not None:
+        values["n_nodes"] = (config.model.n_nodes or nodes.default) // scale.narrower
     if config.evolve:
         fewer_updates, fewer_levels = scale.n_updates / config.n_updates, scale.n_levels / config.population.capacity
         every = config.breeding.evolve_every * fewer_updates / fewer_levels
@@ -106,6 +108,5 @@ def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:
 
 
 EMPTY_LOSS = {"shortest-path": 9.02 / 18**2, "diameter": 24.09 / 18**2}
-"""Task -> mean squared error of an empty path on the paper's training mazes, whose mean solution lengths it prints."""
-MLP_NODES = 256
-"""Nodes of the paper's MLPs."""
+"""Task -> mean squared error of an empty path on the paper's training mazes: their published mean solution length over
+the number of tiles."""

@@ -1,4 +1,4 @@
-"""All runs of a series: some at once, each tried again if it fails, and none done twice."""
+"""A series of runs: several at once, retried if they fail, and never repeated once finished."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
 ATTEMPTS = 3
-"""Times that a run is tried before it counts as failed."""
+"""Number of attempts before a run counts as failed."""
 WAIT = 0.2
-"""Seconds from one look at what has ended to the next."""
+"""Seconds between two checks of what has ended."""
 FULL_DISK = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
-"""What errors say when no disk space is left: no other run would fare better."""
+"""Texts of errors that mean a full disk, on which every other run would fail too."""
 SHARED, REST = 500, 4_000
-"""Time that a tile and iteration take whatever the width: in machine code, and in PyTorch."""
+"""Time for each tile and iteration that does not depend on the width, in machine code and in PyTorch; see `effort`."""
 
 
 class Progress:
-    """How far a series is.
+    """The progress of a series.
 
     Attributes:
         jobs: all runs.
-        finished: those that are measured.
-        failed: those that were given up.
-        running: those that run now.
+        finished: the runs that are measured.
+        failed: the runs that were given up.
+        running: the runs that are running.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -42,6 +42,7 @@ class Progress:
         self.failed: set[Job] = set()
         self.running: Collection[Job] = ()
         self._before, self._began = frozenset(self.finished), time.monotonic()
+        self._efforts: dict[str, float] = {}
 
     @property
     def left(self) -> int:
@@ -50,31 +51,39 @@ class Progress:
 
     def seconds_left(self) -> float | None:
         """Return an estimate of the time until all is done, or None before the first run has finished."""
-        done = sum(effort(job.config) for job in self.finished - self._before)
-        rest = sum(effort(job.config) for job in self.jobs if job not in self.finished | self.failed)
+        done = sum(self._effort(job) for job in self.finished - self._before)
+        rest = sum(self._effort(job) for job in self.jobs if job not in self.finished | self.failed)
         return rest / done * (time.monotonic() - self._began) if done else None
+
+    def _effort(self, job: Job) -> float:
+        if job.name not in self._efforts:  # once for all trials, which differ in the seed alone
+            self._efforts[job.name] = effort(job.config)
+        return self._efforts[job.name]
 
 
 def effort(config: TrainingConfig) -> float:
-    """Return roughly the time that a run takes, in a unit of its own: products of a weight, on a CPU."""
+    """Return a rough estimate of the time that a run takes on a CPU, in units of one multiplication by a weight."""
+    from ..training.model import shapes_of
+
     model, n_tiles = config.model, config.levels.sizes[0] ** 2
     taps = (model.kernel_size or 3) ** 2
     if model.cut_corners:
         taps = taps // 2 + 1
-    each = taps * model.n_channels**2 + (SHARED if model.model == "NCA" and model.shared_weights is not False else REST)
+    is_compiled = shapes_of(model, config.model_arguments).program() is not None
+    each = taps * model.n_channels**2 + (SHARED if is_compiled else REST)
     return float(config.n_updates * config.batch_size * (model.n_iterations or 1) * n_tiles * each)
 
 
 def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progress], object]) -> None:
-    """Run all jobs that are not finished; one that fails three times is written down as failed.
+    """Run all jobs that are not finished; one that fails three times is recorded as failed.
 
     Args:
-        jobs: the runs, in the order of their importance.
+        jobs: the runs, the most important first.
         executor: runs them; it is closed at the end.
         on_change: receives the progress when something has changed, and about once a second.
 
     Raises:
-        ValueError: the folder of a run has one of another configuration.
+        ValueError: the folder of a run has a run of another configuration.
         OSError: no disk space is left.
         KeyboardInterrupt: after Ctrl-C; the same call goes on.
     """
@@ -100,7 +109,7 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
                 elif any(reason in error for reason in FULL_DISK):
                     raise OSError(f"no space is left for {job.folder}: {error}; make room, and give the command again")
                 elif attempts[job] < ATTEMPTS:
-                    waiting.append(job)  # behind all others: what ails it may have passed by then
+                    waiting.append(job)  # behind all others: by then the cause may be gone
                 else:
                     job.folder.mkdir(parents=True, exist_ok=True)
                     write_json(job.folder / FAILURE, {"attempts": ATTEMPTS, "error": error})
@@ -118,8 +127,8 @@ def run_all(jobs: Sequence[Job], executor: Executor, on_change: Callable[[Progre
 
 
 def _error_of(call: Pending) -> str | None:
-    """Return what went wrong in a call of `attempt` that has ended, in words, or None."""
-    died = call.exception()  # its process did, or was told to
+    """Return the error of a call of `attempt` that has ended as text, or None."""
+    died = call.exception()  # `attempt` raises nothing but KeyboardInterrupt: else its process has died
     if died is not None:
         return f"{type(died).__name__}: {died}"
     error: str | None = call.result()

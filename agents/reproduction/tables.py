@@ -1,6 +1,6 @@
-"""The results in the shape of the paper's tables: ours, the published figure, and how far apart they are.
+"""The results in the layout of the paper's tables: our value, the published one, and how far apart they are.
 
-Markdown and LaTeX show what JSON has in full.
+JSON has everything; Markdown and LaTeX have the tables.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OPTIONS = {
 }
 """Option of a row -> its heading, as in the paper."""
 ALWAYS = ("model", "n_channels")
-"""Options that every table shows; of the others it shows those that vary in it."""
+"""Options that every table shows; others are shown where they vary within the table."""
 NOTHING = "-"
 EFFECT_COLUMNS = ("effect", "task", "column", "published", "ours", "pairs that agree", "appears")
 ABOUT_EFFECTS = (
@@ -105,12 +105,12 @@ def headings(table: Table, scale: Scale) -> tuple[list[str], list[str], list[str
 
 
 def _varies(table: Table, name: str) -> bool:
-    """Return whether rows differ in an option that they have: an MLP has no kernel."""
+    """Return whether those rows that have an option differ in it; an MLP, for example, has no kernel."""
     return len({str(row.options[name]) for row in table.rows if name in row.options}) > 1
 
 
 def describe(results: Results) -> str:
-    """Return a paragraph on what the figures are."""
+    """Return a paragraph that explains the values in the tables."""
     scale = results.scale
     trials = f"{results.trials} trial{'' if results.trials == 1 else 's'}"
     text = f"Scale {scale.name}, {trials}, maze_nca_gym {__version__}."
@@ -151,7 +151,7 @@ def to_markdown(results: Results, out: Path) -> str:
 
 
 def _markdown_effect(effect: Effect, scale: Scale) -> list[str]:
-    """Return the cells of an effect; the last says whether it is there."""
+    """Return the cells of an effect; the last says whether it appears in our results."""
     verdict = ("yes" if effect.appears else "no") if effect.is_clear else "unclear"
     error = "" if effect.error is None else f" ± {effect.error:.2f}"
     figures = [f"{effect.published:+.2f}", f"{effect.ours:+.2f}{error}", f"{effect.n_agreeing} of {effect.n_pairs}"]
@@ -164,7 +164,7 @@ def _markdown_cell(cell: Cell, result: RowResult) -> str:
 
 
 def _ours(cell: Cell, result: RowResult) -> str:
-    """Return our figure, or what has become of it."""
+    """Return our value as text, or why there is none."""
     if cell.mean is None:
         return "failed" if result.failures else NOTHING
     spread = "" if cell.sd is None else f" ± {cell.sd:.2f}"
@@ -177,9 +177,9 @@ def _apart(cell: Cell, before: str, after: str) -> str:
 
 
 def _of_row(result: RowResult, options: Sequence[str]) -> list[str]:
-    """Return the options of a row in words, a list being what it pools, and its number of weights.
+    """Return the options of a row as text ("both" where it pools two values), and its number of weights.
 
-    That is ours, and the published one where it is another.
+    The number is ours, with the published one in brackets if that differs.
     """
     values = [result.row.options.get(name) for name in options]
     words = [NOTHING if v is None else "both" if isinstance(v, list) else str(v) for v in values]
