@@ -122,6 +122,12 @@ class TestSolve:
         assert from_file["metrics"] == results()["metrics"]
         assert from_file["configuration"]["levels"]["levels"] == "set.npz"
 
+    def test_the_first_levels_of_a_file(self):
+        LevelSet(small_levels()).save("set.npz")
+        assert main(["solve", "--levels", "set.npz", "--n", "4", "--picture", "none"]) == 0
+        lengths = [moves(canonical_shortest_path(level)) for level in small_levels()[:4]]
+        assert results()["metrics"]["mean_steps"] == pytest.approx(np.mean(lengths) * 2 + 2)
+
     def test_a_prefab(self, capsys):
         assert main(["solve", "--levels", "Labyrinth", "--picture", "none"]) == 0
         steps = 2 * moves(canonical_shortest_path(prefab("Labyrinth"))) + 2
