@@ -1,6 +1,6 @@
 """The environment by itself: random actions, which are random next states of the automaton.
 
-Accuracy is 1 for the exact path, 0 for an empty one, and negative for one that is worse than none.
+Accuracy is 1 for the exact path, 0 for an empty one, and negative for one that is worse than an empty one.
 """
 
 import gymnasium as gym

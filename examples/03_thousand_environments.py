@@ -1,4 +1,4 @@
-"""1,024 mazes stepped by one call; an environment whose episode has ended starts a new one by itself."""
+"""1,024 mazes that step in one call; an episode that has ended is followed by a new one automatically."""
 
 import time
 

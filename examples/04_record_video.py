@@ -1,4 +1,4 @@
-"""A video of an episode, with every channel of the automaton, through Gymnasium's own wrapper.
+"""A video of an episode that shows every channel of the automaton, made by Gymnasium's own wrapper.
 
 Needs the extra `video`: pip install "maze-nca-gym[video]".
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 import gymnasium as gym
 from gymnasium.wrappers import RecordVideo
 
-from maze_nca_gym.agents import load  # which registers the environments too
+from maze_nca_gym.agents import load  # this import registers the environments too
 
 policy = load("shortest-path-bfs")
 env = gym.make(

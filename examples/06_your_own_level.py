@@ -1,4 +1,4 @@
-"""A level of your own, drawn as text: `#` wall, `.` empty, `S` source, `T` target; of any size, border or not."""
+"""A level of your own, drawn as text: `#` wall, `.` empty, `S` source, `T` target; any size, with or without border."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""A policy of your own: two floods, from the source and from the target, and the path where their distances agree.
+"""A policy of your own: two floods, from the source and from the target, and the path where their sum is largest.
 
-A flood's strength falls by one a tile, so that strengths say distances, and the tiles of all shortest paths are those
-where both strengths together are largest.
+A flood's strength falls by one from tile to tile, so the strength tells the distance. The tiles of all shortest paths
+are those where the two strengths add up to the most.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ STRENGTH = 10_000.0
 
 
 class TwoFloods(Policy):
-    """Exact in L steps where the shortest path of L moves is the only one."""
+    """Exact after L steps on a maze with only one shortest path, of L moves."""
 
     def __init__(self) -> None:
         super().__init__("shortest-path", n_tiles=4, channel_names=("path", "from_source", "from_target"))

@@ -1,4 +1,6 @@
-"""How good a policy is after every number of iterations, on a test set that is the same for everybody.
+"""How good a policy is after each iteration, on test sets that are the same for everybody.
+
+    python examples/08_accuracy_curve.py [policy]
 
 The argument is a policy's name (`maze-nca-gym policies list`) or the path of a model file.
 """

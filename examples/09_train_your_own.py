@@ -2,8 +2,8 @@
 
     python examples/09_train_your_own.py [updates]
 
-The 100 updates by default complete 7 % of the levels; 1,000 updates take some six minutes. A line every 25 updates
-says how far it is. Stop it with Ctrl-C and run it again: it goes on where it was.
+After the default of 100 updates it completes 7 % of the levels; 1,000 updates take about six minutes. Now and then a
+line says how far it is. Stop it with Ctrl-C and run it again: it continues where it was.
 """
 
 import sys
@@ -11,7 +11,7 @@ import sys
 from maze_nca_gym.agents import evaluate, train
 
 PAPERS_GCN = 0.411
-"""Complete at 16x16 of the better of the paper's graph convolutional networks: 66,560 weights, 50,000 updates."""
+"""Fraction of 16x16 levels that the better of the paper's GCNs completes: 66,560 weights, 50,000 updates."""
 
 n_updates = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 folder = f"runs/own-{n_updates}"

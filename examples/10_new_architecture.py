@@ -2,8 +2,8 @@
 
     python examples/10_new_architecture.py [updates]
 
-The default of 300 updates takes about half a minute of one core, and half of the 8x8 mazes it has not seen are solved
-then. Stop it with Ctrl-C and run it again: it goes on where it was.
+The default of 300 updates takes about half a minute on one core. Then it solves half of the 8x8 mazes that it has not
+seen. Stop it with Ctrl-C and run it again: it continues where it was.
 """
 
 import sys
@@ -17,7 +17,7 @@ from maze_nca_gym.agents.weights import register_model
 
 @register_model
 class GatedNCA(Policy):
-    """x_{t+1} = (1 - g) x_t + g relu(v), where g and v come from a 3x3 convolution and one layer more at every tile."""
+    """x_{t+1} = (1 - g) x_t + g relu(v), where a 3x3 convolution and one more layer at every tile give g and v."""
 
     stationary_from = 0  # every iteration is the same function
 

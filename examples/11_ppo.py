@@ -1,4 +1,4 @@
-"""Proximal policy optimisation by Stable-Baselines3 of an automaton as actor and critic, on fresh or evolving levels.
+"""Stable-Baselines3's PPO trains an automaton, as actor and critic, first on fresh levels, then on levels that evolve.
 
     python examples/11_ppo.py [steps [size]]
 
@@ -17,11 +17,11 @@ from maze_nca_gym.generation import generate
 from maze_nca_gym.solvers import shortest_path
 
 n_steps, size = map(int, [*sys.argv[1:], *("2_000_000", "8")[len(sys.argv) - 1 :]])
-HELD_OUT = 1_000_000  # the seed of the mazes of the evaluation, far from those of the training
+HELD_OUT = 1_000_000  # the seed of the mazes for evaluation, far from the seeds of training
 
 
 def make_env(num_envs=256, id="MazeShortestPath-v0", size=size, **options):
-    """Mazes in a batch; an episode has eight steps to draw its path."""
+    """Make a batch of mazes, in which an episode has eight steps to draw its path."""
     return make_path_vec(id, num_envs, size=size, max_episode_steps=8, **options)
 
 
@@ -31,7 +31,7 @@ long = mazes[shortest_path(mazes).sum(axis=(1, 2)) >= 2 * size]
 held_out = {f"{kind} mazes": make_env(generator=kind) for kind in ("random", "perfect")}
 held_out[f"paths of {2 * size} tiles or more"] = make_env(levels=long)
 held_out[f"mazes of {2 * size} x {2 * size} tiles"] = make_env(size=2 * size)
-evolving = {"replay_probability": 0.2, "prioritisation": "uniform"}  # of 0.5, PPO forgets short paths
+evolving = {"replay_probability": 0.2, "prioritisation": "uniform"}  # with 0.5, PPO forgets short paths
 training = {"fresh": make_env(128), "evolving": make_env(128, "MazeShortestPathEvolving-v0", **evolving)}
 runs = {}
 for name, env in training.items():
@@ -42,10 +42,10 @@ for name, env in training.items():
         learning_rate=lambda remaining: 3e-3 * max(remaining, 0.02),
         n_steps=4,
         batch_size=256,
-        n_epochs=1,  # the gradient is mostly noise, so that new mazes teach more than a second look
-        gamma=0.0,  # a step's reward is what it gains in accuracy, and says all about the step
+        n_epochs=1,  # the gradient is mostly noise, so new mazes teach more than a second look at the same ones
+        gamma=0.0,  # a step's reward is the accuracy that it gains, and says all about the step
         clip_range=0.5,  # the ratio is a product over all tiles
-        max_grad_norm=0.05,  # nearly every gradient is longer: steps are of equal length
+        max_grad_norm=0.05,  # nearly every gradient is longer, so all steps have the same length
         vf_coef=0.1,
         seed=0,
         device="cpu",

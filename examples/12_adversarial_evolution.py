@@ -1,6 +1,6 @@
-"""Levels that evolve against an agent: here a hand-coded solver that gets too few steps for long paths.
+"""Levels that evolve against an agent: here a hand-coded solver that has too few steps for long paths.
 
-Levels that it fails on stay and have offspring, so that paths grow beyond what it can do.
+Levels on which it fails stay in the population and have offspring, so paths grow beyond what it can do.
 """
 
 from pathlib import Path
@@ -8,13 +8,13 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 
-from maze_nca_gym.agents import load  # which registers the environments too
+from maze_nca_gym.agents import load  # this import registers the environments too
 from maze_nca_gym.rendering import contact_sheet, draw_level, save_png
 from maze_nca_gym.solvers import shortest_path
 
 N_ENVS = 64
 SHOWN = [0, 40, 80, 120, 160, 199]
-policy = load("shortest-path-bfs")  # takes twice as many steps as a path has tiles
+policy = load("shortest-path-bfs")  # it takes twice as many steps as the path has tiles
 envs = gym.make_vec(
     "MazeShortestPathEvolving-v0",
     num_envs=N_ENVS,
@@ -22,7 +22,7 @@ envs = gym.make_vec(
     max_episode_steps=24,
     capacity=200,
     n_initial=200,
-    replay_probability=0.3,  # of an agent that learns, most episodes should replay; the default is 0.8
+    replay_probability=0.3,  # for an agent that learns, most episodes should replay; the default is 0.8
     evolve_every=0,
     evolve_below=None,  # offspring at once, however good the agent is
 )

@@ -1,11 +1,13 @@
-"""The automata's rules on graphs of any shape: one shortest path, all of them, and a depth-first search.
+"""The automata's rules on graphs of any shape: one shortest path, all shortest paths, and a depth-first search.
 
-A node takes the place of a tile, and messages along its edges that of the convolution; the paper names these
-"Graph-NCAs" as future work. A rule reads a node's state and its neighbours'. Only the search reads two things from the
-whole graph, as on the grid: whether there is a pebble, and the least rank that waits.
+    python examples/13_automata_on_graphs.py [graphs]
 
-The paper's meeting floods have no counterpart here. They rely on a grid having no odd cycles: on a triangle both floods
-reach all three nodes in the same step. One flood is enough, and twice as many steps.
+Nodes take the place of tiles, and messages along edges that of the convolution; the paper names such "Graph-NCAs" as
+future work. A rule reads the states of a node and of its neighbours. Only the depth-first search reads two things from
+the whole graph, as it does on the grid: whether there is a pebble, and the lowest rank that waits.
+
+The paper's two floods that meet have no counterpart here. They rely on a grid having no odd cycles: on a triangle, both
+floods reach all three nodes in the same step. Instead there is one flood, which takes twice as many steps.
 """
 
 import sys
@@ -52,9 +54,9 @@ class Graphs(NamedTuple):
             edges: (E, 2) nodes, every edge in both directions; loops and repetitions are left out.
             source: a node of each graph.
             target: a node of each graph.
-            graph: (n,) the graph of each node; by default there is one, with all nodes in edges and ends.
-            rank: (E,) a node's neighbours are ordered by the ranks of the edges to them, and by index where these are
-                equal; by default all are.
+            graph: (n,) the graph of each node; by default there is one graph, of all nodes of edges and ends.
+            rank: (E,) the rank of each edge: a node's neighbours are ordered by the ranks of the edges to them, and by
+                index where these are equal, as they all are by default.
 
         Raises:
             ValueError: an edge that has no opposite, or leaves its graph.
@@ -97,10 +99,11 @@ Rule = Callable[[Graphs, Tensor], Tensor]
 
 
 def one_path(g: Graphs, state: Tensor) -> Tensor:
-    """From the source, always the first neighbour that is nearer to the target: `shortest-path-bfs` on graphs.
+    """From the source, always go to the first neighbour that is nearer to the target: `shortest-path-bfs` on graphs.
 
-    A flood spreads from the target, and every node counts the steps since it came. Ages of neighbours differ by at most
-    one, so an older neighbour is nearer by one. `point` is how much a node prefers the first of these.
+    A flood spreads from the target, and each node's age counts the steps since the flood reached it. Ages of
+    neighbours differ by at most one, so an older neighbour is nearer by one. `point` is how much a node prefers the
+    first of these.
     """
     path, flood, age, point = state
     enters = torch.relu(path[g.sender] + sawtooth(point[g.sender] - g.sent, 0) - 1)
@@ -115,7 +118,7 @@ def one_path(g: Graphs, state: Tensor) -> Tensor:
 
 
 def all_paths(g: Graphs, state: Tensor) -> Tensor:
-    """The nodes of all shortest paths: a flood from the source, then back from the target to ages larger by one."""
+    """The nodes of all shortest paths: a flood from the source, then back from the target to nodes older by one."""
     path, flood, age = state
     enters = sawtooth(path[g.sender] + 2 * (age[g.sender] - age[g.receiver]), -1)
     return torch.stack(
@@ -128,9 +131,10 @@ def all_paths(g: Graphs, state: Tensor) -> Tensor:
 
 
 def depth_first(g: Graphs, state: Tensor) -> Tensor:
-    """A pebble goes to its first unvisited neighbour; those that it passes by wait on a stack, with growing ranks.
+    """A pebble moves to its first unvisited neighbour; the others that it passes wait on a stack, with growing ranks.
 
-    When it is stuck, the node of least rank is popped, and the pebble goes on there: the order of a recursive search.
+    When the pebble is stuck, the node of lowest rank is popped, and the pebble continues there: this is the order of a
+    recursive search.
     """
     path, pebble, stack, place, rank = state
     degree = g.total(torch.ones_like(g.sent))
@@ -159,7 +163,7 @@ AGE = {one_path: 2, all_paths: 2}
 
 
 def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
-    """Iterate until nothing moves: the (n,) path, and the (n,) iteration at which each node came on it, -1 for none."""
+    """Iterate until nothing changes: the (n,) path, and the (n,) iterations in which nodes joined it, -1 if never."""
     state = torch.zeros(CHANNELS[rule], len(g.source))
     came = torch.full(g.source.shape, -1)
     for iteration in range(2 * len(g.source) + 2):  # each of the rules needs 2 n at most
@@ -175,7 +179,7 @@ def run(rule: Rule, g: Graphs) -> tuple[Tensor, Tensor]:
 
 
 def check(nx_graphs: list[nx.Graph], rng: np.random.Generator) -> int:
-    """How many of some graphs all three automata solve exactly, by networkx, with random ends."""
+    """How many graphs, with random ends, all three automata solve exactly; networkx gives the right answers."""
     n_right = 0
     for drawn in nx_graphs:
         source, target = rng.integers(len(drawn), size=2).tolist()

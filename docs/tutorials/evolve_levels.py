@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Evolve levels
 #
-# Which mazes does a policy fail on? Start from random ones, change the hardest a little, and keep what is harder still.
+# On which mazes does a policy fail? Start with random ones, change them a little, and keep whatever is harder.
 
 # %%
 from maze_nca_gym.agents import evolve
@@ -44,23 +44,23 @@ def sheet(levels):
 sheet(generate(np.random.default_rng(0), n=4, size=10))
 
 # %% [markdown]
-# And the four on which the policy fails most. They resemble each other: offspring of one hard level are hard too.
+# And the four on which the policy does worst. They look alike, because the offspring of a hard level tend to be hard
+# too.
 
 # %%
 sheet(population.tiles[np.argsort(-population.members["fitness"])[:4]])
 
 # %% [markdown]
-# Which of these levels can be solved at all, and by whom? A policy that was trained on more kinds of maze, and a
-# hand-coded one, for comparison:
+# How many of these levels does each policy solve? For comparison, there are a network that was trained on more kinds of
+# maze, and a hand-coded automaton:
 
 # %%
-from maze_nca_gym.agents import load
-from maze_nca_gym.agents.rollouts import run_until_solved
+from maze_nca_gym.agents import solve
 
 for name in ("nca-shortest-path-small", "nca-shortest-path", "shortest-path-bfs"):
-    result = run_until_solved(load(name), population.tiles, 200)
-    print(f"{name:24} solves {int(result.solved.sum())} of {len(population)}")
+    solved = solve(name, levels=population.tiles, steps=200).metrics["solved"]
+    print(f"{name:24} solves {solved:.0%} of {len(population)} levels")
 
 # %% [markdown]
-# [Levels that evolve](../evolution.md) has larger runs, and says what training on such levels buys. The environments
-# with [evolving levels](../environments/MazeShortestPathEvolving-v0.md) do this while an agent plays.
+# [Levels that evolve](../evolution.md) has larger runs, and what training on such levels is good for. The environments
+# with [evolving levels](../environments/MazeShortestPathEvolving-v0.md) evolve them while an agent acts.

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # First steps
 #
-# A maze, an automaton that solves it one iteration at a time, and the environment that both share.
+# A maze, an automaton that solves it one iteration at a time, and the environment in which it does so.
 
 # %% [markdown]
 # ## A level
 #
-# Levels are arrays of tiles. A drawing is the shortest way to make one: `#` wall, `.` empty, `S` source, `T` target.
+# Levels are arrays of tiles. The easiest way to make one is to draw it: `#` is a wall, `.` is empty, `S` is the source
+# and `T` the target.
 
 # %%
 from maze_nca_gym.levels import parse
@@ -24,8 +25,8 @@ tiles = parse(LEVEL)
 tiles.shape, tiles.dtype
 
 # %% [markdown]
-# The exact solution comes from a solver. Where optimal paths tie, it is the canonical one: the first of up, left, down,
-# right.
+# A solver finds the exact solution. Where several paths are shortest, it returns the canonical one, which takes the
+# first of up, left, down, right that is on any of them.
 
 # %%
 from maze_nca_gym.solvers import shortest_path
@@ -36,8 +37,8 @@ print(int(path.sum()), "tiles on the path")
 # %% [markdown]
 # ## A policy and its environment
 #
-# A policy maps the maze and its state to the next state. `make_env` makes an environment with the policy's task and
-# channels; without `levels` it draws a new maze for each episode.
+# A policy maps the maze and a state to the next state. `make_env` makes an environment with the policy's task and
+# channels. Without `levels`, it draws a new maze for each episode.
 
 # %%
 from maze_nca_gym.agents import load
@@ -48,8 +49,8 @@ observation, info = env.reset(seed=0)
 {name: array.shape for name, array in observation.items()}
 
 # %% [markdown]
-# The action **is** the next state. Channel 0 is the predicted path, and the reward is the gain in accuracy. So an
-# episode's return is its final accuracy.
+# The action **is** the next state. Channel 0 of the state is the predicted path, and the reward is the gain in
+# accuracy, so an episode's return is its final accuracy.
 
 # %%
 state, done, total, n_steps = None, False, 0.0, 0
@@ -70,15 +71,15 @@ env.unwrapped
 # %% [markdown]
 # ## Many mazes at once
 #
-# `solve` of the command line and `evaluate` in Python run a policy on thousands of mazes. `evaluate` takes test sets
-# that are the same for everybody. Here is a network that was trained, on 200 mazes without loops.
+# `solve` runs a policy on as many fresh mazes as you like, and `evaluate` measures it on test sets that are the same
+# for everybody. Both are commands, too. Here is a trained network on 200 mazes without loops.
 
 # %%
 from maze_nca_gym.agents import evaluate
 
-(result,) = evaluate("nca-shortest-path", families="perfect", sizes=16, n=200, stability=False)
+(result,) = evaluate("nca-shortest-path", families="perfect", sizes=16, n=200)
 complete = result.metrics.complete
 print(f"{complete.value:.1%} complete, between {complete.low:.1%} and {complete.high:.1%} with 95 % confidence")
 
 # %% [markdown]
-# `maze-nca-gym policies list` names all [policies](../policies.md). Next: [train one](train_your_own.py).
+# `maze-nca-gym policies list` lists the [policies](../policies.md). Next: [train one](train_your_own.py).

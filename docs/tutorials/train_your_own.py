@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Train your own
 #
-# A tiny network learns to draw shortest paths on tiny mazes, in less than a minute of one core. A useful network needs
-# the same call with a larger preset and more patience: [training](../training.md) says how long each takes.
+# A tiny network learns to draw shortest paths in tiny mazes, in less than a minute on one core. For a useful network,
+# make the same call with a preset as it is, and be patient: [training](../training.md) says how long each preset takes.
 
 # %%
 from maze_nca_gym.agents import train
@@ -24,8 +24,8 @@ policy = train(
 print(f"{policy.n_weights:,} weights")
 
 # %% [markdown]
-# Each update draws fresh mazes, and none of them is in a test set. The run's folder has the model, the log and these
-# curves. The same call goes on where a run was stopped.
+# Each update draws fresh mazes, none of which is in a test set. The run's folder has the model, the log and these
+# curves. If the run is stopped, the same call continues it.
 
 # %%
 from IPython.display import Image
@@ -33,18 +33,18 @@ from IPython.display import Image
 Image("runs/tiny/curves.png")
 
 # %% [markdown]
-# How good is it? A test set of the same kind of maze says so, with an interval.
+# How good is it? A test set of the same kind of mazes tells, with confidence intervals.
 
 # %%
 from maze_nca_gym.agents import evaluate
 
 for name, model in {"tiny": policy, "nca-shortest-path": "nca-shortest-path"}.items():
-    (result,) = evaluate(model, families="random", sizes=6, n=500, stability=False)
+    (result,) = evaluate(model, families="random", sizes=6, n=500)
     complete = result.metrics.complete
     print(f"{name:18} {complete.value:.1%} complete ({complete.low:.1%} to {complete.high:.1%})")
 
 # %% [markdown]
-# A maze that it was not trained on, as an animation:
+# The network on a new maze, as an animation:
 
 # %%
 import numpy as np
@@ -55,5 +55,5 @@ from maze_nca_gym.generation import generate
 animate(policy, generate(np.random.default_rng(3), n=1, size=6), n_iterations=16, fps=4)
 
 # %% [markdown]
-# The file `runs/tiny/model.safetensors` is a name for every command: `maze-nca-gym play runs/tiny/model.safetensors`.
-# Next: [levels that evolve](evolve_levels.py) against a policy.
+# Every command takes the file `runs/tiny/model.safetensors` in place of a policy's name: `maze-nca-gym play
+# runs/tiny/model.safetensors`. Next: [levels that evolve](evolve_levels.py) against a policy.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Write a task
 #
-# A task is a question about a maze whose answer is a set of tiles. The package has two: the shortest path and the
-# diameter. Here is a third one: *which tiles can be reached from the source?*
+# A task is a question about a maze, and the answer is a set of tiles. The package has two tasks: the shortest path and
+# the diameter. Here is a third: *which tiles can be reached from the source?*
 
 # %%
 from maze_nca_gym import register_environment, solvers
@@ -10,7 +10,7 @@ from maze_nca_gym.tasks import Task, register_task
 
 
 def solve(tiles):
-    """Return the tiles in reach of the source, (N, H, W) bool."""
+    """Return the tiles that can be reached from the source, (N, H, W) bool."""
     return solvers.distances(tiles) >= 0
 
 
@@ -29,21 +29,21 @@ register_task(
 register_environment("MazeReachable-v0", "reachable", max_episode_steps=256)
 
 # %% [markdown]
-# That is all. Environments, scores, training and evaluation now take the name `reachable`. `register_task` has tried
-# both functions on two tiny levels. Where no tile at all may be the answer, as for the dead ends of an open room, a
-# task says `may_be_empty=True`; otherwise a level without an answer is refused as unsolvable.
+# That is all. Environments, scores, training and evaluation now take the name `reachable`. `register_task` has already
+# tried both functions on two tiny levels. If the answer may have no tiles at all, like the dead ends of an open room,
+# say `may_be_empty=True`; otherwise a level with an empty answer is refused as unsolvable.
 
 # %%
 import gymnasium as gym
 
 env = gym.make("MazeReachable-v0", size=8, generator="random", wall_probability=0.4, render_mode="rgb_array")
 observation, info = env.reset(seed=1)
-print(info["solution_length"], "tiles are in reach")
+print(info["solution_length"], "tiles can be reached")
 
 # %% [markdown]
 # ## Solve it by hand
 #
-# A flood is one line of PyTorch: a tile is wet if it or a neighbour was wet, and it is no wall.
+# A flood takes a few lines of PyTorch: a tile is wet if it or a neighbour was wet, and it is not a wall.
 
 # %%
 import torch
@@ -77,7 +77,7 @@ env.unwrapped
 # %% [markdown]
 # ## Learn it
 #
-# The trainer asks the task for targets, so a network learns the answer like that of any other task.
+# Training asks the task for its targets, so a network learns this answer like any other.
 
 # %%
 from maze_nca_gym.agents import evaluate, train
@@ -98,8 +98,8 @@ learned = train(
     device="cpu",
 )
 for name, model in {"flood": Flood(), "learned": learned}.items():
-    (result,) = evaluate({name: model}, families="random", sizes=6, n=500, steps=24, stability=False)
+    (result,) = evaluate({name: model}, families="random", sizes=6, n=500, steps=24)
     print(f"{name:8} complete {result.metrics.complete.value:.1%}, accuracy {result.metrics.accuracy.value:.3f}")
 
 # %% [markdown]
-# On the command line, `--import MODULE` registers the task of your module before anything else happens.
+# On the command line, `--import MODULE` first imports your module, which registers the task.
