@@ -133,8 +133,7 @@ def all_paths(g: Graphs, state: Tensor) -> Tensor:
 def depth_first(g: Graphs, state: Tensor) -> Tensor:
     """A pebble moves to its first unvisited neighbour; the others that it passes wait on a stack, with growing ranks.
 
-    When the pebble is stuck, the node of lowest rank is popped, and the pebble continues there: this is the order of a
-    recursive search.
+    When the pebble is stuck, the node of lowest rank is popped and the pebble continues there, as a recursion would.
     """
     path, pebble, stack, place, rank = state
     degree = g.total(torch.ones_like(g.sent))
