@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
+
 
 def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Run a test for every row within one case, as `pytest.mark.parametrize` does in one case each.
@@ -22,7 +24,7 @@ def for_each(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
                 values = dict(zip(names, row if len(names) > 1 else [row], strict=True))
                 try:
                     test(*args, **fixtures, **values)
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:  # the second is no Exception
                     raise AssertionError(f"with {values}: {error}") from error
 
         signature = inspect.signature(test)

@@ -43,7 +43,6 @@ __all__ = [
     "ProgressBar",
     "RunFolder",
     "asked_to_stop",
-    "check_at_least",
     "check_folder",
     "command_line",
     "duration",
@@ -98,13 +97,3 @@ def naming_memory(batch_option: str, device: object) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         raise MemoryError(f"{batch_option} is too much for {device}: {error}") from error
-
-
-def check_at_least(option: str, value: float | None, least: float) -> None:
-    """Check that a number, if given, is at least `least`.
-
-    Raises:
-        ValueError: it is less.
-    """
-    if value is not None and not value >= least:
-        raise ValueError(f"{option} must be at least {least}, got {value}")
