@@ -27,6 +27,7 @@ from maze_nca_gym.files import atomic_write
 from maze_nca_gym.options import OneOf, Shown, Stored, checked
 
 from .registry import MODEL_FILE, named_policies
+from .runs import check_folder
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -229,7 +230,8 @@ def export(
         The file's path.
 
     Raises:
-        ValueError: an unknown policy or format, or a format that cannot hold the policy; the message says which can.
+        ValueError: an unknown policy or format, a format that cannot hold the policy, where the message says which can,
+            or a folder that cannot be written in.
         DependencyNotInstalled: the format needs packages that are not there.
         OSError: the file could not be written.
     """
@@ -245,6 +247,7 @@ def export(
             f"{kind} holds {chosen.needs}, and {name} is something else; {others or 'no other format'} can hold it"
         )
     path = path if path.suffix == chosen.suffix else path.with_name(path.name + chosen.suffix)
+    check_folder("the folder of --out", path.parent)
     content = chosen.content(found, name)
     with atomic_write(path) as file:
         file.write(content)

@@ -287,9 +287,7 @@ def test_every_function_refuses_the_same(name, command_line):
     assert files() == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, command in EVERY_COMMAND.items() if "out" in command.options and name != "export"]
-)
+@pytest.mark.parametrize("name", [name for name, command in EVERY_COMMAND.items() if "out" in command.options])
 def test_every_command_refuses_a_file_in_place_of_its_folder(name, command_line, capsys):
     Path("a-file").touch()
     assert main([*words_of(name), "--out", "a-file/below"]) == 2

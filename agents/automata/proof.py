@@ -91,7 +91,8 @@ def proof_in_words(automaton: Automaton) -> str:
     except ImportError as error:
         return f"not tried: {error}"
     if proof.holds:
-        return f"right on every maze within {automaton.bound} iterations: proven in {len(proof.lemmas)} lemmas"
+        known = "" if automaton.invariant is None else ", and its invariant holds"
+        return f"right on every maze within {automaton.bound} iterations{known}: proven in {len(proof.lemmas)} lemmas"
     return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
 
 

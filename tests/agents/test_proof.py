@@ -107,6 +107,11 @@ def test_axioms_that_contradict_each_other_prove_nothing():
     assert broken_axioms(replace(theorem, axioms=contradictory), parse("S.T")) == {"no"}
 
 
+def test_what_was_proven_is_said_in_a_sentence():
+    assert proof_in_words(SHORTEST_PATH).startswith("right on every maze within 2 L + 2 iterations, and its invariant")
+    assert "invariant" not in proof_in_words(HEALING)
+
+
 def test_what_cannot_be_proven_says_why(monkeypatch):
     assert "no theorem" in proof_in_words(DIAMETER)
     with pytest.raises(ValueError, match="diameter has no theorem"):
