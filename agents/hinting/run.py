@@ -89,8 +89,11 @@ def train_hinted(
     save_model(model, folder / MODEL_OF_RUN)
     run.finish(
         exact=exact,
-        certificate={**asdict(certificate), "holds": certificate.holds},
-        automaton=proof_in_words(automaton),
+        certificate={
+            **asdict(certificate),
+            "holds": certificate.holds,
+            "automaton": proof_in_words(automaton),
+        },
     )
     return model, certificate
 

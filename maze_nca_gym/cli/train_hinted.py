@@ -33,7 +33,7 @@ def _summarise(model: Policy, certificate: Certificate, out: Path) -> None:
             "policy": f"NCA, {model.task}, {model.n_weights:,} weights",
             "learning": f"{last['update']:,} updates, {duration(last['seconds'])}",
             "certificate": _in_words(certificate),
-            "automaton": json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["automaton"],
+            "automaton": json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]["automaton"],
         }
     ).print()
     print(f"model: {out / MODEL}")
