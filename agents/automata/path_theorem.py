@@ -32,7 +32,7 @@ ENTERS = {towards: f"enters_{towards}" for towards in DIRECTIONS}
 
 
 def free(picture: Picture, at: Offset) -> Truth:
-    """Return whether a tile is on the map and no wall."""
+    """Return whether a tile is on the map and not a wall."""
     return picture.inside(at) & ~picture.tile(Tile.WALL, at)
 
 
