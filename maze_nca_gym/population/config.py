@@ -1,8 +1,8 @@
-"""How a population of levels behaves, and the checks of its arguments."""
+"""How a population of levels behaves, and when offspring are made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from maze_nca_gym.files import OTHER_VERSION
 from maze_nca_gym.mutation import MUTATIONS, find_mutation
-from maze_nca_gym.names import unknown_name
 from maze_nca_gym.options import Above, Between, Further, OneOf, Option, check_options, options_of
 from maze_nca_gym.population.selection import PRIORITISATIONS
 from maze_nca_gym.tasks import TASKS
@@ -108,7 +107,7 @@ class BreedingSchedule:
     evolve_below: Annotated[float | None, Between(0)] = 0.5
     """Threshold of the recent regret, relative to that of empty paths: a round takes place below it. None means always.
     The paper gives no number. Its code has absolute ones, 0.01 in 2022 (docs/reproduction.md)."""
-    n_offspring: Annotated[int, Between(1)] = 64
+    n_offspring: Annotated[int, Between(1, 2**20)] = 64
     """Number of mutated levels in a round, which may replace members of lower score."""
     parents: Annotated[str, OneOf(PARENTS)] = "random"
     """How parents are chosen: at random (as in the paper), fittest (highest score, its code of 2025) or replay (by
@@ -116,16 +115,6 @@ class BreedingSchedule:
 
     def __post_init__(self) -> None:
         check_options(self)
-
-
-def check_name(name: str, value: Any, known: Iterable[str]) -> None:
-    """Check a choice.
-
-    Raises:
-        ValueError: the value is none of the known names.
-    """
-    if not isinstance(value, str) or value not in tuple(known):
-        raise ValueError(unknown_name(name, value, known))
 
 
 PAPER_POPULATION = PopulationConfig(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tiles
 from maze_nca_gym.mutation import apply_edits
+from maze_nca_gym.population.members import MEMBER
 
 FRESH = -1
 """The parent, and the seed, of a level without a parent."""
@@ -43,6 +44,10 @@ class Record(NamedTuple):
     fitness: float
     edits: NDArray[np.int16] | None
     tiles: Tiles | None
+
+
+NUMBERS = Record._fields[:6]
+"""Fields of a record that are numbers, all of them integers but for the last; a member has them too."""
 
 
 class Lineage:
@@ -144,8 +149,7 @@ class Lineage:
         edits = [record.edits for record in records if record.edits is not None]
         roots = [record.tiles for record in records if record.tiles is not None]
         return {
-            **{f"record_{name}": np.array([getattr(r, name) for r in records], np.int64) for name in _INTEGERS},
-            "record_fitness": np.array([record.fitness for record in records], np.float64),
+            **{f"record_{name}": np.array([getattr(r, name) for r in records], MEMBER[name]) for name in NUMBERS},
             "record_is_root": np.array([record.tiles is not None for record in records], np.bool_),
             "record_n_edits": np.array([0 if r.edits is None else len(r.edits) for r in records], np.int64),
             "record_edits": np.concatenate([*edits, np.zeros((0, 3), np.int16)]),
@@ -167,7 +171,7 @@ class Lineage:
         ids = arrays["record_id"].tolist()
         if any(later <= earlier for earlier, later in zip([-1, *ids], ids, strict=False)):
             raise ValueError("the ids of the lineage do not ascend from 0")
-        numbers = zip(*(arrays[f"record_{name}"].tolist() for name in (*_INTEGERS, "fitness")), strict=True)
+        numbers = zip(*(arrays[f"record_{name}"].tolist() for name in NUMBERS), strict=True)
         is_root = arrays["record_is_root"]
         edits = iter(np.split(arrays["record_edits"], arrays["record_n_edits"][~is_root].cumsum()))
         roots = iter(arrays["record_root_tiles"])
@@ -214,15 +218,9 @@ class Lineage:
             raise ValueError(f"level {extinct[0]} of the lineage is neither a member nor an ancestor of one")
 
 
-_INTEGERS = ("id", "parent", "generation", "seed", "born")
-"""Fields of `Record` that are integers, its first ones."""
-
-
 def _check_lengths(arrays: Mapping[str, NDArray[Any]]) -> None:
-    n = len(arrays["record_id"])
-    per_record = [*(f"record_{name}" for name in _INTEGERS), "record_fitness", "record_is_root", "record_n_edits"]
-    lengths = {name: len(arrays[name]) for name in per_record}
-    if set(lengths.values()) != {n}:
+    lengths = {name: len(arrays[f"record_{name}"]) for name in (*NUMBERS, "is_root", "n_edits")}
+    if len(set(lengths.values())) > 1:
         raise ValueError(f"the arrays of the lineage differ in length: {lengths}")
     counts, is_root = arrays["record_n_edits"], arrays["record_is_root"]
     if (counts < 0).any() or counts[is_root].any() or counts.sum() != len(arrays["record_edits"]):

@@ -15,9 +15,9 @@ from maze_nca_gym.families import is_reserved
 from maze_nca_gym.files import load_arrays, save_arrays, validated_read
 from maze_nca_gym.levels import LevelSet, Tile, Tiles, as_tiles, level_hashes
 from maze_nca_gym.mutation import differences, draw_seeds, offspring
-from maze_nca_gym.names import check_count
-from maze_nca_gym.population.config import PARENTS, PopulationConfig, check_name
-from maze_nca_gym.population.lineage import FRESH, Lineage, Record
+from maze_nca_gym.names import check_count, unknown_name
+from maze_nca_gym.population.config import PARENTS, PopulationConfig
+from maze_nca_gym.population.lineage import FRESH, NUMBERS, Lineage, Record
 from maze_nca_gym.population.members import (
     MEMBER,
     Candidates,
@@ -35,7 +35,7 @@ from maze_nca_gym.population.selection import (
     first_dropped,
     unknown,
 )
-from maze_nca_gym.population.storage import FORMAT, KIND, check_arrays, check_state
+from maze_nca_gym.population.storage import FORMAT, KIND, STORED, check_arrays, check_state
 from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 
@@ -291,7 +291,7 @@ class LevelPopulation:
             and the rest, JSON-serialisable. Solutions are left out: they follow from the tiles.
         """
         _, height, width = self.tiles.shape
-        stored = {name: self.members[name].copy() for name in _STORED}
+        stored = {name: self.members[name].copy() for name in STORED}
         return {"tiles": self.tiles.copy(), **stored, **self.lineage.to_arrays((height, width))}, self._state()
 
     @classmethod
@@ -321,7 +321,7 @@ class LevelPopulation:
             if not np.array_equal(replayed[id], level):
                 raise ValueError(f"the lineage of level {id} does not lead to its tiles")
         table = np.zeros(len(tiles), MEMBER)
-        for name in _STORED:
+        for name in STORED:
             table[name] = arrays[name]
         for name in ("parent", "generation", "seed", "born"):
             table[name] = [getattr(self.lineage[id], name) for id in ids]
@@ -361,7 +361,8 @@ class LevelPopulation:
     def _choose_parents(self, rng: np.random.Generator, n: int, parents: str | ArrayLike) -> NDArray[np.int64]:
         if not isinstance(parents, str):
             return _as_indices(parents, (n,), len(self))
-        check_name("parents", parents, PARENTS)
+        if parents not in PARENTS:
+            raise ValueError(unknown_name("parents", parents, PARENTS))
         if parents == "replay":
             return self.sample(rng, n)
         if parents == "fittest":
@@ -396,16 +397,10 @@ class LevelPopulation:
 
     def _record(self, accepted: Candidates, table: NDArray[Any]) -> None:
         """Add accepted candidates to the lineage, as roots if their parents are no longer kept."""
-        for i, (id, parent, generation, seed, born, fitness) in enumerate(table[_RECORDED].tolist()):
+        for i, (id, parent, generation, seed, born, fitness) in enumerate(table[[*NUMBERS]].tolist()):
             known = parent in self.lineage
             edits, tiles = (accepted.edits[i].copy(), None) if known else (None, accepted.tiles[i].copy())
             self.lineage.add(Record(id, parent, generation, seed, born, fitness, edits, tiles))
-
-
-_STORED = ("id", "last_seen", "n_seen", "completed", "fitness")
-"""Fields of `MEMBER` that cannot be computed from the tiles or the lineage."""
-_RECORDED = ["id", "parent", "generation", "seed", "born", "fitness"]
-"""Fields of `MEMBER` with which a `Record` begins."""
 
 
 def _as_indices(indices: ArrayLike, shape: tuple[int, ...], n: int) -> NDArray[np.int64]:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.names import check_count
+from maze_nca_gym.options import Between, Option
 from maze_nca_gym.population.config import PopulationConfig
+from maze_nca_gym.population.lineage import NUMBERS
+from maze_nca_gym.population.members import MEMBER
 
 KIND = "level population"
 """Label of a population in its stored state."""
@@ -19,20 +21,14 @@ FORMAT = 1
 LARGEST_COUNT = 2**62
 """Largest stored value of a counter, which leaves room below the largest int64."""
 
-_INTEGERS, _FLOATS = np.dtype(np.int64), np.dtype(np.float64)
-_PER_MEMBER = {
-    "id": _INTEGERS,
-    "last_seen": _INTEGERS,
-    "n_seen": _INTEGERS,
-    "completed": _FLOATS,
-    "fitness": _FLOATS,
-}
+STORED = ("id", "last_seen", "n_seen", "completed", "fitness")
+"""Fields of `MEMBER` that cannot be computed from the tiles or the lineage."""
 ARRAYS: Mapping[str, tuple[np.dtype[Any], int]] = {
     "tiles": (np.dtype(np.uint8), 3),
-    **{name: (dtype, 1) for name, dtype in _PER_MEMBER.items()},
-    **{f"record_{name}": (_INTEGERS, 1) for name in ("id", "parent", "generation", "seed", "born", "n_edits")},
-    "record_fitness": (_FLOATS, 1),
+    **{name: (MEMBER[name], 1) for name in STORED},
+    **{f"record_{name}": (MEMBER[name], 1) for name in NUMBERS},
     "record_is_root": (np.dtype(np.bool_), 1),
+    "record_n_edits": (np.dtype(np.int64), 1),
     "record_edits": (np.dtype(np.int16), 2),
     "record_root_tiles": (np.dtype(np.uint8), 3),
 }
@@ -50,9 +46,7 @@ def check_state(state: Any) -> PopulationConfig:
     if state.get("format") != FORMAT:
         raise ValueError(f"its format is {state.get('format')!r}, this version reads {FORMAT}")
     for name in ("clock", "next_id", "n_replacements"):
-        check_count(name, state.get(name), 0)
-        if state[name] > LARGEST_COUNT:
-            raise ValueError(f"{name} must be at most {LARGEST_COUNT}, got {state[name]}")
+        Option(name, int, (Between(0, LARGEST_COUNT),)).check(state.get(name))
     return PopulationConfig.from_json(state.get("config"))
 
 
@@ -70,7 +64,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, s
             raise ValueError(
                 f"{name} must be {dtype} of {ndim} dimensions, got {arrays[name].dtype} of {arrays[name].ndim}"
             )
-    lengths = {name: len(arrays[name]) for name in ("tiles", *_PER_MEMBER)}
+    lengths = {name: len(arrays[name]) for name in ("tiles", *STORED)}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the arrays of the levels differ in length: {lengths}")
     if arrays["record_edits"].shape[1] != 3:

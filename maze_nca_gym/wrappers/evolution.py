@@ -106,8 +106,11 @@ class Evolution:
         probability = 0.0 if self._n_missing > 0 else self._schedule.replay_probability
         replayed = self._rng.random(len(rows)) < probability
         levels = np.empty((len(rows), *self._shape), np.uint8)
-        levels[replayed] = self._replay(rows[replayed])
-        levels[~replayed] = self._try_out(rows[~replayed], draw)
+        self.ignore(rows)
+        if replayed.any():
+            levels[replayed] = self._replay(rows[replayed])
+        if not replayed.all():
+            levels[~replayed] = self._try_out(rows[~replayed], draw)
         return levels
 
     def ignore(self, rows: NDArray[np.intp]) -> None:
@@ -152,22 +155,20 @@ class Evolution:
 
     def _replay(self, rows: NDArray[np.intp]) -> Tiles:
         """Return members to replay, drawn by their replay probabilities."""
-        self.ignore(rows)
-        which = self.population.sample(self._rng, len(rows)) if len(rows) else np.zeros(0, np.int64)
+        which = self.population.sample(self._rng, len(rows))
         members = self.population.members[which]
         self.ids[rows], self.generations[rows] = members["id"], members["generation"]
-        return self.population.tiles[which] if len(rows) else np.empty((0, *self._shape), np.uint8)
+        return self.population.tiles[which]
 
     def _try_out(self, rows: NDArray[np.intp], draw: Draw) -> Tiles:
         """Return offspring that have not been played, then fresh levels."""
-        self.ignore(rows)
         new = [self._waiting.popleft() for _ in range(min(len(rows), len(self._waiting)))]
         if len(new) < len(rows):
             new += _one_by_one(self.population.fresh(draw(rows[len(new) :])))
         for row, entrant in zip(rows.tolist(), new, strict=True):
             self._entrants[row] = entrant
             self.generations[row] = entrant.generations[0]
-        return np.concatenate([entrant.tiles for entrant in new]) if new else np.empty((0, *self._shape), np.uint8)
+        return np.concatenate([entrant.tiles for entrant in new])
 
     def _update(self, rows: NDArray[np.intp], measured: Measurements) -> None:
         """Pass the measurements of replayed levels to the population, except for levels that are no longer members."""
