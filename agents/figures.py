@@ -49,7 +49,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "maze-nca-gym",  # without it every file has other names of its parts
 }
 """Settings for `matplotlib.rc_context`."""
-FORMATS = ("png", "pdf", "svg")
+FIGURE_FORMATS = ("png", "pdf", "svg")
 """Suffixes of files of figures."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 """Format -> metadata without which the same figure is the same file tomorrow."""
@@ -59,10 +59,10 @@ def check_format(name: str) -> str:
     """Return the name of a format of figures.
 
     Raises:
-        ValueError: it is none of `FORMATS`.
+        ValueError: it is none of `FIGURE_FORMATS`.
     """
-    if name not in FORMATS:
-        raise ValueError(unknown_name("format of figures", name, FORMATS))
+    if name not in FIGURE_FORMATS:
+        raise ValueError(unknown_name("format of figures", name, FIGURE_FORMATS))
     return name
 
 
@@ -79,7 +79,7 @@ def figure(
     """Yield an empty figure, which is written to a file, atomically, when the block ends without an error.
 
     Args:
-        path: the file, whose suffix is one of `FORMATS`.
+        path: the file, whose suffix is one of `FIGURE_FORMATS`.
         width, height: in inches.
         title: a line above the panels.
         dpi: pixels per inch, where the format has pixels.
@@ -224,7 +224,7 @@ def strip(
     """Write pictures beside each other, a line of text above each, as one figure; return its path.
 
     Args:
-        path: the file, whose suffix is one of `FORMATS`.
+        path: the file, whose suffix is one of `FIGURE_FORMATS`.
         pictures: (H, W, 3) uint8 each.
         captions: one for each.
         title: a line above them.

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 from maze_nca_gym.tables import Table
 
-from ..figures import FORMATS, check_format
+from ..figures import FIGURE_FORMATS, check_format
 from ..runs import save_results
 from .cells import Result
 from .figures import FIGURES, draw
@@ -80,7 +80,7 @@ class Results(Sequence[Result]):
         return save_results(
             Path(folder),
             self.configuration,
-            [f"{name}.{suffix}" for name in FIGURES for suffix in FORMATS],
+            [f"{name}.{suffix}" for name in FIGURES for suffix in FIGURE_FORMATS],
             results=[row.to_json() for row in self.rows],
             missing=[{"policy": policy, "levels": name} for policy, name in self.missing],
             timing={"seconds": self.seconds},

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from .results import Results
 
 
-def _formats() -> Collection[str]:
-    from ..figures import FORMATS
+def _figure_formats() -> Collection[str]:
+    from ..figures import FIGURE_FORMATS
 
-    return FORMATS
+    return FIGURE_FORMATS
 
 
 @checked
@@ -44,7 +44,7 @@ def evaluate(
     batch: Annotated[int | None, Between(1)] = None,
     device: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
-    format: Annotated[str, OneOf(_formats, "format of figures")] = "png",
+    format: Annotated[str, OneOf(_figure_formats, "format of figures")] = "png",
 ) -> Results:
     """Measure policies on named test sets: metrics with 95 % intervals, curves and stability, as tables and figures.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..weights import load_model
 from .columns import COLUMNS, IN_TILES, heading, n_steps_on
 from .jobs import Job
 from .results import Results, RowResult
-from .rows import configurations, find_rows, run_name
+from .rows import ALL, Row, configurations, find_rows, run_name
 from .scales import Scale
 
 PUBLISHED = "published.png"
@@ -57,12 +58,15 @@ def _pairs(results: Results, column: str) -> list[tuple[RowResult, float, float]
 
 
 def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], column: str, results: Results) -> None:
-    for i, kind in enumerate(KINDS):
-        points = [(x, y) for result, x, y in pairs if _kind(result) == kind]
+    groups = list(dict.fromkeys(map(_group, find_rows([ALL]))))  # of all rows, so that each keeps its colour
+    tasks = Counter(model for model, _ in groups)
+    for i, (model, task) in enumerate(groups):
+        points = [(x, y) for result, x, y in pairs if _group(result.row) == (model, task)]
         if points:
             x, y = np.array(points).T
             floor = -np.inf if column == IN_TILES else LOWEST
-            axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=kind)
+            label = f"{model}, {task}" if tasks[model] > 1 else model
+            axes.plot(x.clip(floor), y.clip(floor), "o", color=COLOURS[i], alpha=0.65, markersize=6, label=label)
     rank = spearman([x for _, x, _ in pairs], [y for _, _, y in pairs])
     words = f"{len(pairs)} rows" if rank is None else f"{len(pairs)} rows, rank correlation {rank:.2f}"
     axes.set_title(f"{heading(column, results.scale)}\n{words}", fontsize=11)
@@ -70,13 +74,9 @@ def _draw_pairs(axes: Axes, pairs: Sequence[tuple[RowResult, float, float]], col
     axes.axline((0, 0), slope=1, color=GREY, linewidth=1, linestyle=":")
 
 
-KINDS = ("NCA", "NCA, diameter", "GCN", "GAT", "MLP")
-"""Groups of rows, each with a colour of its own."""
-
-
-def _kind(result: RowResult) -> str:
-    model, task = result.row.options["model"], result.row.options["task"]
-    return f"{model}, diameter" if task == "diameter" else model
+def _group(row: Row) -> tuple[str, str]:
+    """Return the model and the task of a row; the rows that share them share a colour."""
+    return row.options["model"], row.options["task"]
 
 
 @dataclass(frozen=True)

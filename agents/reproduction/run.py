@@ -18,7 +18,7 @@ from ..runs.executors import EXECUTORS, make_executor
 from .columns import measure_columns
 from .jobs import Job, plan
 from .rows import ALL, Row, configurations, find_rows, run_name
-from .scales import SCALES, Scale, find_scale, shrink
+from .scales import SCALES, Scale, shrink
 from .series import Progress, run_all
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def reproduce(
     from .figures import PUBLISHED, draw_behaviour, draw_published
     from .results import collect
 
-    rows, size, folder, parameters = find_rows(which), find_scale(scale), Path(out), _parameters(submit)
+    rows, size, folder, parameters = find_rows(which), SCALES[scale], Path(out), _parameters(submit)
     check_folder("--out", folder)
     usual = _usual_workers(launcher, device)
     n_workers = usual if workers is None else workers

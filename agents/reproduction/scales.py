@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from maze_nca_gym.names import unknown_name
-
 if TYPE_CHECKING:
     from ..training.config import TrainingConfig
 
@@ -59,17 +57,6 @@ SCALES = {
     )
 }
 """Scales by name."""
-
-
-def find_scale(name: str) -> Scale:
-    """Return a scale by name.
-
-    Raises:
-        ValueError: unknown name; the message lists the known ones.
-    """
-    if name not in SCALES:
-        raise ValueError(unknown_name("scale", name, SCALES))
-    return SCALES[name]
 
 
 def shrink(config: TrainingConfig, scale: Scale) -> TrainingConfig:

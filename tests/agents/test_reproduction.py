@@ -28,7 +28,7 @@ from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
 from maze_nca_gym.agents.reproduction.results import Cell, Results, RowResult, _cell
 from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, run_name
 from maze_nca_gym.agents.reproduction.rows import tables as tables_by_number
-from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, find_scale, shrink
+from maze_nca_gym.agents.reproduction.scales import SCALES, Scale, shrink
 from maze_nca_gym.agents.rollouts import find_paths
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.runs.executors import LocalExecutor
@@ -156,11 +156,11 @@ SHRUNK += ("evolve_every", "n_offspring", "evolve_below", "evolve_absolute")
 class TestScales:
     def test_full_is_the_paper(self):
         for config in (config for row in ROWS for config in configs_of(row)):
-            assert shrink(config, find_scale("full")) is config
+            assert shrink(config, SCALES["full"]) is config
         assert (config.n_updates, config.levels.n_levels, config.batch_size) == (50_000, 10_000, 64)
 
     def test_all_rows_shrink_and_stay_different(self):
-        scale = find_scale("small")
+        scale = SCALES["small"]
         whole = [config for row in ROWS for config in configs_of(row)]
         shrunk = [shrink(config, scale) for config in whole]
         for before, after in zip(whole, shrunk, strict=True):
@@ -178,7 +178,7 @@ class TestScales:
             return n_times * config.breeding.n_offspring / config.population.capacity
 
         for before in (config for row in find_rows(["6"]) for config in configs_of(row) if config.evolve):
-            after = shrink(before, find_scale("small"))
+            after = shrink(before, SCALES["small"])
             assert offspring(after) == pytest.approx(offspring(before), rel=0.2)
             assert (before.evolve_absolute, after.evolve_absolute) == (True, False)
             assert 0.1 < after.breeding.evolve_below < 0.5
