@@ -16,13 +16,11 @@ from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import (
     OVERHANG,
     blank,
-    bounds,
     caption_of,
-    draw_bounds,
+    draw_channels,
     draw_maze,
     draw_maze_key,
     draw_name,
-    fill,
     names_of,
     outline,
     tint_of,
@@ -133,9 +131,9 @@ class Snapshot:
         frame = _background(layout, names, self.has_ends, self.tinted_by).copy()
         area = frame[layout.maze.area]
         draw_maze(area, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint)
-        _draw_header(frame, self.title, self.step, self.accuracy)
+        draw_header(frame, self, self.title, HEADER, MARGIN, (_TITLE, _STATUS))
         if layout.channels:
-            _draw_channels(frame, layout, self.channels, self.tiles == Tile.WALL)
+            draw_channels(frame, layout, self.channels, self.tiles == Tile.WALL)
         height, width = layout.canvas if size is None else size
         return np.ascontiguousarray(frame[:height, :width])
 
@@ -256,23 +254,30 @@ def _draw_colour_bar(frame: Frame, top: int, left: int) -> None:
         put_text(frame, top + _BAR_HEIGHT + 4, col, label, _SMALL, palette.FAINT_INK, "centre")
 
 
-def _draw_header(frame: Frame, title: str, step: int, accuracy: float) -> None:
-    """Draw the title on the left, and step and accuracy on the right, in places that do not move with their digits."""
-    top, right = (HEADER - text_height(_TITLE)) // 2, frame.shape[1] - MARGIN
-    base = top + _TITLE - _STATUS
-    rounded = "-" if np.isnan(accuracy) else f"{round(accuracy, 3) + 0.0:.3f}"  # adding zero turns -0 into 0
-    for label, value, widest in (("accuracy", rounded, "-00.000"), ("step", f"{step}", "00000")):
-        put_text(frame, base, right, value, _STATUS, align="right")
-        right -= text_width(widest, _STATUS)
-        put_text(frame, base, right, label, _STATUS, palette.FAINT_INK, "right")
-        right -= text_width(label, _STATUS) + MARGIN
-    put_text(frame, top, MARGIN, shorten(title, _TITLE, right - MARGIN), _TITLE)
+def draw_header(
+    frame: Frame, snapshot: Snapshot, title: str, height: int, margin: int, sizes: tuple[int, int], verdict: str = ""
+) -> None:
+    """Draw a title on the left; on the right step, accuracy and verdict, in places that do not move with their digits.
 
-
-def _draw_channels(frame: Frame, layout: Layout, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
-    """Draw every channel's heat map and the bounds of its scale."""
-    every = slice(None, None, layout.channels[0][1].stride)
-    colours = palette.heat_colours(values, walls)[:, every, every]  # of all at once, which is faster
-    for (channel, panel), text in zip(layout.channels, bounds(values), strict=True):
-        fill(frame[panel.area], colours[channel], panel.cell)
-        draw_bounds(frame, panel, text)
+    Args:
+        frame: (h, w, 3) uint8, drawn on in place.
+        snapshot: the step.
+        title: cut off where it is too long.
+        height: pixels of the header.
+        margin: pixels on both sides, and between what stands on the right.
+        sizes: those of the title and of the rest, in pixels.
+        verdict: a few words; empty for none.
+    """
+    of_title, size = sizes
+    top, right = (height - text_height(of_title)) // 2, frame.shape[1] - margin
+    base = top + of_title - size
+    accuracy = "-" if np.isnan(snapshot.accuracy) else f"{round(snapshot.accuracy, 3) + 0.0:.3f}"  # no -0
+    facts = [("accuracy", accuracy, "-00.000", palette.INK), ("step", f"{snapshot.step:,}", "00000", palette.INK)]
+    if verdict:
+        facts.insert(0, ("", verdict, verdict, palette.TARGET if snapshot.solved else palette.EXACT_PATH))
+    for label, value, widest, colour in facts:
+        put_text(frame, base, right, value, size, colour, "right")
+        right -= text_width(widest, size)
+        put_text(frame, base, right, label, size, palette.FAINT_INK, "right")
+        right -= text_width(label, size) + margin
+    put_text(frame, top, margin, shorten(title, of_title, max(0, right - margin)), of_title)

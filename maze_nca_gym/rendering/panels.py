@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 
 from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.layout import MARGIN, Box, Caption, Panel
+from maze_nca_gym.rendering.layout import MARGIN, Box, Caption, Layout, Panel
 from maze_nca_gym.rendering.palette import RGB, Frame
 from maze_nca_gym.rendering.text import font, put_text, shorten, text_height, text_width
 
@@ -264,10 +264,12 @@ def compact(value: float) -> str:
     return f"{round(value, 2) + 0.0:.2f}" if magnitude < 10 else f"{value:.1f}"
 
 
-def draw_heat(frame: Frame, panel: Panel, values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
-    """Draw the (H, W) float32 values of a channel into its panel of a frame, dimmed at the (H, W) bool walls."""
-    every = slice(None, None, panel.stride)
-    fill(frame[panel.area], palette.heat_colours(values, walls)[every, every], panel.cell)
+def draw_heat(frame: Frame, panels: Sequence[Panel], values: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
+    """Draw (C, H, W) float32 channels into their panels of a frame, dimmed at the (H, W) bool walls."""
+    every = slice(None, None, panels[0].stride)
+    colours = palette.heat_colours(values, walls)[:, every, every]  # of all at once, which is faster
+    for panel, of_channel in zip(panels, colours, strict=True):
+        fill(frame[panel.area], of_channel, panel.cell)
 
 
 def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: bool = False) -> None:
@@ -288,9 +290,13 @@ def draw_name(frame: Frame, panel: Panel, name: str, caption: Caption, marked: b
         put_text(frame, top, panel.left, line, NAME_SIZE, palette.STRONG if marked else palette.INK)
 
 
-def draw_bounds(frame: Frame, panel: Panel, text: str) -> None:
-    """Write the text of `bounds` between a channel's name and its heat map, in an (h, w, 3) uint8 frame."""
-    put_text(frame, panel.top - text_height(BOUNDS_SIZE), panel.left, text, BOUNDS_SIZE, palette.FAINT_INK)
+def draw_channels(frame: Frame, layout: Layout, channels: NDArray[np.float32], walls: NDArray[np.bool_]) -> None:
+    """Draw the heat maps of a layout, of (C, H, W) float32 channels, and the bounds of each above it."""
+    shown, panels = zip(*layout.channels, strict=True)
+    values = channels[shown[0] : shown[-1] + 1]
+    draw_heat(frame, panels, values, walls)
+    for panel, text in zip(panels, bounds(values), strict=True):
+        put_text(frame, panel.top - text_height(BOUNDS_SIZE), panel.left, text, BOUNDS_SIZE, palette.FAINT_INK)
 
 
 class _Swatch(NamedTuple):

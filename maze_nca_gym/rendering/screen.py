@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from maze_nca_gym.levels import Tile
 from maze_nca_gym.rendering import palette
-from maze_nca_gym.rendering.frame import Snapshot
+from maze_nca_gym.rendering.frame import Snapshot, draw_header
 from maze_nca_gym.rendering.layout import EDGE, STATUS, WINDOW_HEADER, Box, Layout, Panel, menu_layout
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.rendering.panels import (
     OVERHANG,
     blank,
     bounds,
-    draw_bounds,
+    draw_channels,
     draw_ends,
     draw_heat,
     draw_maze,
@@ -83,17 +80,19 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
         (h, w, 3) uint8 of the layout's canvas.
     """
     frame = blank(*layout.canvas)
-    names = snapshot.names
-    walls = snapshot.tiles == Tile.WALL
-    if display.enlarged is None:
-        _draw_maze(frame, layout.maze, snapshot)
+    names, walls = snapshot.names, snapshot.tiles == Tile.WALL
+    maze, enlarged, area = layout.maze, display.enlarged, frame[layout.maze.area]
+    if enlarged is None:
+        draw_maze(area, maze, snapshot.tiles, snapshot.channels[0], snapshot.target, OVERHANG, snapshot.tint)
     else:
-        _draw_enlarged(frame, layout.maze, snapshot, display.enlarged, walls)
+        draw_heat(frame, [maze], snapshot.channels[enlarged : enlarged + 1], walls)
+        draw_ends(area, maze, snapshot.tiles, OVERHANG)
+        outline(frame, maze.box, palette.RULE)
+    if layout.channels:
+        draw_channels(frame, layout, snapshot.channels, walls)
     for channel, panel in layout.channels:
         marked = channel in (display.enlarged, snapshot.highlight)
-        draw_heat(frame, panel, snapshot.channels[channel], walls)
         draw_name(frame, panel, names[channel], layout.caption, marked)
-        draw_bounds(frame, panel, bounds(snapshot.channels[channel][None])[0])
         if channel == display.enlarged:
             outline(frame, panel.box.grown(1), palette.STRONG)
     if layout.scrollbar is not None and layout.thumb is not None:
@@ -112,26 +111,6 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     return frame
 
 
-def _visible(frame: Frame, panel: Panel) -> bool:
-    """Return whether a panel lies within a frame; in a tiny window it may not."""
-    rows, cols = panel.area
-    return rows.stop <= frame.shape[0] and cols.stop <= frame.shape[1] and rows.start >= 0 and cols.start >= 0
-
-
-def _draw_maze(frame: Frame, panel: Panel, snapshot: Snapshot) -> None:
-    if _visible(frame, panel):
-        path, area = snapshot.channels[0], frame[panel.area]
-        draw_maze(area, panel, snapshot.tiles, path, snapshot.target, OVERHANG, snapshot.tint)
-
-
-def _draw_enlarged(frame: Frame, panel: Panel, snapshot: Snapshot, channel: int, walls: NDArray[np.bool_]) -> None:
-    """Draw a channel in the maze's place, with source and target."""
-    if _visible(frame, panel):
-        draw_heat(frame, panel, snapshot.channels[channel], walls)
-        draw_ends(frame[panel.area], panel, snapshot.tiles, OVERHANG)
-        outline(frame, panel.box, palette.RULE)
-
-
 def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> None:
     """Outline the tile under the mouse, or those that a brush reaches."""
     row, col, radius = cursor
@@ -145,24 +124,10 @@ def _draw_cursor(frame: Frame, panel: Panel, cursor: tuple[int, int, int]) -> No
 
 
 def _draw_header(frame: Frame, snapshot: Snapshot, display: Display, names: tuple[str, ...]) -> None:
-    """Draw the title on the left; on the right the iteration, the accuracy and the verdict on the path."""
-    top, right = (WINDOW_HEADER - text_height(TEXT)) // 2, frame.shape[1] - EDGE
-    verdict = snapshot.verdict
-    if verdict:
-        put_text(frame, top, right, verdict, TEXT, palette.TARGET if snapshot.solved else palette.EXACT_PATH, "right")
-        right -= text_width(verdict, TEXT) + _GAP
-    for text, widest in (
-        (f"accuracy {snapshot.accuracy + 0.0:.3f}", "accuracy -0.000"),
-        (f"iteration {snapshot.step:,}", "iteration 00,000"),
-    ):
-        if not np.isnan(snapshot.accuracy) or not text.startswith("accuracy"):
-            put_text(frame, top, right, text, TEXT, palette.FAINT_INK, "right")
-            right -= max(text_width(widest, TEXT), text_width(text, TEXT)) + _GAP // 2
     title = snapshot.title
     if display.enlarged is not None:
         title = f"{names[display.enlarged]}, {bounds(snapshot.channels[display.enlarged][None])[0]}"
-    size = _TITLE if text_width(title, _TITLE) <= right - EDGE else TEXT
-    put_text(frame, (WINDOW_HEADER - text_height(size)) // 2, EDGE, shorten(title, size, max(0, right - EDGE)), size)
+    draw_header(frame, snapshot, title, WINDOW_HEADER, EDGE, (_TITLE, TEXT), snapshot.verdict)
 
 
 def _draw_button(frame: Frame, box: Box, label: str, pressed: bool) -> None:
