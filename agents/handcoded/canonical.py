@@ -5,8 +5,10 @@ mechanism" to its depth-first search's (section "Shortest path extraction"). Thi
 to the first of its neighbours, in the order up, left, down, right, that the flood reached earlier. The path follows the
 pointers. Every rule is local, so nothing is pooled.
 
-It is a form of the rule `automata.canonical_path`, with the same path after every iteration. In place of signals, the
-ages of tiles show which neighbours are nearer.
+Both forms are of the rule `automata.canonical_path`, with the same path after every iteration. In place of signals, the
+ages of tiles show which neighbours are nearer (`COUNTING`), or distances modulo 3 do (`BOUNDED`). On a grid, which has
+no odd cycles, distances of neighbours to the target differ by exactly one. So distances modulo 3 suffice. All channels
+of this form are 0 or 1, so it is exact in bfloat16, and on mazes of any size.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from torch import Tensor
 from maze_nca_gym.levels import Tile
 
 from ..neighbours import DIRECTIONS, OPPOSITE
-from .base import Form, step
+from .base import Form, sawtooth, step
 from .weight_table import Weight, WeightTable
 
 
@@ -42,6 +44,33 @@ class Channel(IntEnum):
     ENTER_L = 8
     ENTER_D = 9
     ENTER_R = 10
+
+
+class BoundedChannel(IntEnum):
+    """The state channels of the form that does not count.
+
+    `PHASE_k`: the flood has reached the tile, whose distance from the target is k modulo 3. Other names are those of
+    `Channel`.
+    """
+
+    PATH = 0
+    PHASE_0 = 1
+    PHASE_1 = 2
+    PHASE_2 = 3
+    POINT_U = 4
+    POINT_L = 5
+    POINT_D = 6
+    POINT_R = 7
+    ENTER_U = 8
+    ENTER_L = 9
+    ENTER_D = 10
+    ENTER_R = 11
+
+
+PHASES = (BoundedChannel.PHASE_0, BoundedChannel.PHASE_1, BoundedChannel.PHASE_2)
+_CODES = {BoundedChannel.PHASE_0: 4, BoundedChannel.PHASE_1: 5, BoundedChannel.PHASE_2: 6}
+"""Codes of the phases. A tile's code minus a neighbour's is 1 or -2 if the neighbour is nearer; where one of them is
+unreached, the difference is 0 or at least 4 in absolute value."""
 
 
 def path_weights(channels: type[IntEnum], source: IntEnum, target: IntEnum, wall: IntEnum) -> tuple[Weight, ...]:
@@ -84,15 +113,47 @@ def path_biases(channels: type[IntEnum]) -> dict[IntEnum, float]:
     return {channels[name]: -1 for name in ("PATH", *(f"ENTER_{towards}" for towards in DIRECTIONS))}
 
 
-TABLE = WeightTable(Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGET, Tile.WALL), path_biases(Channel))
+def _phase_weights(phase: BoundedChannel) -> tuple[Weight, ...]:
+    """Return weights by which a free tile takes the phase after that of the neighbour that floods it, and keeps it."""
+    before, after = PHASES[phase - BoundedChannel.PHASE_0 - 1], PHASES[(phase - BoundedChannel.PHASE_0 + 1) % 3]
+    return (
+        # neighbours add at most 4, so 6 keeps a tile in its phase, and -6 keeps it out of the others
+        Weight(phase, before, "N4"),
+        Weight(phase, phase, "C", 6),
+        Weight(phase, before, "C", -6),
+        Weight(phase, after, "C", -6),
+        Weight(phase, Tile.WALL, "C", -6),
+    )
 
 
-def activate(convolved: Tensor, state: Tensor) -> Tensor:
-    """Apply the activations to (B, C, H, W) floats; of several pointers, the first of up, left, down, right remains."""
-    # step(point) is 1 where the neighbour is older: by 1, or seen from a wall, whose age is 0, by its whole age
-    path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
-    path, enter = follow(path, enter)
-    return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
+def _phase_pointer_weights(towards: str) -> tuple[Weight, ...]:
+    """Return weights that subtract the code of the neighbour from that of the tile."""
+    point = BoundedChannel[f"POINT_{towards}"]
+    return tuple(
+        Weight(point, phase, kernel, sign * code)
+        for phase, code in _CODES.items()
+        for kernel, sign in (("C", 1), (towards, -1))
+    )
+
+
+COUNTING_TABLE = WeightTable(
+    Tile, Channel, path_weights(Channel, Tile.SOURCE, Tile.TARGET, Tile.WALL), path_biases(Channel)
+)
+BOUNDED_TABLE = WeightTable(
+    inputs=Tile,
+    channels=BoundedChannel,
+    weights=(
+        Weight(BoundedChannel.PHASE_0, Tile.TARGET, "C"),
+        *(weight for phase in PHASES for weight in _phase_weights(phase)),
+        *(weight for towards in DIRECTIONS for weight in _phase_pointer_weights(towards)),
+        *(weight for towards in DIRECTIONS for weight in follow_weights(BoundedChannel, towards)),
+        # the path starts at the source once the flood is there, and stays
+        Weight(BoundedChannel.PATH, Tile.SOURCE, "C"),
+        *(Weight(BoundedChannel.PATH, phase, "C") for phase in PHASES),
+        Weight(BoundedChannel.PATH, BoundedChannel.PATH, "C"),
+    ),
+    biases=path_biases(BoundedChannel),
+)
 
 
 def follow(path: Tensor, enter: Tensor) -> tuple[Tensor, Tensor]:
@@ -107,7 +168,24 @@ def first(flags: Tensor) -> Tensor:
     return torch.relu(2 * flags - flags.cumsum(dim=1))
 
 
-def fused(maze: Tensor, state: Tensor) -> Tensor:
+def _activate_counting(convolved: Tensor, state: Tensor) -> Tensor:
+    """Apply the activations to (B, C, H, W) floats; of several pointers, the first of up, left, down, right remains."""
+    # step(point) is 1 where the neighbour is older: by 1, or seen from a wall, whose age is 0, by its whole age
+    path, flood, age, point, enter = torch.split(convolved, [1, 1, 1, 4, 4], dim=1)
+    path, enter = follow(path, enter)
+    return torch.cat([path, step(flood), torch.relu(age), first(step(point)), enter], dim=1)
+
+
+def _activate_bounded(convolved: Tensor, state: Tensor) -> Tensor:
+    """Do the same, but a tile points where the difference of codes is 1 or -2."""
+    path, phases, point, enter = torch.split(convolved, [1, 3, 4, 4], dim=1)
+    path, enter = follow(path, enter)
+    # -2: the tile is in phase 0, and the nearer neighbour in phase 2
+    nearer = sawtooth(point, 1) + sawtooth(point, -2)
+    return torch.cat([path, step(phases), first(nearer), enter], dim=1)
+
+
+def _fused(maze: Tensor, state: Tensor) -> Tensor:
     """Return the next state of (B, 4, H, W) mazes and (B, 11, H, W) float32 states in one pass of machine code."""
     from . import compiled  # here, because importing numba takes a third of a second
 
@@ -116,12 +194,15 @@ def fused(maze: Tensor, state: Tensor) -> Tensor:
     return torch.from_numpy(out)
 
 
-FORM = Form(
-    TABLE,
-    activate,
+COUNTING = Form(
+    COUNTING_TABLE,
+    _activate_counting,
     steps_per_edge=2,
     highlight=Channel.AGE,
     counters=frozenset({Channel.AGE}),
     rule="canonical",
-    fused=fused,
+    fused=_fused,
+)
+BOUNDED = Form(
+    BOUNDED_TABLE, _activate_bounded, steps_per_edge=2, highlight=BoundedChannel.PHASE_0, counters=frozenset()
 )

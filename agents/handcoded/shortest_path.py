@@ -9,11 +9,11 @@ from maze_nca_gym.levels import Tile
 from maze_nca_gym.names import unknown_name
 
 from ..guarantees import StepBound
-from . import bounded, canonical, dijkstra
+from . import canonical, dijkstra
 from .base import Form, HandcodedNCA
 
 FORMS: dict[str, dict[str, Form]] = {
-    "canonical": {"counting": canonical.FORM, "bounded": bounded.FORM},
+    "canonical": {"counting": canonical.COUNTING, "bounded": canonical.BOUNDED},
     "all": {
         "bidirectional": dijkstra.BIDIRECTIONAL,
         "equal-age": dijkstra.EQUAL_AGES,
