@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 from tables import for_each
 
-import maze_nca_gym
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, to_text
@@ -26,11 +24,8 @@ from maze_nca_gym.rendering.edits import Paint
 from maze_nca_gym.wrappers import AdversarialEvolution, PathAction, VectorAdversarialEvolution
 from maze_nca_gym.wrappers.evolution import Evolution
 
-IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
 SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "n_offspring": 4, "evolve_every": 0, "evolve_below": None}
 """A small population that evolves all the time."""
-
-every_id = pytest.mark.parametrize("id", IDS)
 
 
 def bare(max_episode_steps: int = 1, **options: Any) -> gym.Env[Any, Any]:
@@ -100,13 +95,6 @@ class TestContract:
         assert arrays_of(same.population) == arrays_of(env.population)
         assert data_equivalence(env.reset(seed=0), same.reset(seed=0), exact=True)
 
-    def test_pickled_environment_goes_on(self) -> None:
-        env = evolving()
-        play(env, 30)
-        copy = cloudpickle.loads(cloudpickle.dumps(env))
-        assert data_equivalence(play(env, 30, seed=None), play(copy, 30, seed=None), exact=True)
-        assert arrays_of(env.population) == arrays_of(copy.population)
-
 
 class TestInfo:
     @for_each("options", [{}, {"score": "loss"}, {"score": "accuracy"}])
@@ -160,13 +148,6 @@ class TestSeeds:
         assert {info["kind"] for info in a} == {"fresh", "replay", "candidate"}
         c = play(other, 100, lambda info: info["solution_length"] / 30, seed=1)
         assert not data_equivalence(a, c, exact=True)
-
-    def test_seed_decides_about_replay_too(self) -> None:
-        env = evolving(
-            measured([0.1, 0.2, 0.3, 0.4, 0.5], temperature=10), n_initial=1, n_offspring=1, evolve_every=10**6
-        )
-        levels = [[env.reset(seed=seed if i == 0 else None)[1]["level_id"] for i in range(20)] for seed in (3, 3, 4)]
-        assert levels[0] == levels[1] != levels[2]
 
     def test_environments_own_stream_is_left_alone(self) -> None:
         plain, env = bare(), evolving(n_initial=3, replay_probability=0.5, n_offspring=2, evolve_every=10)
@@ -250,12 +231,6 @@ class TestSchedule:
         kinds = "".join(info["kind"][0] for info in play(env, 17, lambda info: next(regrets)))
         # 5 x 0.81 and 5 x 0.25 are 0.53 on average; one more 0.25 makes it 0.474
         assert kinds == "f" * 11 + "cc" * 3
-
-    def test_offspring_do_not_count_for_the_threshold(self) -> None:
-        env = evolving(evolve_below=0.5, window=2, n_initial=2, replay_probability=0.0)
-        regret = {"fresh": 0.25, "candidate": 1.0}
-        kinds = [info["kind"] for info in play(env, 18, lambda info: regret[kind(info)])]
-        assert kinds == ["fresh"] * 2 + ["candidate"] * 16
 
     def test_interval_counts_all_episodes_since_the_last_round(self) -> None:
         env = evolving(evolve_every=50, n_offspring=2, n_initial=2, replay_probability=0.0)
@@ -415,19 +390,12 @@ class TestPopulations:
         [
             ({"capacity": 3}, "n_offspring=64 exceeds the capacity of 3"),
             ({"capacity": 3, "n_offspring": 3, "n_initial": 4}, "n_initial=4 exceeds the capacity of 3"),
-            ({"replay_probability": -0.1}, "replay_probability must be from 0 to 1"),
-            ({"parents": "best"}, "unknown parents 'best'; known: random, fittest, replay"),
-            ({"n_offspring": 0}, "n_offspring must be from 1 to 1,048,576, got 0"),
+            ({"parents": "fitest"}, "unknown parents 'fitest'; .* Did you mean 'fittest'"),
             ({"n_offspring": 2**20 + 1}, "n_offspring must be from 1 to 1,048,576"),
             ({"window": 0}, "window must be an integer >= 1"),
-            ({"evolve_every": -1}, "evolve_every must be at least 0"),
             ({"n_initial": 0}, "n_initial must be an integer >= 1"),
-            ({"evolve_below": -1.0}, "evolve_below must be at least 0"),
-            ({"evolve_below": float("nan")}, "evolve_below must be at least 0"),
-            ({"temperature": 0}, "temperature must be"),
             ({"task": "diameter", "size": 3}, "unknown options size, task; known: capacity, eviction,"),
             ({"capcity": 3}, r"unknown options capcity; known: .*\. Did you mean 'capacity'\?"),
-            ({"parents": "fitest"}, r"Did you mean 'fittest'\?"),
             ({"population": measured([0.5] * 70, task="diameter")}, "is of the task 'diameter', the environment"),
             ({"population": measured([0.5] * 70, size=6)}, r"levels are \(8, 8\) tiles, the environment's \(7, 7\)"),
             ({"population": measured([0.5] * 70), "capacity": 80}, "has its own capacity: leave them out"),

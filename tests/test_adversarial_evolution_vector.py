@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from simulated_gpu import SimulatedGpu
 from simulated_gpu import gpu as gpu
 from tables import for_each
+from test_adversarial_evolution import SMALL, arrays_of
 
-import maze_nca_gym
 from maze_nca_gym.agents import load
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.generation import generate
@@ -24,11 +24,8 @@ from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.transfer import read_back
 from maze_nca_gym.wrappers import VectorAdversarialEvolution
 
-IDS = list(maze_nca_gym.EVOLVING_ENVIRONMENTS)
-ID = IDS[0]
+ID = "MazeShortestPathEvolving-v0"
 OPTIONS: dict[str, Any] = {"size": 4, "n_channels": 1, "time_limit": 4}
-SMALL: dict[str, Any] = {"capacity": 8, "n_initial": 8, "n_offspring": 4, "evolve_every": 0, "evolve_below": None}
-"""A small population that evolves all the time."""
 
 every_mode = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 
@@ -93,11 +90,6 @@ def levels_of(results: Iterator[Any]) -> list[Any]:
         rows = np.flatnonzero(infos.get("_level_id", []))
         found += [(infos["level_id"][i], infos["generation"][i], observation["maze"][i].tobytes()) for i in rows]
     return found
-
-
-def arrays_of(population: LevelPopulation) -> tuple[dict[str, Any], Any]:
-    arrays, state = population.to_arrays()
-    return {name: array.tolist() for name, array in arrays.items()}, state
 
 
 class TestAgainstSingleEnvironments:
@@ -237,42 +229,17 @@ class TestContract:
         for a, b in zip(play(env, 40), play(make(3), 40), strict=True):
             assert_equal(a, b)
 
-    def test_worker_processes_evolve_populations_of_their_own(self) -> None:
-        envs = gym.make_vec(ID, 2, vectorization_mode="sync", **OPTIONS, **SMALL)
-        list(play(envs, 30))
-        first, second = (e.get_wrapper_attr("population") for e in envs.envs)  # type: ignore[attr-defined]
-        assert arrays_of(first) != arrays_of(second)
-
     @for_each(
         ("options", "message"),
         [
             ({"capacity": 3}, "n_offspring=4 exceeds the capacity of 3"),
             ({"measure_unfinished": True}, "measure_unfinished"),
-            ({"evolve_every": -1}, "evolve_every must be at least 0"),
-            ({"population": LevelPopulation(), "evolve_below": None}, "has its own capacity: leave them out"),
+            ({"population": LevelPopulation()}, "has its own capacity: leave them out"),
         ],
     )
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
             make(2, **options)
-
-    def test_stable_baselines_trains_on_it(self) -> None:
-        pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
-        from maze_nca_gym.agents.reinforcement.vec_env import make_path_vec
-
-        env = make_path_vec(ID, 4, size=4, max_episode_steps=3, score="accuracy", **SMALL)
-        env.seed(0)
-        env.reset()
-        regrets = []
-        for step in range(30):
-            actions = np.random.default_rng(step).uniform(-1, 1, (4, 1, 6, 6)).astype(np.float32)
-            _, _, dones, infos = env.step(actions)
-            for done, info in zip(dones, infos, strict=True):
-                assert ("regret" in info) == done
-                regrets += [(info["regret"], info["episode"]["r"]) for _ in range(int(done))]
-        assert len(regrets) >= 40
-        for regret, total in regrets:
-            assert regret == pytest.approx(1 - total, abs=1e-5)
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.name)

@@ -52,35 +52,23 @@ def evolved(task: str = "shortest-path", rounds: int = 8, **config: Any) -> Leve
     return population
 
 
-def plain_softmax(powers: list[float]) -> list[float]:
-    return [power / sum(powers) for power in powers]
-
-
 class TestProbabilities:
     SCORES = (0.3, 2.0, 0.1, 0.7, 1.1)
-    RANKS = (4, 1, 5, 3, 2)
 
     @for_each("temperature", [0.1, 0.3, 1.0, 5.0])
-    def test_by_rank(self, temperature: float) -> None:
-        population = populated([*self.SCORES], staleness_weight=0.0, temperature=temperature)
-        expected = plain_softmax([(1 / rank) ** (1 / temperature) for rank in self.RANKS])
-        np.testing.assert_allclose(population.probabilities(), expected, rtol=1e-12)
-
-    @for_each("temperature", [0.1, 0.3, 1.0, 5.0])
-    def test_in_proportion(self, temperature: float) -> None:
-        population = populated(
-            [*self.SCORES], prioritisation="proportional", staleness_weight=0.0, temperature=temperature
-        )
-        expected = plain_softmax([score ** (1 / temperature) for score in self.SCORES])
-        np.testing.assert_allclose(population.probabilities(), expected, rtol=1e-12)
-
-    def test_the_best_alone(self) -> None:
-        population = populated([*self.SCORES], prioritisation="top-k", top_k=2, staleness_weight=0.0)
-        assert population.probabilities().tolist() == [0, 0.5, 0, 0, 0.5]
-
-    def test_uniform(self) -> None:
-        population = populated([*self.SCORES], prioritisation="uniform", staleness_weight=0.0)
-        assert population.probabilities().tolist() == [0.2] * 5
+    @for_each(
+        ("prioritisation", "powers"),
+        [
+            ("rank", lambda temperature: [(1 / rank) ** (1 / temperature) for rank in (4, 1, 5, 3, 2)]),
+            ("proportional", lambda temperature: [score ** (1 / temperature) for score in TestProbabilities.SCORES]),
+            ("top-k", lambda _: [0, 1, 0, 0, 1]),
+            ("uniform", lambda _: [1] * 5),
+        ],
+    )
+    def test_without_staleness(self, prioritisation: str, powers: Any, temperature: float) -> None:
+        options = {"prioritisation": prioritisation, "temperature": temperature, "top_k": 2, "staleness_weight": 0.0}
+        expected = np.array(powers(temperature)) / sum(powers(temperature))
+        np.testing.assert_allclose(populated([*self.SCORES], **options).probabilities(), expected, rtol=1e-12)
 
     def test_staleness_takes_its_share(self) -> None:
         population = populated([*self.SCORES], prioritisation="uniform", staleness_weight=0.3)
@@ -93,7 +81,7 @@ class TestProbabilities:
 
     def test_levels_that_score_alike_weigh_alike(self) -> None:
         population = populated([1.0, 3.0, 1.0, 3.0, 0.0], staleness_weight=0.0, temperature=1.0)
-        np.testing.assert_allclose(population.probabilities(), plain_softmax([1 / 3, 1, 1 / 3, 1, 1 / 5]))
+        np.testing.assert_allclose(population.probabilities(), np.array([5, 15, 5, 15, 3]) / 43)
 
     @for_each("prioritisation", ["rank", "proportional"])
     @for_each("scores", [[0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [-1.0, -1.0, -1.0]])
@@ -291,15 +279,6 @@ class TestOffspring:
         assert population.offspring(rng(), 3, [2, 2, 0]).parents.tolist() == [2, 2, 0]
         assert len(population.offspring(rng(), 0)) == 0
 
-    def test_taking_some(self) -> None:
-        candidates = evolved().offspring(rng(), 5)
-        some = candidates.take([3, 1])
-        assert len(some) == 2
-        for i, j in enumerate([3, 1]):
-            assert some.parents[i] == candidates.parents[j]
-            np.testing.assert_array_equal(some.edits[i], candidates.edits[j])
-            np.testing.assert_array_equal(some.tiles[i], candidates.tiles[j])
-
 
 class TestStatistics:
     def test_plain_means(self) -> None:
@@ -332,20 +311,7 @@ class TestBadArguments:
     @for_each(
         ("config", "message"),
         [
-            ({"task": "maze"}, "unknown task 'maze'"),
-            ({"capacity": 0}, "capacity must be at least 1, got 0"),
-            ({"capacity": 2.0}, "capacity must be of type int, got 2.0"),
-            ({"prioritisation": "best"}, "unknown prioritisation 'best'; known: rank, top-k, proportional, uniform"),
             ({"prioritisation": ["rank"]}, "prioritisation must be of type str"),
-            ({"temperature": 0}, "temperature must be a finite number above 0"),
-            ({"temperature": float("nan")}, "temperature must be a finite number above 0"),
-            ({"temperature": float("inf")}, "temperature must be a finite number above 0"),
-            ({"temperature": "1"}, "temperature must be of type float, got '1'"),
-            ({"top_k": 0}, "top_k must be at least 1, got 0"),
-            ({"staleness_weight": -0.1}, "staleness_weight must be from 0 to 1, got -0.1"),
-            ({"eviction": "age"}, "unknown eviction 'age'; known: fitness, replay-weight"),
-            ({"score": "luck"}, "unknown score 'luck'; known: regret, loss, accuracy, learnability"),
-            ({"mutation": "swap"}, "unknown mutation 'swap'"),
             ({"mutation_options": {"n_edits": 1}}, "mutation 'flip' has no option n_edits"),
             ({"mutation_options": {"tile_rate": 2}}, "tile_rate must be a number"),
             ({"mutation_options": [1]}, "mutation_options must be of type Mapping"),

@@ -7,14 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tables import for_each
+from test_population import TASKS, rng
 
 from maze_nca_gym.generation import generate
 from maze_nca_gym.mutation import offspring
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
-
-
-def rng(seed: int = 0) -> np.random.Generator:
-    return np.random.default_rng(seed)
 
 
 def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int, tuple[int, np.ndarray]]:
@@ -34,7 +31,7 @@ def evolve(population: LevelPopulation, rounds: int, seed: int = 0) -> dict[int,
     return history
 
 
-@for_each("task", ["shortest-path", "diameter"])
+@for_each("task", TASKS)
 def test_kept_are_the_living_and_their_ancestors_and_all_replay(task: str) -> None:
     population = LevelPopulation(PopulationConfig(task, capacity=15))
     history = evolve(population, 60)
