@@ -1,96 +1,170 @@
+"""Layouts of frames and of the window: nothing overlaps, everything can be found by its pixels."""
+
 from __future__ import annotations
 
 import time
-from itertools import combinations
+from itertools import combinations, product
 
+import numpy as np
 import pytest
 from tables import for_each
 
-from maze_nca_gym.rendering.layout import Caption, Layout, Panel, frame_layout
+from maze_nca_gym.rendering.layout import (
+    WINDOW_HEADER,
+    Box,
+    Caption,
+    Layout,
+    Panel,
+    frame_layout,
+    menu_layout,
+    window_layout,
+)
 
-SHAPES = [(18, 18, 11), (18, 18, 31), (66, 66, 11), (66, 66, 31), (1, 1, 1), (1, 40, 11), (40, 1, 11), (12, 30, 64)]
-SIZES = [None, (1, 1), (240, 320), (900, 420), (620, 800), (1080, 1920)]
-
-
-def boxes(layout: Layout) -> list[tuple[int, int, int, int]]:
-    """(top, left, bottom, right) of the maze and of every heat map with its caption."""
-    maze, *channels = [
-        (p.top, p.left, p.top + p.height, p.left + p.width)
-        for p in (layout.maze, *(panel for _, panel in layout.channels))
-    ]
-    return [
-        maze,
-        *(
-            (top - layout.caption.height, left, max(bottom, top), max(right, left + layout.caption.width))
-            for top, left, bottom, right in channels
-        ),
-    ]
+CAPTION = Caption(30, 80)
+BUTTONS = (90, 50, 60, 50, 60, 70, 85, 60, 55, 90, 70, 80, 50, 65, 50)
+SHAPES = [(18, 18, 11), (66, 66, 31), (18, 18, 75), (1, 1, 1), (1, 40, 11), (40, 1, 75), (900, 3, 2), (12, 30, 64)]
+WINDOWS = [(1, 1), (240, 320), (620, 800), (900, 500), (950, 1500), (1400, 2500)]
+WINDOW = (900, 1440)
 
 
-@for_each("caption", [Caption(), Caption(44, 150)])
-@for_each("size", SIZES)
-@for_each("shape", SHAPES)
-def test_nothing_overlaps_or_leaves_the_canvas(
-    shape: tuple[int, int, int], size: tuple[int, int] | None, caption: Caption
-) -> None:
-    layout = frame_layout(*shape, size=size, caption=caption)
-    assert len(layout.channels) in (0, shape[2])
-    for top, left, bottom, right in boxes(layout):
-        assert 0 < top < bottom <= layout.footer
-        assert 0 < left < right <= layout.canvas[1]
-    for one, other in combinations(boxes(layout), 2):
-        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+def window(
+    shape: tuple[int, int, int] = (18, 18, 11), size: tuple[int, int] = WINDOW, show: bool = True, row: int = 0
+) -> Layout:
+    return window_layout(size, *shape, show, row, CAPTION, BUTTONS)
 
 
-@for_each("shape", SHAPES)
-def test_default_size_is_even_and_fit_for_video(shape: tuple[int, int, int]) -> None:
-    layout = frame_layout(*shape)
-    height, width = layout.canvas
-    assert height % 2 == width % 2 == 0
-    assert 1140 <= width <= 1400
-    assert height <= 1100
-    assert layout.channels
+def assert_apart(layout: Layout, top: int) -> None:
+    """Maze, heat maps with their captions, buttons and scrollbar lie between a row and the footer, side by side."""
+    boxes = [layout.maze.box, *layout.buttons, *([layout.scrollbar] if layout.scrollbar else [])]
+    room = layout.caption
+    for _, panel in layout.channels:
+        width = max(panel.width, room.width)
+        boxes.append(Box(panel.top - room.height, panel.left, panel.height + room.height, width))
+    for box in boxes:
+        assert top <= box.top < box.top + box.height <= layout.footer
+        assert 0 <= box.left < box.left + box.width <= layout.canvas[1]
+    for one, other in combinations(boxes, 2):
+        along_axes = zip(one.area, other.area, strict=True)
+        assert any(a.stop <= b.start or b.stop <= a.start for a, b in along_axes)
 
 
-@for_each(("shape", "maze_cell", "channel_cell"), [((18, 18, 11), 24, 8), ((18, 18, 31), 24, 5), ((66, 66, 31), 7, 2)])
-def test_default_is_readable(shape: tuple[int, int, int], maze_cell: int, channel_cell: int) -> None:
-    layout = frame_layout(*shape)
-    assert layout.maze.cell >= maze_cell
-    assert all(panel.cell >= channel_cell for _, panel in layout.channels)
+class TestFrame:
+    @for_each("caption", [Caption(), Caption(44, 150)])
+    @for_each("size", [None, (1, 1), (240, 320), (900, 420), (620, 800), (1080, 1920)])
+    @for_each("shape", SHAPES)
+    def test_nothing_overlaps_or_leaves_the_canvas(
+        self, shape: tuple[int, int, int], size: tuple[int, int] | None, caption: Caption
+    ) -> None:
+        layout = frame_layout(*shape, size=size, caption=caption)
+        assert len(layout.channels) in (0, shape[2])
+        assert_apart(layout, top=1)
+
+    @for_each("shape", SHAPES)
+    def test_default_size_is_even_and_fit_for_video(self, shape: tuple[int, int, int]) -> None:
+        layout = frame_layout(*shape)
+        height, width = layout.canvas
+        assert height % 2 == width % 2 == 0
+        assert 1140 <= width <= 1400
+        assert height <= 1100
+        assert layout.channels
+
+    @for_each(("shape", "maze", "channel"), [((18, 18, 11), 24, 8), ((18, 18, 31), 24, 5), ((66, 66, 31), 7, 2)])
+    def test_default_is_readable(self, shape: tuple[int, int, int], maze: int, channel: int) -> None:
+        layout = frame_layout(*shape)
+        assert layout.maze.cell >= maze
+        assert all(panel.cell >= channel for _, panel in layout.channels)
+
+    def test_channels_can_be_switched_off_and_give_way_in_a_tiny_frame(self) -> None:
+        layout = frame_layout(18, 18, 11, show_channels=False)
+        assert layout.channels == frame_layout(18, 18, 300, size=(150, 200)).channels == ()
+        assert layout.canvas[1] < 1140
+
+    def test_a_maze_larger_than_the_frame_is_strided(self) -> None:
+        maze = frame_layout(2000, 1500, 1, size=(400, 600)).maze
+        assert maze.cell == 1 < maze.stride
+        assert maze.height <= 400
+        assert maze.tile_at(maze.top, maze.left) == (0, 0)
+
+    def test_a_size_without_pixels_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"at least 1 x 1 pixels, got \(0, 300\)"):
+            frame_layout(5, 5, 1, size=(0, 300))
+
+    @for_each("shape", [(100_001, 3), (3, 100_001), (5000, 5000)])
+    def test_a_huge_maze_is_laid_out_at_once(self, shape: tuple[int, int]) -> None:
+        start = time.perf_counter()
+        layout = frame_layout(*shape, 11)
+        assert time.perf_counter() - start < 10  # a second or so; it took many minutes once
+        assert layout.maze.height <= 1100
+        assert layout.maze.width <= 1400
 
 
-def test_channels_can_be_switched_off_and_give_way_in_a_tiny_frame() -> None:
-    layout = frame_layout(18, 18, 11, show_channels=False)
-    assert layout.channels == frame_layout(18, 18, 300, size=(150, 200)).channels == ()
-    assert layout.canvas[1] < 1140
+class TestWindow:
+    @for_each("size", WINDOWS)
+    @for_each("shape", SHAPES)
+    def test_every_size_can_be_laid_out_and_nothing_overlaps(
+        self, shape: tuple[int, int, int], size: tuple[int, int]
+    ) -> None:
+        layout = window(shape, size)
+        assert np.all(np.array(layout.canvas) >= size)
+        assert layout.maze.cell >= 1
+        if size in WINDOWS[2:]:  # smaller ones are cut off
+            assert_apart(layout, WINDOW_HEADER)
+
+    @for_each("side", [18, 34, 101])
+    def test_the_maze_fills_the_window(self, side: int) -> None:
+        """A cell more would not fit between header and buttons."""
+        layout = window((side, side, 11), (972, 1728))
+        room = layout.buttons[0].top - WINDOW_HEADER
+        assert layout.maze.height + side > room - 12
+        assert layout.maze.height > 0.85 * room
+
+    def test_all_of_75_channels_come_into_view_by_scrolling(self) -> None:
+        shape = (18, 18, 75)
+        last_row, seen = window(shape).last_row, set()
+        assert last_row > 0
+        for row in range(last_row + 1):
+            layout = window(shape, row=row)
+            seen |= {channel for channel, _ in layout.channels}
+            assert layout.scrollbar is not None
+            assert layout.thumb is not None
+            assert layout.scrollbar.holds(layout.thumb.top, layout.thumb.left)
+            assert layout.thumb.top + layout.thumb.height <= layout.scrollbar.top + layout.scrollbar.height
+        assert seen == set(range(75))
+        assert window(shape, row=999).channels == window(shape, row=last_row).channels
+
+    def test_few_channels_are_larger_and_need_no_scrolling(self) -> None:
+        few, many = window((18, 18, 4)), window((18, 18, 75))
+        assert (few.last_row, few.scrollbar) == (0, None)
+        assert few.channels[0][1].cell > 2 * many.channels[0][1].cell
+
+    def test_channels_give_way_in_a_small_window_and_when_they_are_hidden(self) -> None:
+        assert window(size=(300, 260)).channels == window(show=False).channels == ()
+
+    def test_a_pixel_belongs_to_one_thing(self) -> None:
+        layout = window()
+        for channel, panel in layout.channels:
+            for top in (panel.top + 1, panel.top - 5):
+                assert layout.channel_at(top, panel.left + 1) == channel
+                assert layout.maze.tile_at(top, panel.left + 1) is None
+        for index, box in enumerate(layout.buttons):
+            assert layout.button_at(box.top, box.left) == index
+            assert layout.button_at(box.top - 1, box.left) is None
+        assert layout.channel_at(layout.maze.top, layout.maze.left) is None
 
 
-def test_a_maze_larger_than_the_frame_is_strided() -> None:
-    layout = frame_layout(2000, 1500, 1, size=(400, 600))
-    assert layout.maze.cell == 1
-    assert layout.maze.stride > 1
-    assert layout.maze.height <= 400
-    assert layout.maze.tile_at(layout.maze.top, layout.maze.left) == (0, 0)
+@for_each(("size", "n"), [(WINDOW, 6), (WINDOW, 24), ((300, 800), 24), ((100, 100), 3)])
+def test_a_list_has_a_place_for_every_name(size: tuple[int, int], n: int) -> None:
+    card, entries = menu_layout(size, n, 120)
+    assert len(set(entries)) == n
+    for entry in entries:
+        assert card.holds(entry.top, entry.left)
+        assert card.holds(entry.top + entry.height - 1, entry.left + entry.width - 1)
+    assert not any(one.holds(other.top, other.left) for one, other in combinations(entries, 2))
 
 
-def test_tile_at_leads_every_pixel_to_its_tile() -> None:
-    panel = Panel(top=10, left=20, rows=2, cols=3, cell=4)
-    tiles = {panel.tile_at(row, col) for row in range(10, 18) for col in range(20, 32)}
-    assert tiles == {(row, col) for row in range(2) for col in range(3)}
-    assert panel.tile_at(17, 20) == (1, 0)
-    for outside in ((9, 20), (18, 20), (10, 19), (10, 32)):
-        assert panel.tile_at(*outside) is None
-
-
-def test_a_size_without_pixels_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"at least 1 x 1 pixels, got \(0, 300\)"):
-        frame_layout(5, 5, 1, size=(0, 300))
-
-
-@for_each("shape", [(100_001, 3), (3, 100_001), (5000, 5000)])
-def test_a_huge_maze_is_laid_out_at_once(shape: tuple[int, int]) -> None:
-    start = time.perf_counter()
-    layout = frame_layout(*shape, 11)
-    assert time.perf_counter() - start < 10  # a second or so; it took many minutes once
-    assert layout.maze.height <= 1100
-    assert layout.maze.width <= 1400
+def test_a_panel_leads_every_pixel_to_its_tile_and_a_box_holds_its_pixels_alone() -> None:
+    panel, pixels = Panel(top=10, left=20, rows=2, cols=3, cell=4), list(product(range(30), range(40)))
+    inside = {(row, col) for row in range(10, 18) for col in range(20, 32)}
+    assert {pixel for pixel in pixels if panel.box.holds(*pixel)} == inside
+    for row, col in pixels:
+        assert panel.tile_at(row, col) == (((row - 10) // 4, (col - 20) // 4) if (row, col) in inside else None)
