@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .policy import Policy
     from .reproduction.run import reproduce
     from .rollouts import iterate, rollout
+    from .rollouts.symmetrised import Symmetrised
     from .solving import play, solve
     from .training.run import train
 
@@ -36,6 +37,7 @@ __all__ = [
     "Policy",
     "PolicyInfo",
     "ShortestPathNCA",
+    "Symmetrised",
     "animate",
     "bench",
     "evaluate",
@@ -59,6 +61,7 @@ __all__ = [
 _LAZY = {
     **dict.fromkeys(("Automaton", "register_automaton"), ".automata"),
     "Policy": ".policy",
+    "Symmetrised": ".rollouts.symmetrised",
     **dict.fromkeys(("iterate", "rollout"), ".rollouts"),
     **dict.fromkeys(("DepthFirstNCA", "DiameterNCA", "ShortestPathNCA"), ".handcoded"),
     "animate": ".animation",

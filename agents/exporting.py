@@ -185,6 +185,8 @@ def is_convolution(policy: Policy) -> bool:
 
 def stays_the_same(policy: Policy) -> bool:
     """Return whether every iteration is the same function; the last one may lack a ReLU."""
+    if policy.engine_hints.passes > 1:
+        return False
     if policy.stationary_from != 0:
         program = policy.program()
         if program is None or not program.sees_inputs:
@@ -196,7 +198,10 @@ _CONVOLUTIONS = "convolutions with known activations, the same at every iteratio
 FORMATS = {
     "json": Format(".json", _CONVOLUTIONS, is_convolution, to_json),
     "torchscript": Format(
-        ".pt", "policies for every size that do the same at every iteration", stays_the_same, to_torchscript
+        ".pt",
+        "policies for every size that do the same at every iteration, in one pass of a network",
+        stays_the_same,
+        to_torchscript,
     ),
     "onnx": Format(".onnx", _CONVOLUTIONS, is_convolution, to_onnx),
 }

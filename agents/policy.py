@@ -36,7 +36,7 @@ Counters = tuple[NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class EngineHints:
-    """Facts about a policy by which engines run it faster; they change states by rounding at most.
+    """Facts about how a policy runs, most of which engines use; they change states by rounding at most.
 
     Attributes:
         gains_from_threads: whether an iteration is faster on several threads; small operations are slower.
@@ -44,12 +44,15 @@ class EngineHints:
         cuda_graph_safe: whether an iteration can be recorded as a CUDA graph: its operations must not depend on the
             numbers that it reads, and none may wait for the CPU.
         state_limit: the upper bound of a state; no gradient passes where a state is there.
+        passes: passes of its network in one iteration. It chooses among several outside of the network, so that no file
+            can hold it.
     """
 
     gains_from_threads: bool = True
     memory_format: torch.memory_format = torch.contiguous_format
     cuda_graph_safe: bool = False
     state_limit: float = STATE_LIMIT
+    passes: int = 1
 
 
 class Policy(nn.Module):
@@ -69,7 +72,7 @@ class Policy(nn.Module):
         stationary_from: the step from which on every iteration is the same function, 0 if all are; None if any two may
             differ. `predict` then runs environments at different steps one after the other.
         max_steps: the number of iterations for which there are weights; None for any number.
-        engine_hints: facts by which engines run it faster.
+        engine_hints: facts about how it runs.
     """
 
     guarantees = Guarantees()
@@ -295,10 +298,16 @@ def facts(policy: Policy) -> dict[str, str]:
         "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
         "exact": "yes" if stated.exact else "no",
         **({"iterations": iterations} if iterations else {}),
+        **({"cost": cost_note(policy)} if policy.engine_hints.passes > 1 else {}),
         "needs a border": "yes" if stated.needs_border else "no",
         **({"levels": levels} if levels else {}),
         **({"drawing": DRAWINGS[policy.output].note} if policy.output in DRAWINGS else {}),
     }
+
+
+def cost_note(policy: Policy) -> str:
+    """Return in words the passes of its network that a policy makes in one iteration."""
+    return f"one iteration is {policy.engine_hints.passes} passes of its network, the best of which it chooses"
 
 
 def _levels(policy: Policy) -> str:

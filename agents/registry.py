@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MODEL_FILE = ".safetensors"
 """The suffix of model files; a name that ends with it is a path."""
+SYMMETRISED = "symmetrised:"
+"""What a name begins with that asks for a policy as `rollouts.symmetrised.Symmetrised`."""
 MODEL_OF_RUN = "model" + MODEL_FILE
 """The file in the folder of a run that contains the trained model."""
 
@@ -135,12 +137,15 @@ def find_policy(name: str) -> PolicyInfo:
 
     Args:
         name: one of `list_policies(all=True)`, the path of a file that `save_model` wrote, which ends in .safetensors,
-            or "module:class" for a class of your own.
+            or "module:class" for a class of your own; any of them after "symmetrised:".
 
     Raises:
         ValueError: unknown name (the message lists the known ones), no such file or class, or something that is not a
             policy. Also a policy whose weights do not ship; the message says how to train it.
     """
+    if name.startswith(SYMMETRISED):
+        given = find_policy(name.removeprefix(SYMMETRISED))
+        return replace(given, description=f"{given.description}; the best of eight orientations", scores={})
     if name.endswith(MODEL_FILE) or ":" in name:
         policy = load(name)
         kind = "from a file" if name.endswith(MODEL_FILE) else "from a module of your own"
@@ -166,12 +171,15 @@ def load(name: str, **options: Any) -> Policy:
 
     Args:
         name: one of `list_policies(all=True)`, the path of a model file, which ends in .safetensors, or
-            "module:name" for a class of your own, or a function that returns a policy; the module is imported.
+            "module:name" for a class of your own, or a function that returns a policy; the module is imported. Any of
+            them after "symmetrised:" is run in eight orientations (`Symmetrised`).
         options: keyword arguments of the policy's constructor that replace its defaults.
 
     Raises:
         ValueError: an error of `find_policy`, or an option with an unknown value.
     """
+    if name.startswith(SYMMETRISED):
+        return _make(".rollouts.symmetrised:Symmetrised", {"policy": load(name.removeprefix(SYMMETRISED), **options)})
     if name.endswith(MODEL_FILE):
         if not Path(name).is_file():
             raise ValueError(f"there is no model file {name}")

@@ -157,17 +157,34 @@ def is_optimal(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     Raises:
         ValueError: the shapes differ, or a level has a source without a target, two sources …
     """
-    levels = _as_batch(tiles)
-    paths = as_contiguous(path, np.bool_)
-    if paths.shape != np.shape(tiles):
-        raise ValueError(f"path must have the shape of tiles, {np.shape(tiles)}, got {paths.shape}")
-    paths = paths.reshape(levels.shape)
+    levels, paths = _with_paths(tiles, path)
     with_endpoints = (levels >= Tile.SOURCE).any(axis=(1, 2))
     lengths = np.empty(len(levels), np.int64)
     lengths[with_endpoints] = _path_lengths(shortest_path, levels[with_endpoints])
     lengths[~with_endpoints] = _path_lengths(diameter, levels[~with_endpoints])
-    check = kernels.is_optimal_path
-    result = np.array([check(*level) for level in zip(levels, paths, lengths, strict=True)], dtype=np.bool_)
+    result = _are_paths(levels, paths, lengths)
+    return result if np.ndim(tiles) == 3 else bool(result[0])
+
+
+def is_valid(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
+    """Return whether a set of tiles is a path at all, which is known without the solution of the level.
+
+    It is one line of free tiles, without gaps, forks and shortcuts. In a level with source and target it joins them,
+    and may be longer than necessary. In a level without, it is a shortest path between its own ends, as one
+    breadth-first search decides, and may be shorter than the diameter.
+
+    Args:
+        tiles: (H, W) or (N, H, W).
+        path: bool array of the same shape.
+
+    Returns:
+        A bool, for a batch an (N,) bool array.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    levels, paths = _with_paths(tiles, path)
+    result = _are_paths(levels, paths, paths.sum(axis=(1, 2)))
     return result if np.ndim(tiles) == 3 else bool(result[0])
 
 
@@ -207,6 +224,20 @@ def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
         reason = "no path joins source and target" if endpoints else "it has no free tile"
         raise ValueError(f"the level is unsolvable: {reason}")
     return paths[0]
+
+
+def _with_paths(tiles: ArrayLike, path: ArrayLike) -> tuple[Tiles, NDArray[np.bool_]]:
+    """Return levels and paths, (N, H, W) both, with N = 1 for a single level."""
+    levels, paths = _as_batch(tiles), as_contiguous(path, np.bool_)
+    if paths.shape != np.shape(tiles):
+        raise ValueError(f"path must have the shape of tiles, {np.shape(tiles)}, got {paths.shape}")
+    return levels, paths.reshape(levels.shape)
+
+
+def _are_paths(levels: Tiles, paths: NDArray[np.bool_], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which sets of tiles are paths of (N,) `lengths` tiles, see `is_valid`."""
+    check = kernels.is_optimal_path
+    return np.array([check(*level) for level in zip(levels, paths, lengths, strict=True)], dtype=np.bool_)
 
 
 def _path_lengths(solve: Callable[[Tiles], NDArray[np.bool_]], levels: Tiles) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import check_count, find
 from maze_nca_gym.scoring import IsOptimal
+
+Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
+"""(N, H, W) tiles and bool paths -> (N,) int64, 0 for what is no valid path, and more for a better one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,8 @@ class Task:
         found: what the window says when the answer is right.
         may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
             whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
+        rank: (N, H, W) tiles and bool paths -> (N,) int64 by which the best of several paths is chosen without the
+            solution: 0 for what is no valid path, and more for a better one. None if there is no such choice.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Task:
     usual_iterations: int
     found: str = "solved"
     may_be_empty: bool = False
+    rank: Rank | None = None
 
     def __post_init__(self) -> None:
         """Check values whose errors would be hard to explain later.
@@ -101,6 +107,16 @@ def _kinds_of_tile(has_endpoints: bool) -> int:
     return len(Tile) if has_endpoints else 2
 
 
+def _shorter_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return ranks of lines from source to target, (N,): the fewer tiles, the higher."""
+    return np.where(solvers.is_valid(tiles, paths), 1 + (~paths).sum(axis=(1, 2)), 0)
+
+
+def _longer_is_better(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return ranks of paths that are shortest between their own ends, (N,): the more tiles, the higher."""
+    return np.where(solvers.is_valid(tiles, paths), paths.sum(axis=(1, 2)), 0)
+
+
 SHORTEST_PATH = Task(
     name="shortest-path",
     n_tiles=len(Tile),
@@ -110,6 +126,7 @@ SHORTEST_PATH = Task(
     is_optimal=solvers.is_optimal,
     usual_length=48,
     found="shortest path found",
+    rank=_shorter_is_better,
     usual_iterations=96,  # two for each tile of the longest solution: a flood there and a path back
 )
 """The shortest path from source to target (paper, "Computing the shortest path")."""
@@ -122,6 +139,7 @@ DIAMETER = Task(
     is_optimal=solvers.is_optimal,
     usual_length=60,
     found="longest shortest path found",
+    rank=_longer_is_better,
     usual_iterations=240,  # four for each tile: there and back, twice
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
@@ -139,7 +157,7 @@ def register_task(task: Task) -> Task:
 
     New processes, such as those of asynchronous environments, must register it again.
 
-    Its `solve` and `is_optimal` are tried on two tiny levels.
+    Its functions are tried on two tiny levels.
 
     Raises:
         ValueError: the name of a task of this package, or functions that return something else than they should.
@@ -162,6 +180,9 @@ def _try_out(task: Task) -> None:
     if len(wrong):
         rows = to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
         raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
+    if task.rank is not None:
+        ranks = _called(task, "rank", tiles, targets)
+        _check_result(task, "rank", ranks, tiles.shape[:1], np.int64)
 
 
 def _called(task: Task, name: str, *arguments: NDArray[Any]) -> Any:
@@ -173,12 +194,12 @@ def _called(task: Task, name: str, *arguments: NDArray[Any]) -> Any:
         ) from error
 
 
-def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...]) -> None:
-    if not isinstance(result, np.ndarray) or result.shape != shape or result.dtype != np.bool_:
+def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...], dtype: type[Any] = np.bool_) -> None:
+    if not isinstance(result, np.ndarray) or result.shape != shape or result.dtype != dtype:
         got = f"{result.dtype} of {result.shape}" if isinstance(result, np.ndarray) else repr(result)
         raise ValueError(
-            f"{name} of the task {task.name!r} must return a bool array of shape {shape} for two levels of 5 x 5 "
-            f"tiles, got {got}"
+            f"{name} of the task {task.name!r} must return a {np.dtype(dtype)} array of shape {shape} for two "
+            f"levels of 5 x 5 tiles, got {got}"
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -343,6 +344,41 @@ class TestIsOptimal:
             solvers.is_optimal(parse("S.T"), np.ones((1, 2)))
         with pytest.raises(ValueError, match="exactly one source and one target"):
             solvers.is_optimal(parse("S.."), np.ones((1, 3)))
+
+
+class TestIsValid:
+    """A line without shortcuts is a path graph that its tiles induce."""
+
+    @staticmethod
+    def ends_of(tiles: NDArray[np.uint8], path: NDArray[np.bool_]) -> set[tuple[int, int]] | None:
+        """The ends of a line of free tiles, None if it is none."""
+        graph = grid_graph(np.where(path, tiles, np.uint8(Tile.WALL))).to_undirected()
+        degrees = dict(graph.degree)
+        is_line = len(graph) == path.sum() > 0 and nx.is_tree(graph) and max(degrees.values()) <= 2
+        return {place for place, degree in degrees.items() if degree <= 1} if is_line else None
+
+    @settings(max_examples=30)
+    @given(levels_with_endpoints(largest=3) | mazes(largest=3))
+    def test_accepts_just_lines(self, tiles: NDArray[np.uint8]) -> None:
+        tiles = tiles[:3, :4]
+        wanted = {(int(row), int(col)) for row, col in np.argwhere(tiles >= Tile.SOURCE)}
+        if len(wanted) == 1:  # the other one is cut off
+            return
+        subsets = all_subsets((tiles.shape[0], tiles.shape[1]))
+        for path, valid in zip(subsets, solvers.is_valid(np.broadcast_to(tiles, subsets.shape), subsets), strict=True):
+            ends = self.ends_of(tiles, path)
+            if ends is None or wanted:
+                assert valid == (ends is not None and ends == wanted)
+            else:
+                assert valid == (distance_grid(tiles, min(ends))[max(ends)] == path.sum() - 1)
+
+    def test_of_single_levels(self) -> None:
+        detour = path_of("**.\n.*.\n.*.\n***")  # joins nothing
+        assert solvers.is_valid(parse("S..\n.#.\n.#.\n..T"), detour) is False
+        assert solvers.is_valid(parse("S.T\n..."), path_of("*.*\n***")) is True  # longer than necessary
+        assert solvers.is_valid(parse("...\n..."), path_of("**.\n...")) is True  # shorter than the diameter
+        with pytest.raises(ValueError, match="path must have the shape of tiles"):
+            solvers.is_valid(parse("S.T"), np.ones((1, 2)))
 
 
 class TestBestPath:

@@ -336,6 +336,7 @@ def test_bad_tasks():
             {"is_optimal": lambda tiles, path: ~solvers.is_optimal(tiles, path)},
             r"is_optimal of the task 'own' must accept what solve returns \(\*\), but not in #####/#S",
         ),
+        ({"rank": lambda tiles, path: path.any(axis=(1, 2))}, "rank of .* must return a int64 array of .*, got bool"),
     ],
 )
 def test_a_task_that_makes_no_sense_is_not_registered(changes, message):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets.tokens import PATH, to_tokens
 from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.solvers import is_valid, shortest_path
 
 EXACT, CANONICAL, VALID, OPTIMAL = SCORES = ("exact label", "canonical", "valid", "valid and optimal")
 """Names of the scores."""
@@ -32,21 +32,13 @@ def judge(
         Score -> (N,) bool.
     """
     canonical = shortest_path(tiles) if canonical is None else canonical
-    valid = _are_lines(tiles, paths)
+    valid = np.asarray(is_valid(tiles, paths))
     return {
         EXACT: (paths == labels).all(axis=(1, 2)),
         CANONICAL: (paths == canonical).all(axis=(1, 2)),
         VALID: valid,
         OPTIMAL: valid & (paths.sum(axis=(1, 2)) == canonical.sum(axis=(1, 2))),
     }
-
-
-def _are_lines(tiles: Tiles, paths: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which paths are lines from source to target without gaps, forks and shortcuts, (N,) bool."""
-    ends = tiles >= Tile.SOURCE
-    # exact search confined to the path returns all of it only if it has no gap, fork or shortcut
-    within = np.where(paths | ends, tiles, np.uint8(Tile.WALL))
-    return (paths | ~ends).all(axis=(1, 2)) & (shortest_path(within) == paths).all(axis=(1, 2))
 
 
 def judge_tokens(tiles: Tiles, tokens: NDArray[np.uint8], labels: NDArray[np.bool_]) -> dict[str, NDArray[np.bool_]]:

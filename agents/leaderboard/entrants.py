@@ -15,9 +15,9 @@ from maze_nca_gym.levels import Tiles
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 from ..evaluation.cells import Cell
-from ..policy import Policy
+from ..policy import Policy, cost_note
 from ..pretrained import cards
-from ..registry import MODEL_FILE, by_label, list_policies, load
+from ..registry import MODEL_FILE, SYMMETRISED, by_label, list_policies, load
 from ..rollouts import encode, find_paths, path_of, run_to_end
 from ..runs import DESCRIPTION
 from ..statistics import proportion
@@ -63,6 +63,8 @@ def _entrant(name: str) -> Policy | Path:
 
 def trained_on(name: str | None) -> str:
     """Return what a policy learned from, according to its card or, for a model file, the description of its run."""
+    if name is not None and name.startswith(SYMMETRISED):
+        return trained_on(name.removeprefix(SYMMETRISED))
     if name in cards():
         return str(cards()[name]["data"])
     if name in list_policies():
@@ -101,6 +103,8 @@ def measure(
             way: np.logical_and.reduce(each[OPTIMAL].reshape(-1, benchmark.stream), axis=1)
             for way, each in solved.items()
         }
+    if policy.engine_hints.passes > 1:
+        learned_from += f"; {cost_note(policy)}"
     return row_of(benchmark, cell.name, right, learned_from, policy.n_weights, n_steps, seconds)
 
 

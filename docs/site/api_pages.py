@@ -23,6 +23,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "Rollouts": (
         "agents.rollouts.iterating",
+        "agents.rollouts.symmetrised",
         "agents.rollouts.solving",
         "agents.solving",
         "agents.levels",

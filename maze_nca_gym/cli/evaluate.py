@@ -38,6 +38,7 @@ def run(
     """
     check_folder("--out", out)
     from maze_nca_gym.agents.evaluation.figures import FIGURES
+    from maze_nca_gym.agents.policy import cost_note
 
     found = named_policies(policies)
     results = evaluate(found, out=out, format=format, **options)
@@ -47,6 +48,8 @@ def run(
     for name, policy in found.items():
         if policy.output in DRAWINGS:
             print(f"{name} {DRAWINGS[policy.output].note}")
+        if policy.engine_hints.passes > 1:
+            print(f"{name}: {cost_note(policy)}")
     print(f"results: {out / 'results.json'}")
     for path in filter(Path.exists, (out / f"{name}.{format}" for name in FIGURES)):
         print(f"figure: {path}")

@@ -40,6 +40,7 @@ def list_them(*, all: bool = False, details: bool = False) -> int:
     print("iterations, as `evaluate` measures it; exact: solves every maze, by a proof or an")
     print("argument; drawing: exact too, but draws no single path, so that environments, which")
     print("score one, never end solved. `policies show NAME` has all figures.")
+    print("symmetrised:NAME runs a policy in eight orientations, and keeps the best valid path.")
     if not all:
         n_others = len(list_policies(all=True)) - len(policies)
         print(f"`policies list --all` has {n_others} more, to compare with.")

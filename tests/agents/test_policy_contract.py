@@ -13,7 +13,7 @@ from fresh_models import FRESH_MLP
 from torch import Tensor, nn
 
 from maze_nca_gym import ENVIRONMENTS
-from maze_nca_gym.agents import Policy, iterate, list_policies, load, rollout
+from maze_nca_gym.agents import Policy, Symmetrised, iterate, list_policies, load, rollout
 from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.rollouts.engines import STEPPING, preferring
 from maze_nca_gym.agents.weights import MODELS, load_model, save_model
@@ -46,6 +46,10 @@ POLICIES: dict[str, Callable[[], Policy]] = {
     "GAT, edges, layers": partial(GAT, 4, 6, n_iterations=7, shared_weights=False, edge_features=True),
     "MLP": partial(MLP, 4, 6, size=(3, 5), n_nodes=20, n_iterations=7),
     "own": Own,
+    "symmetrised": partial(load, "symmetrised:nca-shortest-path-small"),
+    "symmetrised, diameter": partial(load, "symmetrised:nca-diameter-perfect"),
+    "symmetrised, square": lambda: Symmetrised(MLP(4, 6, size=4, n_nodes=20, n_iterations=7)),
+    "symmetrised, layers": lambda: Symmetrised(NCA(4, 6, shared_weights=False, n_iterations=7)),
 }
 EXACT = [name for name, info in list_policies(all=True).items() if info.exact and load(name).output == "path"]
 every_policy = pytest.mark.parametrize("name", POLICIES)

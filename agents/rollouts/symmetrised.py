@@ -1,0 +1,191 @@
+"""A policy that solves every maze in its eight orientations and keeps the best path that it can verify.
+
+A network is rarely right about a maze and all its turned and mirrored copies alike, since its weights have no
+symmetry. Whether a drawn path is one can be checked without the solution, so that the right orientation can be found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maze_nca_gym.tasks import find_task
+from maze_nca_gym.transfer import read_back, upload
+
+from ..guarantees import DRAWINGS
+from ..policy import PATH, EngineHints, Policy
+from .engines import ENGINES
+from .iterating import rollout
+from .pytorch import Request
+
+ORIENTATIONS = (
+    "unturned",
+    "mirrored",  # left and right exchanged
+    "flipped",  # top and bottom exchanged
+    "half_turn",
+    "transposed",
+    "clockwise",
+    "anticlockwise",
+    "antitransposed",
+)
+"""The orientations in their fixed order. Bit 0 of an index mirrors, bit 1 flips, both after bit 2 has transposed."""
+_N = len(ORIENTATIONS)
+
+
+def turn(x: Tensor, orientation: int) -> Tensor:
+    """Return (..., H, W) maps in an orientation, an index of `ORIENTATIONS`: (..., W, H) from index 4 on."""
+    return (x.transpose(-1, -2) if orientation & 4 else x).flip(_flipped(orientation))
+
+
+def turn_back(x: Tensor, orientation: int) -> Tensor:
+    """Return the maps of which `turn` made these."""
+    x = x.flip(_flipped(orientation))
+    return x.transpose(-1, -2) if orientation & 4 else x
+
+
+def _flipped(orientation: int) -> list[int]:
+    return [axis for bit, axis in ((1, -1), (2, -2)) if orientation & bit]
+
+
+class Symmetrised(Policy):
+    """A policy run on eight orientations of each maze, of which channel 0 shows the best drawing that is valid.
+
+    The state holds the eight states of the given policy, each turned back to the maze's own orientation. One iteration
+    makes one of the given policy on each, so it costs eight times as much. Then channel 0 becomes the path of one of
+    them, by the task's `rank`, which never sees the solution:
+
+    - shortest path: the shortest of the lines of free tiles that join source and target;
+    - diameter: the longest of the paths that are shortest between their own ends. One breadth-first search between
+      these ends decides that.
+
+    Of equally good paths, the first in the order of `ORIENTATIONS` is shown. If none is valid, it is the unturned one.
+
+    >>> Symmetrised(load("nca-diameter-lenient"))  # or load("symmetrised:nca-diameter-lenient")
+
+    Args:
+        policy: the policy, which is used as it is, not copied.
+
+    Raises:
+        ValueError: no policy, one that chooses among several passes already, that does not draw one path, or that is
+            built for mazes that are not square; or a task without `rank`.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        if not isinstance(policy, Policy):
+            raise ValueError(f"Symmetrised takes a Policy, got {policy!r}; by name it is load('symmetrised:NAME')")
+        name = type(policy).__name__
+        if policy.engine_hints.passes > 1:
+            raise ValueError(f"the {name} chooses among {policy.engine_hints.passes} passes already")
+        if policy.output in DRAWINGS:
+            raise ValueError(f"only a drawing of one path can be verified, and the {name} draws {policy.output}")
+        if policy.size is not None and policy.size[0] != policy.size[1]:
+            raise ValueError(f"mazes that are turned must be square, and the {name} is built for {policy.size}")
+        rank = find_task(policy.task).rank
+        if rank is None:
+            raise ValueError(f"the task {policy.task!r} has no `rank`, by which the best path could be chosen")
+        channels = [f"{channel}_{turned}" for turned in ORIENTATIONS for channel in policy.channel_names]
+        super().__init__(policy.task, policy.n_tiles, ["path", *channels])
+        self.policy, self._rank = policy, rank
+        self.guarantees = policy.guarantees
+        self.size, self.max_steps, self.stationary_from = policy.size, policy.max_steps, policy.stationary_from
+        self.highlight = "path" if policy.highlight == "path" else f"{policy.highlight}_{ORIENTATIONS[0]}"
+
+    @property
+    def engine_hints(self) -> EngineHints:  # type: ignore[override]
+        """The given policy's, but for the passes and the recording, which would wait for the search."""
+        return replace(self.policy.engine_hints, passes=_N, cuda_graph_safe=False)
+
+    @property
+    def default_steps(self) -> int | None:
+        """The given policy's."""
+        return self.policy.default_steps
+
+    @property
+    def n_weights(self) -> int:
+        """The given policy's."""
+        return self.policy.n_weights
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Compile the given policy's iterations; the search cannot be compiled."""
+        self.policy.compile(*args, **kwargs)
+
+    def encode_maze(self, maze: Tensor) -> tuple[Tensor, list[Any]]:
+        """Return the maze, and what the given policy needs of its orientations."""
+        return maze, [self.policy.encode_maze(turned) for turned in self.orientations_of(maze)]
+
+    def update(self, encoded: tuple[Tensor, list[Any]], state: Tensor, step: int) -> Tensor:
+        """Return the next state, (B, 1 + 8 C, H, W) as the given one, with the maze and all else from `encode_maze`."""
+        maze, turned = encoded
+        states = zip(turned, self.states_of(state), strict=True)
+        return self.join(maze, [self.policy.update(given, each, step) for given, each in states])
+
+    def orientations_of(self, maze: Tensor) -> list[Tensor]:
+        """Return (B, T, H, W) mazes in all orientations: one batch, (8 B, T, H, H), or two of four if not square."""
+        return _batches([turn(maze, i) for i in range(_N)])
+
+    def states_of(self, state: Tensor) -> list[Tensor]:
+        """Return the given policy's states for `orientations_of`, from a (B, 1 + 8 C, H, W) state."""
+        return _batches([turn(each, i) for i, each in enumerate(state[:, 1:].chunk(_N, dim=1))])
+
+    def join(self, maze: Tensor, states: list[Tensor]) -> Tensor:
+        """Return the state that holds the given policy's, (B, 1 + 8 C, H, W): the best path first.
+
+        Args:
+            maze: (B, T, H, W) floats.
+            states: a state for each batch of `orientations_of`, of all channels or the first ones.
+        """
+        turned = [each for batch in states for each in batch.split(len(maze))] if len(maze) else []
+        if not turned:
+            return maze.new_zeros(0, 1 + _N * states[0].shape[1], *maze.shape[2:])
+        own = [turn_back(each, i) for i, each in enumerate(turned)]
+        paths = torch.stack([each[:, PATH] for each in own])
+        best = upload(self._best(maze, paths), maze.device)
+        return torch.cat([paths[best, torch.arange(len(maze), device=maze.device)][:, None], *own], dim=1)
+
+    def _best(self, maze: Tensor, paths: Tensor) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return which of the (8, B, H, W) paths is the best valid one on each of B mazes, else 0; (B,)."""
+        tiles = read_back(maze.argmax(dim=1).to(torch.uint8))
+        drawn = read_back(paths.detach() > 0.5)
+        ranks = self._rank(np.tile(tiles, (_N, 1, 1)), drawn.reshape(-1, *tiles.shape[1:]))
+        return ranks.reshape(_N, -1).argmax(axis=0)
+
+
+def _batches(turned: list[Tensor]) -> list[Tensor]:
+    """Return eight batches as one, or as two if transposing changes the shape."""
+    halves = [torch.cat(turned[: _N // 2]), torch.cat(turned[_N // 2 :])]
+    return [torch.cat(halves)] if halves[0].shape == halves[1].shape else halves
+
+
+class EachOrientation:
+    """Rollouts of a `Symmetrised` policy by those of the given one, on its own engine.
+
+    Paths are verified only in states that are returned, and not after every iteration.
+    """
+
+    def supports(self, policy: Policy, maze: Tensor, state: Tensor | None) -> bool:
+        """Return whether it is such a policy."""
+        return isinstance(policy, Symmetrised)
+
+    def __call__(self, policy: Policy, maze: Tensor, state: Tensor | None, request: Request) -> list[Tensor]:
+        """Return the requested states, each (B, n_returned, H, W)."""
+        assert isinstance(policy, Symmetrised)
+        mazes = policy.orientations_of(maze)
+        states = [None] * len(mazes) if state is None else policy.states_of(state)
+        run = partial(
+            rollout,
+            policy.policy,
+            steps=request.keep,
+            start_step=request.start_step,
+            n_returned=1 if request.n_returned == 1 else None,  # the best path needs the others' paths alone
+            growth=request.growth,
+        )
+        reached = [run(turned, state=first) for turned, first in zip(mazes, states, strict=True)]
+        return [policy.join(maze, list(each))[:, : request.n_returned] for each in zip(*reached, strict=True)]
+
+
+ENGINES.insert(len(ENGINES) - 1, EachOrientation())  # before the last, which supports every policy
