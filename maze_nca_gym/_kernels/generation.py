@@ -3,7 +3,7 @@
 import numpy as np
 
 from maze_nca_gym._kernels.registry import EMPTY, SOURCE, TARGET, UNSEEN, WALL, kernel
-from maze_nca_gym._kernels.search import in_map, lay_out, lay_out_bordered, list_components, search
+from maze_nca_gym._kernels.search import in_level, in_map, lay_out, lay_out_bordered, list_components, new_map, search
 
 
 @kernel("i8(u2[:, :, ::1], i8, i8[::1], i8[::1], u1[:, :, ::1])")
@@ -54,8 +54,7 @@ def place_endpoints(levels, uniforms):
     connected.
     """
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     n_without = 0
     for i in range(n):
         stride = lay_out(levels[i], found)
@@ -77,8 +76,7 @@ def place_endpoints(levels, uniforms):
         count = search(found, stride, in_map(source, width, stride), -1, queue)
         # The queue's first tile is the source itself.
         tile = queue[1 + pick(uniforms[i, 1], count - 1)]
-        # Back from the map's index to the level's place.
-        target = tile if stride == width else (tile // stride - 1) * width + tile % stride
+        target = in_level(tile, width, stride)
         levels[i, source // width, source % width] = SOURCE
         levels[i, target // width, target % width] = TARGET
     return n_without

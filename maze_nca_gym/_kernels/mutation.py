@@ -7,7 +7,7 @@ import numpy as np
 
 from maze_nca_gym._kernels.generation import pick
 from maze_nca_gym._kernels.registry import EMPTY, SOURCE, TARGET, WALL, kernel
-from maze_nca_gym._kernels.search import find_endpoints, in_map, lay_out, search
+from maze_nca_gym._kernels.search import find_endpoints, in_level, in_map, lay_out, new_map, search
 
 
 @kernel("i8(f8, i8, i8, i8)")
@@ -92,8 +92,7 @@ def join_endpoints(levels, uniforms, moves_target, joined):
     exactly one source and at most one target.
     """
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     ends = np.empty(2, np.int32)
     for i in range(n):
         flat = levels[i].flat
@@ -111,5 +110,5 @@ def join_endpoints(levels, uniforms, moves_target, joined):
         tile = queue[1 + pick(uniforms[i], count - 1)]
         if ends[1] >= 0:
             flat[ends[1]] = EMPTY
-        flat[tile if stride == width else (tile // stride - 1) * width + tile % stride] = TARGET
+        flat[in_level(tile, width, stride)] = TARGET
         joined[i] = True

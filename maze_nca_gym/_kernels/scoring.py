@@ -3,7 +3,7 @@
 import numpy as np
 
 from maze_nca_gym._kernels.registry import BLOCKED, SOURCE, UNSEEN, WALL, kernel
-from maze_nca_gym._kernels.search import search
+from maze_nca_gym._kernels.search import new_map, search
 
 
 @kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1])")
@@ -51,8 +51,7 @@ def is_optimal_path(tiles, path, length):
     """
     height, width = tiles.shape
     stride = width + 1
-    found = np.empty((height + 2) * stride, np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     ends = np.empty(2, np.int32)
     # The cheap tests come first: the number of tiles, and whether there is an end to search from.
     if lay_out_path(tiles, path, found, ends) != length or ends[0] == 0 or found[ends[0]] != UNSEEN:

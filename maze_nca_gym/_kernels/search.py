@@ -66,8 +66,8 @@ def search(found, stride, start, goal, queue):
     """Search breadth-first; return the number of tiles found, which `queue` then lists, nearest first.
 
     The search stops once `goal` has its distance; with goal -1 it finds everything in reach. Neighbours are pushed in
-    the order up, left, down, right, the order that breaks ties in canonical solutions. `queue` must be four longer than
-    the number of tiles.
+    the order up, left, down, right, the order that breaks ties in canonical solutions. `found` and `queue` come from
+    `new_map`.
     """
     # `start` must be free. Nothing checks that, and a search from a wall would spread just the same.
     found[start] = 0
@@ -122,6 +122,22 @@ def forget(found, size, queue, count):
 def in_map(place, width, stride):
     """Return the index in the map of the level's tile `place` = row * width + col."""
     return place if stride == width else (place // width + 1) * stride + place % width
+
+
+@kernel("i8(i8, i8, i8)")
+def in_level(tile, width, stride):
+    """Return the place in the level, row * width + col, of the map's index `tile`: the inverse of `in_map`."""
+    return tile if stride == width else (tile // stride - 1) * width + tile % stride
+
+
+@kernel("Tuple((i4[::1], i4[::1]))(i8, i8)")
+def new_map(height, width):
+    """Return room for the map of any level of this size, and the queue of a search of it.
+
+    Whether a level has a border is known only after reading it, so the map has room for padding. The queue is four
+    longer than the number of tiles, because `search` stores every neighbour before it knows whether that one is new.
+    """
+    return np.empty((height + 2) * (width + 1), np.int32), np.empty(height * width + 4, np.int32)
 
 
 STRIP = 32

@@ -3,7 +3,18 @@
 import numpy as np
 
 from maze_nca_gym._kernels.registry import BLOCKED, MALFORMED, SOLVED, UNSEEN, UNSOLVABLE, kernel
-from maze_nca_gym._kernels.search import DENSE, UNIT, find_endpoints, forget, in_map, lay_out, list_components, search
+from maze_nca_gym._kernels.search import (
+    DENSE,
+    UNIT,
+    find_endpoints,
+    forget,
+    in_level,
+    in_map,
+    lay_out,
+    list_components,
+    new_map,
+    search,
+)
 
 
 @kernel("void(i4[::1], i8, i8, i8, i8, i8, b1[:, ::1])")
@@ -16,7 +27,7 @@ def walk(found, stride, tile, following, change, moves, path):
     width = path.shape[1]
     flat = path.flat
     # `tile` is an index into the map, whose rows may be longer by the padding; `at` is the same place in the level.
-    at = tile if stride == width else (tile // stride - 1) * width + tile % stride
+    at = in_level(tile, width, stride)
     flat[at] = True
     for _ in range(moves):
         if found[tile - stride] == following:
@@ -54,10 +65,7 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
 def shortest_path(tiles, path):
     """Mark the canonical shortest path of one level; `path` must be all False before."""
     height, width = tiles.shape
-    # Large enough for a padded map: whether the level has a border is known only after reading it.
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    # Four more, because `search` stores every neighbour before it knows whether that one is new.
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int32))
 
 
@@ -68,8 +76,7 @@ def shortest_paths(levels, paths):
     `paths` must be all False before.
     """
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     endpoints = np.empty(2, np.int32)
     for i in range(n):
         # An unsolvable level is no error here: its path stays empty, and the caller decides.
@@ -85,8 +92,7 @@ def shortest_paths_from(tiles, start, targets, paths):
     Places are counted row by row. `paths` must be all False before.
     """
     height, width = tiles.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     stride = lay_out(tiles, found)
     # The search finds tiles of the same distance in the order of their canonical paths. So of the neighbours of a tile
     # the first to be found is the one before it on its path.
@@ -126,8 +132,7 @@ def distance_maps(levels, starts, distances):
     `starts` holds row * width + col of each level's tile.
     """
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     for i in range(n):
         stride = lay_out(levels[i], found)
         search(found, stride, in_map(starts[i], width, stride), -1, queue)
@@ -141,8 +146,7 @@ def distance_maps(levels, starts, distances):
 def eccentricity_maps(levels, eccentricities):
     """Write the distance from every tile to the farthest tile that it reaches, UNSEEN at walls."""
     n, height, width = levels.shape
-    found = np.empty((height + 2) * (width + 1), np.int32)
-    queue = np.empty(height * width + 4, np.int32)
+    found, queue = new_map(height, width)
     for i in range(n):
         stride = lay_out(levels[i], found)
         size = len(found) if stride > width else height * width
@@ -346,7 +350,7 @@ def ascend(found, stride, tile, moves, sums, path):
     flat = path.flat
     # Only tiles of this search have a distance, so that no sum of an earlier one is read.
     for moved in range(moves + 1):
-        flat[tile if stride == width else (tile // stride - 1) * width + tile % stride] = True
+        flat[in_level(tile, width, stride)] = True
         following = tile
         for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
             # The last tile of the walk has no next one, however the map goes on.
