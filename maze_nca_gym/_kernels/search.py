@@ -124,13 +124,13 @@ def in_map(place, width, stride):
     return place if stride == width else (place // width + 1) * stride + place % width
 
 
-@kernel("i8(i8, i8, i8)")
+@kernel("i8(i8, i8, i8)", inline=True)
 def in_level(tile, width, stride):
     """Return the place in the level, row * width + col, of the map's index `tile`: the inverse of `in_map`."""
     return tile if stride == width else (tile // stride - 1) * width + tile % stride
 
 
-@kernel("Tuple((i4[::1], i4[::1]))(i8, i8)")
+@kernel("Tuple((i4[::1], i4[::1]))(i8, i8)", inline=True)
 def new_map(height, width):
     """Return room for the map of any level of this size, and the queue of a search of it.
 
