@@ -17,7 +17,6 @@ from simulated_gpu import gpu as gpu
 from tables import for_each
 from test_adversarial_evolution import SMALL, arrays_of
 
-from maze_nca_gym.agents import load
 from maze_nca_gym.envs.vector import MazeVectorEnv
 from maze_nca_gym.generation import generate
 from maze_nca_gym.population import LevelPopulation
@@ -240,24 +239,3 @@ class TestContract:
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
             make(2, **options)
-
-
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.name)
-def test_paths_grow_beyond_what_the_agent_can_do(mode: AutoresetMode) -> None:
-    policy = load("shortest-path-bfs")  # which takes 2 (tiles - 1) + 2 steps
-    options: dict[str, Any] = {"size": 8, "n_channels": None, "time_limit": 14, "capacity": 100, "n_initial": 100}
-    env = make(32, mode, **options, n_offspring=32)
-    observation, infos = env.reset(seed=0)
-    first = infos["solution_length"].mean()
-    state = None
-    ended = np.ones(32, np.bool_)
-    n_episodes = 0
-    while n_episodes < 2500:
-        actions, state = policy.predict(observation, state, ended)
-        observation, _, terminated, truncated, _ = env.step(actions)
-        ended = terminated | truncated
-        n_episodes += int(ended.sum())
-    lengths = env.population.members["length"]
-    print(f"{first:.1f} tiles at first, {lengths.mean():.1f} after {n_episodes} episodes")
-    assert (lengths > 7).mean() > 0.9
-    assert lengths.mean() > 1.5 * first

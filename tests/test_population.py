@@ -433,16 +433,3 @@ def test_a_level_set_says_how_it_was_evolved() -> None:
     config = load_levels(evolved(temperature=0.5).level_set()).config
     assert config["kind"] == "level population"
     assert config["config"]["temperature"] == 0.5
-
-
-def test_evolution_makes_levels_harder() -> None:
-    """Against an agent whose regret is the length of the solution."""
-    population = LevelPopulation(PopulationConfig(capacity=50))
-    draws = rng()
-    fresh = population.fresh(levels_of("shortest-path", 50, 8))
-    population.insert(fresh, fresh.targets.sum(axis=(1, 2)), np.zeros(50))
-    before = population.statistics()["mean_solution_length"]
-    for _ in range(40):
-        candidates = population.offspring(draws, 50, "replay")
-        population.insert(candidates, candidates.targets.sum(axis=(1, 2)), np.zeros(50))
-    assert population.statistics()["mean_solution_length"] > 2 * before

@@ -18,7 +18,6 @@ from tables import for_each
 pytest.importorskip("stable_baselines3", reason="install the extra `sb3`")
 
 from stable_baselines3 import A2C, PPO
-from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -105,17 +104,6 @@ class TestPathVecEnv:
             ended += [info["TimeLimit.truncated"] for info, done in zip(infos, dones, strict=True) if done]
         assert set(ended) == {True, False}
 
-    def test_records_of_an_episode(self) -> None:
-        env = make_path_vec(SHORTEST_PATH, 1, size=3)
-        env.seed(0)
-        env.reset()
-        target = env.venv.reset_infos[0]["target"]
-        env.step(np.full((1, 1, 5, 5), -1.0, np.float32))
-        *_, dones, infos = env.step((2.0 * target - 1)[None, None].astype(np.float32))
-        assert dones[0]
-        assert infos[0]["episode"]["r"] == pytest.approx(1)
-        assert infos[0]["episode"]["l"] == 2
-
     @for_each("level", [LEVEL, parse(LEVEL)])
     def test_level_to_play(self, level: Any) -> None:
         env = make_path_vec(SHORTEST_PATH, 2, size=3)
@@ -129,13 +117,6 @@ class TestPathVecEnv:
         env.set_options([{"level": LEVEL}, {}])
         with pytest.raises(ValueError, match="every environment a level and nothing else"):
             env.reset()
-
-    @for_each("value", [np.nan, np.inf])
-    def test_action_that_is_not_finite(self, value: float) -> None:
-        env = make_path_vec(SHORTEST_PATH, 2, size=3)
-        env.reset()
-        with pytest.raises(ValueError, match="must be finite"):
-            env.step(np.full((2, 1, 5, 5), value, np.float32))
 
     def test_what_it_does_not_wrap(self) -> None:
         for options, message in (({}, "made with n_channels=1"), ({"n_channels": 1}, 'autoreset_mode="SameStep"')):
@@ -169,10 +150,6 @@ class TestPathVecEnv:
 
 
 class TestPolicy:
-    def test_checker_accepts_the_environment(self) -> None:
-        with pytest.warns(UserWarning, match="image"):
-            check_env(make_one(size=3))
-
     def test_mean_is_a_local_function_of_the_tiles(self) -> None:
         """A change of a tile shows as many tiles away as iterations see, and no farther."""
         env = make_path_vec(SHORTEST_PATH, 1, size=14)

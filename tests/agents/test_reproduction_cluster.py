@@ -11,14 +11,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from test_reproduction import make_jobs, wait_for
 
 from maze_nca_gym.agents.reproduction import figures, jobs, run
-from maze_nca_gym.agents.reproduction.rows import find_rows
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
 from maze_nca_gym.agents.reproduction.series import run_all
 from maze_nca_gym.agents.runs.executors import SubmititExecutor
@@ -30,16 +29,9 @@ SCRIPT = Path(__file__).parents[1] / "slurm" / "one_node.sh"
 NEEDED = ("slurmctld", "slurmd", "munged", "sinfo", "scontrol")
 
 
-def make_jobs(out):
+def two_jobs(out):
     """Two runs, of some seconds each."""
-    return run.jobs_of(find_rows(["1.5", "2.6"]), 1, LEAST, out)
-
-
-def wait_until(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.2)
+    return make_jobs(["1.5", "2.6"], out, scale=LEAST)
 
 
 def free_port():
@@ -85,7 +77,7 @@ def test_what_submitit_refuses_makes_no_folder(tmp_path):
 
 @pytest.mark.slow
 def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path):
-    killed, untouched = make_jobs(tmp_path / "paper")
+    killed, untouched = two_jobs(tmp_path / "paper")
     executor, ended = SubmititExecutor(tmp_path / "paper" / "submitit", "local", 2, {"timeout_min": 60}), []
 
     def end_its_time(progress):
@@ -99,14 +91,14 @@ def test_jobs_on_this_machine_are_queued_again_when_their_time_is_over(tmp_path)
     run_all([killed, untouched], executor, end_its_time)
     assert len(ended) == 1
     assert (killed.folder / "log.txt").read_text().count("Ctrl-C saves and ends") == 2, "it was started twice"
-    alone = make_jobs(tmp_path / "alone")
+    alone = two_jobs(tmp_path / "alone")
     assert [jobs.attempt(job) for job in alone] == [None, None]
     assert figures_of(killed, untouched) == figures_of(*alone)
 
 
 def test_a_job_that_dies_is_tried_again_and_its_error_kept(tmp_path):
     executor = SubmititExecutor(tmp_path / "submitit", "local", 1, {"timeout_min": 60})
-    job = make_jobs(tmp_path / "paper")[0]
+    job = two_jobs(tmp_path / "paper")[0]
     job.folder.mkdir(parents=True)
     (job.folder / "log.txt").mkdir()  # in the way
     run_all([job], executor, lambda progress: None)
@@ -121,7 +113,7 @@ def test_slurm_must_be_there(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
-    killed, untouched = make_jobs(tmp_path / "paper")
+    killed, untouched = two_jobs(tmp_path / "paper")
     executor, requeued = SubmititExecutor(tmp_path / "paper/submitit", "slurm", 2, {"slurm_partition": "debug"}), []
 
     def requeue(progress):
@@ -133,14 +125,14 @@ def test_jobs_of_slurm_that_are_killed_and_requeued_go_on(tmp_path, slurm):
     run_all([killed, untouched], executor, requeue)
     assert len(requeued) == 1
     assert "going on after update" in (killed.folder / "log.txt").read_text()
-    alone = make_jobs(tmp_path / "alone")
+    alone = two_jobs(tmp_path / "alone")
     assert [jobs.attempt(job) for job in alone] == [None, None]
     assert figures_of(killed, untouched) == figures_of(*alone)
 
 
 @pytest.mark.slow
 def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
-    job = run.jobs_of(find_rows(["1.5"]), 1, replace(LEAST, n_updates=10**6), tmp_path / "paper")[0]
+    (job,) = make_jobs(["1.5"], tmp_path / "paper", scale=replace(LEAST, n_updates=10**6))
     folder, options = tmp_path / "paper" / "submitit", {"slurm_partition": "debug"}
     killed = SubmititExecutor(folder, "slurm", 2, options)
     killed.start(jobs.attempt, [job])
@@ -148,9 +140,9 @@ def test_jobs_of_a_command_that_was_killed_are_cancelled(tmp_path, slurm):
     def queue():
         return subprocess.run(["squeue", "--noheader"], capture_output=True, text=True, check=True).stdout
 
-    wait_until(lambda: " R " in queue())
+    wait_for(lambda: " R " in queue())
     _ = SubmititExecutor(folder, "slurm", 2, options)._executor  # as its first call does
-    wait_until(lambda: not queue().strip())
+    wait_for(lambda: not queue().strip())
 
 
 @pytest.mark.slow
