@@ -157,8 +157,9 @@ class Symmetrised(Policy):
 
 def _batches(turned: list[Tensor]) -> list[Tensor]:
     """Return eight batches as one, or as two if transposing changes the shape."""
-    halves = [torch.cat(turned[: _N // 2]), torch.cat(turned[_N // 2 :])]
-    return [torch.cat(halves)] if halves[0].shape == halves[1].shape else halves
+    if turned[0].shape == turned[-1].shape:
+        return [torch.cat(turned)]
+    return [torch.cat(turned[: _N // 2]), torch.cat(turned[_N // 2 :])]
 
 
 class EachOrientation:
