@@ -86,6 +86,5 @@ def _frame(snapshot: Snapshot, line: Line, task: Task) -> Frame:
 
 
 def _level(tiles: Tiles, path: NDArray[np.float32], solution: NDArray[np.bool_], regret: float) -> Frame:
-    """Return one level with its caption."""
     picture = draw_level(tiles, path, max(LEAST_CELL, SIDE // max(tiles.shape)), solution)
     return captioned(picture, f"regret {regret:.3g}", f"{int(solution.sum())} tiles", size=13)

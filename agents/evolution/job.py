@@ -56,7 +56,9 @@ def prepare(
     """
     found = {name: policy.to(find_device(given["device"])) for name, policy in named_policies(policies).items()}
     task = common_task(found)
-    population = _population(task, given, options)
+    own = {name: value for name, value in options.items() if name in options_of(PopulationConfig)}
+    of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
+    population = PopulationConfig(**{"capacity": given["n"], **own, "task": task, "mutation_options": of_mutation})
     size = check_size(given["size"])
     reserved = _reserved((size[0],) if size[0] == size[1] >= _LEAST_SIZE else (), task)
     of_generator = {name: options[name] for name in _OF_GENERATORS if name in options}
@@ -87,25 +89,13 @@ def prepare(
         for name, value in {**given, "size": written, **options}.items()
         if name not in ("out", "overwrite", "save_every") and str(value) != str(usual.get(name))
     }
-    own = import_option([*map(type, found.values()), find_task(task).solve])
-    command = command_line(["evolve", *found], {**own, **changed})
+    imports = import_option([*map(type, found.values()), find_task(task).solve])
+    command = command_line(["evolve", *found], {**imports, **changed})
     return Job(given, evaluated, levels, reserved, population, configuration, command)
-
-
-def _population(task: str, given: Mapping[str, Any], options: Mapping[str, Any]) -> PopulationConfig:
-    """Return the configuration of the population.
-
-    Raises:
-        ValueError: a bad value, or an option that the mutation does not take.
-    """
-    own = {name: value for name, value in options.items() if name in options_of(PopulationConfig)}
-    of_mutation = {name: options[name] for name in _OF_MUTATIONS if name in options}
-    return PopulationConfig(**{"capacity": given["n"], **own, "task": task, "mutation_options": of_mutation})
 
 
 @cache
 def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
-    """Return the hashes of all test and validation levels of these sizes."""
     return reserved_hashes(held_out_levels(sizes, task))
 
 
@@ -134,7 +124,6 @@ def _enough(policy: Policy, levels: Tiles) -> int:
 
 
 def _digest(policy: Policy) -> str:
-    """Return the SHA-256 of the weights and biases."""
     digest = hashlib.sha256()
     for parameter in policy.parameters():
         digest.update(read_back(parameter).tobytes())

@@ -144,10 +144,11 @@ class DiameterNCA(HandcodedNCA):
         first pair of farthest tiles."""
         free, _, position = torch.split(static, 1, dim=1)
         new, before = Fields.split(convolved), Fields.split(state)
-        waits = _pebble_to_launch(before)
+        waits = Search.split(before.search[:, :-1]).pebble * (1 - before.launched)  # the pebble before its launch
         search, finished = _search(new, before, free, position)
         go = 1 - global_max(waits)  # the search stands still while a pebble waits
-        launch = waits * _wave_has_passed(before)
+        # seeds launch at once: the waves of other components never reach them
+        launch = waits * step(sawtooth(global_max(before.wave) - before.wave, 0) + before.search[:, -1:])
         wave_from = torch.relu(new.wave_from)
         # the latest wave wins: it lies inside all earlier ones, and no two waves reach a tile at once
         spread = torch.maximum(new.wave, wave_from.amax(dim=1, keepdim=True)) * free
@@ -189,11 +190,6 @@ class DiameterNCA(HandcodedNCA):
         return arrived.flatten(1).any(dim=1) | (maze[:, 1] >= 1).flatten(1).all(dim=1)
 
 
-def _pebble_to_launch(before: Fields) -> Tensor:
-    """Return the pebble where its wave has not been launched yet."""
-    return Search.split(before.search[:, :-1]).pebble * (1 - before.launched)
-
-
 def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
     """Advance the search by one step.
 
@@ -213,11 +209,6 @@ def _search(new: Fields, before: Fields, free: Tensor, position: Tensor) -> tupl
     popped = sawtooth(rank - least, 0) * stuck
     seed = step(new.search[:, -1:] + popped * off_stack * available)
     return torch.cat([*search.unstack(popped), seed], dim=1), stuck * step(least - (UNSTACKED + 1) * n_tiles)
-
-
-def _wave_has_passed(before: Fields) -> Tensor:
-    """Return 1 where the latest wave has been, and on seeds, which the waves of other components never reach."""
-    return step(sawtooth(global_max(before.wave) - before.wave, 0) + before.search[:, -1:])
 
 
 def _first_farthest(before: Fields, free: Tensor, position: Tensor) -> Tensor:

@@ -123,7 +123,6 @@ def draw_learning_curves(
 
 
 def _draw_panel(axes: Axes, runs: Mapping[str, Sequence[Point]], kind: str, reference: float | None) -> None:
-    """Draw the curves of all runs on one kind of held-out mazes."""
     if reference is not None:
         axes.axhline(reference, color=GREY, linestyle="--", linewidth=1.5, label=f"{reference:g}")
     for (name, points), colour in zip(runs.items(), cycle(COLOURS)):

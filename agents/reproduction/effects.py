@@ -75,7 +75,6 @@ def find_effects(results: Sequence[RowResult]) -> list[Effect]:
 
 
 def _effect(results: Sequence[RowResult], name: str, task: str, column: str) -> Effect | None:
-    """Return one effect; None if there is no pair."""
     option, with_it, without = EFFECTS[name]
     measured = [r for r in results if r.row.options["task"] == task and r.cells[column].mean is not None]
     some, others = ([r for r in measured if r.row.options.get(option) == value] for value in (with_it, without))

@@ -101,7 +101,6 @@ def find_rows(words: Iterable[str]) -> list[Row]:
 
 
 def _rows_of(word: str) -> Sequence[Row]:
-    """Return the rows that one word names."""
     if word == ALL:
         return [row for table in tables().values() for row in table.rows]
     match = re.fullmatch(r"(\d{1,4})(?:\.(\d{1,4}))?", word)

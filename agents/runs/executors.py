@@ -19,10 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from maze_nca_gym.names import unknown_name
-
-EXECUTORS = ("local", "submitit", "slurm")
-"""Names: processes of this machine, the same started by submitit, and jobs of a SLURM cluster."""
+EXECUTORS = {"local": "", "submitit": "local", "slurm": "slurm"}
+"""Name -> submitit's cluster: none for processes of this machine, the same started by submitit, or SLURM's jobs."""
 PATIENCE = 60.0
 """Seconds that a call has to save its work after it was told to stop."""
 
@@ -228,14 +226,10 @@ def make_executor(
         options: parameters for submitit.
 
     Raises:
-        ValueError: an unknown name, a number below 1, options that submitit rejects, or options without submitit.
+        ValueError: options that submitit rejects, or options without submitit.
     """
-    if name not in EXECUTORS:
-        raise ValueError(unknown_name("launcher", name, EXECUTORS))
-    if n_at_once < 1:
-        raise ValueError(f"workers must be at least 1, got {n_at_once}")
-    if name != "local":
-        return SubmititExecutor(folder, "slurm" if name == "slurm" else "local", n_at_once, options)
+    if EXECUTORS[name]:
+        return SubmititExecutor(folder, EXECUTORS[name], n_at_once, options)
     if options:
         raise ValueError(f"the launcher local takes no options, got {', '.join(options)}: use submitit or slurm")
     return LocalExecutor(n_at_once)

@@ -29,6 +29,7 @@ from maze_nca_gym.population.members import (
 )
 from maze_nca_gym.population.selection import (
     PRIORITISATIONS,
+    Floats,
     Replacement,
     by_staleness,
     compete,
@@ -89,8 +90,7 @@ class LevelPopulation:
     def scores(self) -> NDArray[np.float64]:
         """Scores that replay and eviction use, (n,) float64: the fitness or `members.learnability`, as
         `config.score` says."""
-        measured = Measurements(self.members["fitness"], self.members["completed"])
-        return self._score(measured, self.members["n_seen"])
+        return self._score(self.members["fitness"], self.members["completed"], self.members["n_seen"])
 
     def level_set(self) -> LevelSet:
         """Return the current members as a level set, with the population's state as its configuration.
@@ -246,7 +246,7 @@ class LevelPopulation:
             )
         measured = as_measurements(fitness, complete, len(candidates))
         new = unknown(level_hashes(candidates.tiles), self._members.hashes)
-        accepted, evicted = self._compete(new, self._score(measured, 1))
+        accepted, evicted = self._compete(new, self._score(*measured, 1))
         ids = np.full(len(candidates), -1, np.int64)
         ids[accepted] = self._next_id + np.arange(len(accepted))
         self._exchange(
@@ -355,8 +355,8 @@ class LevelPopulation:
     def _solve(self, levels: Tiles) -> NDArray[np.bool_]:
         return self._task.solve_all(levels) if len(levels) else np.zeros(levels.shape, np.bool_)
 
-    def _score(self, measured: Measurements, n_seen: NDArray[np.int64] | int) -> NDArray[np.float64]:
-        return learnability(measured.complete, n_seen) if self.config.score == "learnability" else measured.regret
+    def _score(self, fitness: Floats, completed: Floats, n_seen: NDArray[np.int64] | int) -> Floats:
+        return learnability(completed, n_seen) if self.config.score == "learnability" else fitness
 
     def _choose_parents(self, rng: np.random.Generator, n: int, parents: str | ArrayLike) -> NDArray[np.int64]:
         if not isinstance(parents, str):

@@ -129,8 +129,7 @@ class Snapshot:
         (rows, cols), names = self.tiles.shape, self.names
         layout = frame_layout(rows, cols, len(self.channels), show_channels, size, caption_of(names))
         frame = _background(layout, names, self.has_ends, self.tinted_by).copy()
-        area = frame[layout.maze.area]
-        draw_maze(area, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint)
+        draw_maze(frame, layout.maze, self.tiles, self.channels[0], self.target, OVERHANG, self.tint)
         draw_header(frame, self, self.title, HEADER, MARGIN, (_TITLE, _STATUS))
         if layout.channels:
             draw_channels(frame, layout, self.channels, self.tiles == Tile.WALL)

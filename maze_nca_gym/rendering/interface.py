@@ -118,7 +118,6 @@ class Interface:
         return self._saver.busy
 
     def _display(self) -> Display:
-        """Return what is shown besides the snapshot."""
         self._notice = self._saver.take_message() or self._notice
         entries = tuple(self._menus.get(self._menu, ())) if self._menu else ()
         tile = self._tile_under_pointer()
@@ -129,17 +128,13 @@ class Interface:
             state=self._state(),
             enlarged=self._enlarged,
             cursor=None if tile is None or self._menu or self._show_help else (*tile, reach),
-            help=self._help() if self._show_help else (),
+            help=(*((each.keys_label, each.hint) for each in self._controls), *MOUSE) if self._show_help else (),
             menu="" if self._menu is None else f"{self._menu.name.lower()}: press one, or Esc",
             entries=entries,
             chosen=self._chosen,
         )
 
-    def _help(self) -> tuple[tuple[str, str], ...]:
-        return tuple((control.keys_label, control.hint) for control in self._controls) + MOUSE
-
     def _is_on(self, action: Action) -> bool:
-        """Return whether an action's button looks pressed."""
         pressed = {
             Action.WALLS: self._tool is Tool.WALLS,
             Action.DAMAGE: self._tool is Tool.DAMAGE,
@@ -205,7 +200,6 @@ class Interface:
         self._row_in_view = min(max(self._row_in_view + rows, 0), self._layout().last_row)
 
     def _bind(self) -> dict[Action, Callable[[], None]]:
-        """Return what every action does."""
         requests = {
             Action.RESTART: Request.RESTART,
             Action.NEW_LEVEL: Request.NEW_LEVEL,

@@ -69,14 +69,9 @@ def _ramp(points: tuple[RGB, ...]) -> NDArray[np.float64]:
     return np.stack([np.interp(at, np.arange(len(points)), band) for band in zip(*points, strict=True)], axis=-1)
 
 
-def _heat_tables() -> NDArray[np.uint8]:
-    """Return (2, 2 * _SHADES + 2, 3): colours on a free tile and on a wall; the last shade is not-a-number's."""
-    free = np.concatenate([_ramp(_NEGATIVE)[:0:-1], _ramp(_POSITIVE), [NOT_A_NUMBER]])
-    wall = free + _WALL_OPACITY * (_WALL_GREY - free)
-    return np.round(np.stack([free, wall])).astype(np.uint8)
-
-
-_HEAT = _heat_tables()
+_FREE = np.concatenate([_ramp(_NEGATIVE)[:0:-1], _ramp(_POSITIVE), [NOT_A_NUMBER]])
+_HEAT = np.round(np.stack([_FREE, _FREE + _WALL_OPACITY * (_WALL_GREY - _FREE)])).astype(np.uint8)
+"""(2, 2 * _SHADES + 2, 3): colours on a free tile and on a wall; the last shade is not-a-number's."""
 
 
 def peaks(values: NDArray[np.float32]) -> NDArray[np.float32]:

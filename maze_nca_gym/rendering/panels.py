@@ -64,7 +64,7 @@ def outline(frame: Frame, box: Box, colour: RGB) -> None:
 
 
 def draw_maze(
-    area: Frame,
+    frame: Frame,
     panel: Panel,
     tiles: Tiles,
     path: NDArray[np.float32],
@@ -72,11 +72,11 @@ def draw_maze(
     overhang: int = 0,
     highlight: NDArray[np.float32] | None = None,
 ) -> None:
-    """Draw a maze into its panel's pixels, in place.
+    """Draw a maze into its panel of a frame, in place.
 
     Args:
-        area: (panel.height, panel.width, 3) uint8, the panel's part of a frame.
-        panel: the scale; its place does not matter here.
+        frame: (h, w, 3) uint8.
+        panel: its place and scale.
         tiles: (H, W) uint8.
         path: (H, W) prediction, shown from 0 (no path) to 1.
         solution: (H, W) bool, the exact path, outlined.
@@ -85,26 +85,19 @@ def draw_maze(
     """
     every, cell = slice(None, None, panel.stride), panel.cell
     wall, path, solution = tiles[every, every] == Tile.WALL, path[every, every], solution[every, every]
-    outlined = cell >= _SMALLEST_RING
+    outlined, area = cell >= _SMALLEST_RING, frame[panel.area]
     tint = np.zeros(wall.shape, np.float32) if highlight is None else highlight[every, every]
     fill(area, _tile_colours(wall, path, solution & (not outlined), tint), cell)
     if outlined:
         grid = _by_tile(area, cell)
         _draw_lines(grid, wall, path > 0)
         _draw_outline(grid, solution, min(-(-cell // 8), 3))
-    draw_ends(area, panel, tiles, overhang)
+    draw_ends(frame, panel, tiles, overhang)
 
 
-def draw_ends(area: Frame, panel: Panel, tiles: Tiles, overhang: int = 0) -> None:
-    """Draw source and target into a maze's pixels, in place.
-
-    Args:
-        area: (panel.height, panel.width, 3) uint8, the panel's part of a frame.
-        panel: the scale; its place does not matter here.
-        tiles: (H, W) uint8.
-        overhang: pixels by which the markers may be larger than a small tile, to be found.
-    """
-    cell = panel.cell
+def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int) -> None:
+    """Draw the source and the target of a maze as `draw_maze` does, whose arguments these are."""
+    area, cell = frame[panel.area], panel.cell
     for tile in (Tile.SOURCE, Tile.TARGET):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
             size = max(round(cell * 0.74), min(_READABLE_MARKER, cell + overhang))
@@ -350,6 +343,6 @@ def draw_maze_key(frame: Frame, top: int, has_endpoints: bool, tinted: str | Non
         if left > frame.shape[1]:
             left = panel.left
             continue
-        draw_maze(frame[panel.area], panel, *swatch.drawn(panel.cols))
+        draw_maze(frame, panel, *swatch.drawn(panel.cols))
         outline(frame, panel.box, palette.RULE)
         put_text(frame, top + 1, panel.left + panel.width + _WORD_GAP, swatch.label, _KEY_TEXT)

@@ -81,12 +81,12 @@ def draw_window(snapshot: Snapshot, layout: Layout, display: Display) -> Frame:
     """
     frame = blank(*layout.canvas)
     names, walls = snapshot.names, snapshot.tiles == Tile.WALL
-    maze, enlarged, area = layout.maze, display.enlarged, frame[layout.maze.area]
+    maze, enlarged = layout.maze, display.enlarged
     if enlarged is None:
-        draw_maze(area, maze, snapshot.tiles, snapshot.channels[0], snapshot.target, OVERHANG, snapshot.tint)
+        draw_maze(frame, maze, snapshot.tiles, snapshot.channels[0], snapshot.target, OVERHANG, snapshot.tint)
     else:
         draw_heat(frame, [maze], snapshot.channels[enlarged : enlarged + 1], walls)
-        draw_ends(area, maze, snapshot.tiles, OVERHANG)
+        draw_ends(frame, maze, snapshot.tiles, OVERHANG)
         outline(frame, maze.box, palette.RULE)
     if layout.channels:
         draw_channels(frame, layout, snapshot.channels, walls)

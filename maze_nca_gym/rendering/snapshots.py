@@ -134,7 +134,6 @@ class Saver:
 
 
 def _saved(recorder: Recorder, folder: Path, fps: float) -> str:
-    """Write a recording and return a line about it."""
     try:
         return f"saved {recorder.save(folder, fps)}, {len(recorder)} steps"
     except OSError as error:

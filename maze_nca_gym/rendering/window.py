@@ -196,7 +196,6 @@ class Window:
             interface.request = Request.CONTINUE
 
     def _handle(self, event: Any) -> None:
-        """Hand an event to the interface."""
         pygame, interface = self._pygame, self._interface
         if event.type == pygame.QUIT:
             interface.request = Request.QUIT

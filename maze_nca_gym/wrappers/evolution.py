@@ -141,7 +141,6 @@ class Evolution:
         return measured.regret
 
     def _is_due(self) -> bool:
-        """Return whether it is time for a round of offspring."""
         if self._waiting or self._n_missing > 0 or self._n_since_round < self._schedule.evolve_every:
             return False
         if self._schedule.evolve_below is None:
