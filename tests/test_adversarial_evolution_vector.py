@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from gymnasium.utils.env_checker import data_equivalence
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 from simulated_gpu import SimulatedGpu
@@ -67,21 +68,6 @@ def play(env: Any, n_steps: int, seed: Any = 0, tensors: str | None = None) -> I
             yield deepcopy(to_numpy(observation)), deepcopy(to_numpy(infos))
 
 
-def assert_equal(a: Any, b: Any, where: str = "") -> None:
-    assert type(a) is type(b), where
-    if isinstance(a, dict):
-        assert a.keys() == b.keys(), where
-        for key in a:
-            assert_equal(a[key], b[key], f"{where}/{key}")
-    elif isinstance(a, tuple) or (isinstance(a, np.ndarray) and a.dtype == object):
-        assert len(a) == len(b), where
-        for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            assert_equal(x, y, f"{where}[{i}]")
-    elif a is not None:
-        assert a.dtype == b.dtype, where
-        np.testing.assert_array_equal(a, b, err_msg=where)
-
-
 def levels_of(results: Iterator[Any]) -> list[Any]:
     """Level ids, generations and mazes, where episodes begin."""
     found = []
@@ -97,7 +83,7 @@ class TestAgainstSingleEnvironments:
         env, single = make(1, mode), make_sync(1, mode)
         results = list(play(env, 400))
         for i, (a, b) in enumerate(zip(results, play(single, 400), strict=True)):
-            assert_equal(a, b, f"result {i}")
+            assert data_equivalence(a, b, exact=True), f"result {i}"
         assert arrays_of(env.population) == arrays_of(single.envs[0].get_wrapper_attr("population"))
         assert env.population.n_replacements > 0
         ids, generations, _ = zip(*levels_of(iter(results)), strict=True)
@@ -114,7 +100,7 @@ class TestAgainstSingleEnvironments:
         env, single = make(5, mode, **options), make_sync(5, mode, **options)
         some_but_not_all = 0
         for i, (a, b) in enumerate(zip(play(env, 60, seed=3), play(single, 60, seed=3), strict=True)):
-            assert_equal(a, b, f"result {i}")
+            assert data_equivalence(a, b, exact=True), f"result {i}"
             some_but_not_all += len(a) == 5 and 0 < (a[2] | a[3]).sum() < 5
         assert some_but_not_all > 10
         assert env.population.clock == sum(e.get_wrapper_attr("population").clock for e in single.envs)
@@ -162,7 +148,7 @@ class TestModes:
             for x, y in zip(a, b, strict=True):
                 if isinstance(x, dict):
                     x, y = ({k: v for k, v in each.items() if not k.startswith("final")} for each in (x, y))
-                assert_equal(x, y)
+                assert data_equivalence(x, y, exact=True)
         assert arrays_of(arrays.population) == arrays_of(tensors.population)
 
     @every_mode
@@ -182,7 +168,7 @@ class TestResets:
         for seed in (0, [1, None, 2, 3]):
             for a, b in zip(play(first, 80, seed=seed), play(second, 80, seed=seed), strict=True):
                 if seed == 0:
-                    assert_equal(a, b)
+                    assert data_equivalence(a, b, exact=True)
         assert arrays_of(make(4).population) != arrays_of(first.population)
 
     def test_levels_that_the_user_gives_stay_out(self) -> None:
@@ -216,7 +202,7 @@ class TestResets:
         with pytest.raises((ValueError, gym.error.Error)):
             env.reset(**arguments)
         for a, b in zip(play(env, 60, seed=None), play(untouched, 60, seed=None), strict=True):
-            assert_equal(a, b)
+            assert data_equivalence(a, b, exact=True)
 
 
 class TestContract:
@@ -226,7 +212,7 @@ class TestContract:
         assert isinstance(env.unwrapped, MazeVectorEnv)
         assert (env.num_envs, env.metadata) == (3, vector.metadata)
         for a, b in zip(play(env, 40), play(make(3), 40), strict=True):
-            assert_equal(a, b)
+            assert data_equivalence(a, b, exact=True)
 
     @for_each(
         ("options", "message"),

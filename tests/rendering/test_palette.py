@@ -57,7 +57,3 @@ def test_every_map_has_a_scale_of_its_own(factor: float) -> None:
 
 def test_a_map_of_zeros_is_white() -> None:
     assert (palette.heat_colours(np.zeros((2, 2), np.float32), np.zeros((2, 2), bool)) == 255).all()
-
-
-def test_channels_keep_their_shape() -> None:
-    assert palette.heat_colours(np.zeros((3, 2, 4), np.float32), np.zeros((2, 4), bool)).shape == (3, 2, 4, 3)
