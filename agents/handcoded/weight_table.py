@@ -67,8 +67,9 @@ class WeightTable:
         n_channels, size = len(self.channels), self.kernel_size
         weight = torch.zeros(n_channels, len(self.inputs) + n_channels, size, size, device="cpu")
         for row in self.weights:
+            source = row.source + (0 if isinstance(row.source, self.inputs) else len(self.inputs))
             for down, right in offsets(row.kernel):
-                weight[row.out, self._input_index(row.source), size // 2 + down, size // 2 + right] += row.value
+                weight[row.out, source, size // 2 + down, size // 2 + right] += row.value
         bias = torch.tensor([float(self.biases.get(channel, 0)) for channel in self.channels], device="cpu")
         return weight, bias
 
@@ -82,9 +83,6 @@ class WeightTable:
         """The largest absolute sum of the convolution for inputs and channels between -1 and 1, rounded up."""
         weight, bias = self.convolution()
         return math.ceil((weight.abs().sum(dim=(1, 2, 3)) + bias.abs()).max())
-
-    def _input_index(self, source: IntEnum) -> int:
-        return int(source) if isinstance(source, self.inputs) else len(self.inputs) + int(source)
 
     def rows(self) -> Iterator[Row]:
         """Yield the table for printing, one row for each weight, names in lower case."""

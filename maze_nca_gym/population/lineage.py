@@ -161,13 +161,13 @@ class Lineage:
         """Make a lineage from the arrays that `to_arrays` returned.
 
         Args:
-            arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`.
+            arrays: arrays with the names, data types and numbers of dimensions of `to_arrays`, one entry a record.
             living: the ids of the members.
 
         Raises:
             ValueError: the arrays describe no lineage; the message says why.
         """
-        _check_lengths(arrays)
+        _check_counts(arrays)
         ids = arrays["record_id"].tolist()
         if any(later <= earlier for earlier, later in zip([-1, *ids], ids, strict=False)):
             raise ValueError("the ids of the lineage do not ascend from 0")
@@ -218,10 +218,7 @@ class Lineage:
             raise ValueError(f"level {extinct[0]} of the lineage is neither a member nor an ancestor of one")
 
 
-def _check_lengths(arrays: Mapping[str, NDArray[Any]]) -> None:
-    lengths = {name: len(arrays[f"record_{name}"]) for name in (*NUMBERS, "is_root", "n_edits")}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"the arrays of the lineage differ in length: {lengths}")
+def _check_counts(arrays: Mapping[str, NDArray[Any]]) -> None:
     counts, is_root = arrays["record_n_edits"], arrays["record_is_root"]
     if (counts < 0).any() or counts[is_root].any() or counts.sum() != len(arrays["record_edits"]):
         raise ValueError(f"record_n_edits does not count the {len(arrays['record_edits'])} edits")

@@ -64,9 +64,11 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], config: PopulationConfig, s
             raise ValueError(
                 f"{name} must be {dtype} of {ndim} dimensions, got {arrays[name].dtype} of {arrays[name].ndim}"
             )
-    lengths = {name: len(arrays[name]) for name in ("tiles", *STORED)}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"the arrays of the levels differ in length: {lengths}")
+    records = [f"record_{name}" for name in (*NUMBERS, "is_root", "n_edits")]
+    for what, names in (("levels", ["tiles", *STORED]), ("lineage", records)):
+        lengths = {name: len(arrays[name]) for name in names}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"the arrays of the {what} differ in length: {lengths}")
     if arrays["record_edits"].shape[1] != 3:
         raise ValueError(f"record_edits must have 3 columns, got {arrays['record_edits'].shape[1]}")
     if len(arrays["tiles"]) > config.capacity:

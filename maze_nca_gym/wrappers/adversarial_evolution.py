@@ -245,10 +245,7 @@ class VectorAdversarialEvolution(_Evolving, VectorWrapper[Any, Any, Any, Any, An
 
 def _started(infos: Infos) -> NDArray[np.bool_]:
     """Return where episodes have begun, (N,) bool, according to the environments' infos."""
-    if "_solution_length" not in infos:
-        return np.zeros(0, np.bool_)
-    mask = infos["_solution_length"]
-    return np.asarray(host_array(mask))
+    return np.asarray(host_array(infos.get("_solution_length", np.zeros(0, np.bool_))))
 
 
 def make(time_limit: int, **options: Any) -> AdversarialEvolution:
