@@ -7,7 +7,7 @@ from maze_samples import FAMILIES, sample
 from oracles import depth_first_order
 from tables import for_each
 
-from maze_nca_gym.agents import load, rollout
+from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.handcoded.depth_first import Channel, DepthFirstNCA
 from maze_nca_gym.levels import Tile, one_hot, parse
 
@@ -44,16 +44,6 @@ def test_the_order_on_many_mazes(n_mazes, height, width):
         check(sample(rng, family, batch, height, width))
 
 
-def test_an_order_by_hand():
-    tiles = parse("""
-        ...
-        .S#
-        ..T
-    """)
-    order = DepthFirstNCA().visit_order(mazes(tiles))[0].tolist()
-    assert order == [[5, 6, 7], [4, 0, -1], [3, 1, 2]]
-
-
 @for_each("family", FAMILIES)
 def test_it_is_finished_within_two_steps_a_tile_and_stays_so(family):
     policy = DepthFirstNCA()
@@ -81,14 +71,3 @@ def test_no_source_and_no_neighbour():
     policy = DepthFirstNCA()
     order = policy.visit_order(mazes(parse("..\n.."), parse("S#\n#T")))
     assert order.tolist() == [[[-1, -1], [-1, -1]], [[0, -1], [-1, -1]]]
-
-
-def test_there_is_at_most_one_pebble():
-    policy = load("depth-first")
-    maze = mazes(*sample(np.random.default_rng(4), "random 0.3", 6, 9, 9))
-    state = torch.zeros(6, 9, 9, 9)
-    for _ in range(120):
-        state = policy(maze, state)
-        assert (state[:, Channel.PEBBLE].sum(dim=(1, 2)) <= 1).all()
-        assert ((state[:, Channel.PEBBLE] == 0) | (state[:, Channel.PEBBLE] == 1)).all()
-        assert not (state[:, Channel.STACK] * (state[:, Channel.PATH] - state[:, Channel.PEBBLE])).any()

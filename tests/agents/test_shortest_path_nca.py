@@ -71,27 +71,6 @@ def test_exact_on_many_mazes(family, n_mazes, height, width, ties):
 
 
 @for_each(("ties", "form"), NAMES)
-def test_paths_of_both_parities_by_hand(ties, form):
-    policy = ShortestPathNCA(ties, form)
-    even = parse("""
-        S..
-        .#.
-        ..T
-    """)
-    both = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]])
-    down = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1]])
-    odd = parse("""
-        S.#
-        .#.
-        ..T
-    """)
-    state = rollout(policy, mazes(even, odd), policy.guarantees.enough_steps(3, 3))
-    np.testing.assert_array_equal(state[0, 0].detach(), both if ties == "all" else down)
-    np.testing.assert_array_equal(state[1, 0].detach(), down)
-    assert policy.finished(mazes(even, odd), state).tolist() == [True, True]
-
-
-@for_each(("ties", "form"), NAMES)
 def test_an_unreachable_target_leaves_the_path_empty_and_comes_to_rest(ties, form):
     policy = ShortestPathNCA(ties, form)
     maze = mazes(parse("S.#T.."), parse("S....T"))
@@ -143,13 +122,6 @@ def test_unknown_options():
         ShortestPathNCA("some")
     with pytest.raises(ValueError, match=r"unknown form 'one-flood'; known: counting, bounded .*ties='canonical'"):
         ShortestPathNCA("canonical", "one-flood")
-
-
-def test_the_printed_table():
-    rows = list(ShortestPathNCA("all").table.rows())
-    assert ("flood_s", "wall", "C", -6.0, 0.0) in rows
-    assert ("path_u", "age", "U", 2.0, 0.0) in rows
-    assert ("path", "flood_t", "C", 1.0, -1.0) in rows
 
 
 def test_the_bounded_form_is_exact_in_bfloat16():

@@ -69,14 +69,6 @@ def test_a_table_builds_one_convolution():
     assert weight[Channel.AGE, 2 + Channel.PATH, 2, 4] == 5
 
 
-def test_a_kernel_reads_the_neighbour_it_is_named_after():
-    weight, bias = TABLE.convolution()
-    channels = torch.zeros(1, 4, 3, 3)
-    channels[0, 2 + Channel.AGE, 0, 1] = 7
-    out = F.conv2d(channels, weight, bias, padding=2)
-    assert out[0, Channel.PATH].tolist() == [[0, 0, 0], [0, 14, 0], [0, 0, 0]], "the tile below reads its upper one"
-
-
 def test_rows_for_printing():
     rows = list(TABLE.rows())
     assert rows[0] == ("path", "seed", "C", 1.0, 0.0)

@@ -263,16 +263,18 @@ def test_level_picture_outlines_a_solution(snapshot: Snapshot) -> None:
 
 
 @for_each(
-    ("options", "message"),
+    ("function", "options", "message"),
     [
-        ({"path": np.zeros((6, 5))}, "path must have the tiles' shape (5, 6), got (6, 5)"),
-        ({"solution": np.zeros((6, 5))}, "solution must have the tiles' shape (5, 6), got (6, 5)"),
-        ({"cell": 0}, "at least 1 pixel, got 0"),
+        (draw_level, {"path": np.zeros((6, 5))}, "path must have the tiles' shape (5, 6), got (6, 5)"),
+        (draw_level, {"solution": np.zeros((6, 5))}, "solution must have the tiles' shape (5, 6), got (6, 5)"),
+        (draw_level, {"cell": 0}, "at least 1 pixel, got 0"),
+        (contact_sheet, {"columns": 0}, "at least one frame and one column, got 5 and 0"),
+        (lambda _, columns: contact_sheet([], columns), {"columns": 3}, "got 0 and 3"),
     ],
 )
-def test_level_picture_refuses_what_it_cannot_draw(snapshot: Snapshot, options: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_drawn_is_refused(snapshot: Snapshot, function: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        draw_level(snapshot.tiles, **options)
+        function(snapshot.tiles, **options)
 
 
 def test_contact_sheet_places_pictures_in_rows() -> None:
@@ -282,12 +284,6 @@ def test_contact_sheet_places_pictures_in_rows() -> None:
     assert [sheet[at].tolist() for at in ((5, 5), (5, 16), (15, 5))] == [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
     assert sheet[0, 0].tolist() == sheet[14, 5].tolist() == [255, 255, 255]
     assert contact_sheet([red], columns=9, gap=0).shape == red.shape
-
-
-@for_each(("n", "columns"), [(0, 3), (1, 0)])
-def test_contact_sheet_needs_frames_and_columns(n: int, columns: int) -> None:
-    with pytest.raises(ValueError, match=f"got {n} and {columns}"):
-        contact_sheet([np.zeros((1, 1, 3), np.uint8)] * n, columns)
 
 
 @for_each("margin", [0, 12])

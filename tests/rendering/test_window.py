@@ -187,16 +187,13 @@ def test_other_buttons_edit_nothing(opened: Window, snapshot: Snapshot) -> None:
     assert opened.show(snapshot) is Request.CONTINUE
 
 
-def test_resized_window_lays_everything_out_anew(opened: Window, snapshot: Snapshot) -> None:
+def test_windows_and_levels_of_other_sizes_are_laid_out_anew(opened: Window, snapshot: Snapshot) -> None:
     for size in ((700, 500), (60, 30), (1, 1), (400, 900), (1800, 1000)):
         pygame.display.set_mode(size, pygame.RESIZABLE)
         pygame.event.post(pygame.event.Event(pygame.VIDEORESIZE, size=size, w=size[0], h=size[1]))
         assert opened.show(snapshot) is Request.CONTINUE
         picture = opened._interface.picture()
         assert np.array_equal(screen(), picture[: size[1], : size[0]])
-
-
-def test_levels_of_another_size_are_shown(opened: Window, snapshot: Snapshot) -> None:
     for shape, n_channels in (((9, 4), 5), ((1, 1), 1), ((130, 200), 75)):
         tiles = np.zeros(shape, np.uint8)
         channels = np.zeros((n_channels, *shape), np.float32)
