@@ -96,7 +96,7 @@ def draw_maze(
 
 
 def draw_ends(frame: Frame, panel: Panel, tiles: Tiles, overhang: int) -> None:
-    """Draw the source and the target of a maze as `draw_maze` does, whose arguments these are."""
+    """Draw the source and the target of (H, W) tiles as `draw_maze` does, whose arguments these are."""
     area, cell = frame[panel.area], panel.cell
     for tile in (Tile.SOURCE, Tile.TARGET):
         for row, col in np.argwhere(tiles == tile) // panel.stride * cell:
