@@ -51,6 +51,17 @@ def test_every_policy_iterates_there_without_waiting(name: str, gpu: SimulatedGp
     torch.testing.assert_close(torch.from_numpy(read_back(state)), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_the_best_of_eight_orientations_waits_only_for_states_that_are_returned(gpu: SimulatedGpu) -> None:
+    policy, there = load("symmetrised:nca-diameter"), load("symmetrised:nca-diameter").to(GPU)
+    maze = torch.from_numpy(one_hot(levels_of("diameter").tiles, 2))
+    with torch.no_grad():
+        first, _ = rollout(there, maze.to(GPU), [9, 10])
+        n_reads = gpu.n_reads
+        expected = rollout(policy, maze, 9)
+    assert n_reads == 2 * 2  # the mazes and the drawings, for each of two states
+    torch.testing.assert_close(torch.from_numpy(read_back(first)), expected, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("model", GRAPHS.values(), ids=GRAPHS)
 def test_graph_networks_iterate_there(model: Any, gpu: SimulatedGpu) -> None:
     """They wait: how many nodes there are depends on the mazes."""
