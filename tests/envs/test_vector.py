@@ -375,19 +375,6 @@ class TestWrappers:
             n_ended += 0 if ended is None else ended.sum()
         assert n_ended >= 5
 
-    def test_conversion_to_torch(self) -> None:
-        pytest.importorskip("array_api_compat", reason="Gymnasium's conversions need array-api-compat")
-        env, plain = wrappers.NumpyToTorch(small()), small()
-        converted = [env.reset(seed=0), env.step(torch.from_numpy(noise(plain)))]
-        for a, b in zip(converted, [plain.reset(seed=0), plain.step(noise(plain))], strict=True):
-            np.testing.assert_array_equal(a[0]["maze"].numpy(), b[0]["maze"])
-            np.testing.assert_array_equal(a[0]["state"].numpy(), b[0]["state"])
-
-    def test_infos_as_a_list(self) -> None:
-        env = wrappers.DictInfoToList(small())
-        _, infos = env.reset(seed=0)
-        assert [set(info) for info in infos] == [{"target", "solution_length"}] * N
-
 
 @every_id
 def test_spaces_are_those_of_the_sub_environments_batched(id: str) -> None:
