@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .evolution.run import evolve
     from .exporting import export
     from .handcoded import DepthFirstNCA, DiameterNCA, ShortestPathNCA
-    from .hinting.run import train_hinted
+    from .hinting.run import compile_automaton, learn_automaton
     from .leaderboard.run import bench
     from .levels import generate
     from .policy import Policy
@@ -40,12 +40,14 @@ __all__ = [
     "Symmetrised",
     "animate",
     "bench",
+    "compile_automaton",
     "evaluate",
     "evolve",
     "export",
     "find_policy",
     "generate",
     "iterate",
+    "learn_automaton",
     "list_policies",
     "load",
     "make_env",
@@ -55,7 +57,6 @@ __all__ = [
     "rollout",
     "solve",
     "train",
-    "train_hinted",
 ]
 
 _LAZY = {
@@ -73,7 +74,7 @@ _LAZY = {
     **dict.fromkeys(("play", "solve"), ".solving"),
     "reproduce": ".reproduction.run",
     "train": ".training.run",
-    "train_hinted": ".hinting.run",
+    **dict.fromkeys(("compile_automaton", "learn_automaton"), ".hinting.run"),
 }
 
 

@@ -86,7 +86,7 @@ def test_what_is_no_drawing(drawing, message):
 
 WRONG = {
     "": "needs a command: solve, play, ",
-    "solv": "unknown command 'solv'; known: solve, play, train, train-hinted, evaluate, evolve, ",
+    "solv": "unknown command 'solv'; known: solve, play, train, learn-automaton, compile-automaton, evaluate, ",
     "sovle": "Did you mean 'solve'?",
     "policies": "needs a command: list, show",
     "levels lst": "unknown command 'lst'; known: list, show. Did you mean 'list'?",
@@ -150,10 +150,10 @@ WRONG = {
     "train --n-offspring 5": "without levels that evolve there is no n_offspring: set evolve",
     "train --device quantum": "unknown device 'quantum'",
     "train --validate-every 30": "validate_every must be a multiple of log_every 25, got 30",
-    "train-hinted --families mazes": "unknown family of levels 'mazes'; known: random, perfect",
-    "train-hinted --automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, ",
-    "train-hinted --automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no",
-    "train-hinted --automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",
+    "learn-automaton --families mazes": "unknown family of levels 'mazes'; known: random, perfect",
+    "learn-automaton longest": "unknown automaton 'longest'; known: shortest-path, shortest-path-healing, ",
+    "learn-automaton no_such:RULE": "the automaton no_such:RULE needs the module no_such, but there is no",
+    "learn-automaton maze_nca_gym.tasks:Task": "the module 'maze_nca_gym.tasks' has no Automaton 'Task'",
     "reproduce 13": "unknown table '13'",
     "reproduce 1.3 --submit timeout_min=3": "the launcher local takes no options, got timeout_min",
     "reproduce 1.3 --submit fast": "submit takes words such as timeout_min=600, got 'fast'",

@@ -147,8 +147,8 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     ],
 )
 def test_learning_from_hints(config):
-    command = command_line(["train-hinted"], hint_changes(config))
-    assert HintConfig.of(**{"automaton": "shortest-path", **given(command)}) == config
+    command = command_line(["learn-automaton", config.automaton], hint_changes(config))
+    assert HintConfig.of(**given(command)) == config
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from maze_nca_gym.agents import load, train
 from maze_nca_gym.agents.hinting.config import HintConfig
-from maze_nca_gym.agents.hinting.run import train_hinted
+from maze_nca_gym.agents.hinting.run import learn_automaton
 from maze_nca_gym.agents.policy import Policy
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.runs import versions
@@ -76,7 +76,7 @@ def retrain(name: str, card: Mapping[str, Any], folder: Path, threads: int | Non
     n_threads = threads or card["made_in"]["threads"]
     if "certificate" in card:
         options = {key: value for key, value in vars(HintConfig.from_json(configuration)).items() if value is not None}
-        return train_hinted(options.pop("automaton"), out=folder, threads=n_threads, overwrite=True, **options)[0]
+        return learn_automaton(options.pop("automaton"), out=folder, threads=n_threads, overwrite=True, **options)[0]
     return train(TrainingConfig.from_json(configuration), out=folder, device="cpu", threads=n_threads)
 
 

@@ -1,4 +1,4 @@
-"""An automaton: booleans at every tile, and a rule for each that reads a tile and its four neighbours (`rules`)."""
+"""An automaton: booleans at every tile, and a rule for each that reads a tile and its neighbours (`rules`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from maze_nca_gym.levels import Tile, Tiles
 from maze_nca_gym.tasks import find_task
 
 from ..guarantees import StepBound
-from ..neighbours import DIRECTIONS, offsets
+from ..neighbours import offsets
 from .rules import Bits, Rule, expression_of
 from .theorem import Theorem
 
@@ -22,17 +22,25 @@ Signals: TypeAlias = NDArray[Any]
 """(N, S, H, W) `Bits`, in the order of an automaton's signals."""
 MOST_SIGNALS = 60
 """Largest number of signals: they share the 64 bits of a tile's code with its kind."""
+NEIGHBOURHOODS = {5: ("U", "L", "C", "R", "D"), 9: ("UL", "U", "UR", "L", "C", "R", "DL", "D", "DR")}
+"""The taps of a 3x3 kernel, row by row, without its corners and with them, by their number."""
+UNSETTLED = 64
+"""Number of iterations for which an automaton is watched that need not settle."""
 
 
 @dataclass(frozen=True, eq=False)
 class Automaton:
     """An automaton: a rule for each signal, and what is known about the states that follow.
 
+    All signals are off in the first state.
+
     Attributes:
         name: the name under which `register_automaton` registers it.
         task: a name in `maze_nca_gym.tasks.TASKS`.
         signals: an enumeration from 0; the first is PATH, which is an output that no rule reads.
         rules: the rule of each signal.
+        neighbourhood: the number of tiles that rules may read: 5, a tile and its four neighbours, or 9, with those at
+            the corners.
         bound: the iterations within which it solves every maze that does not change; None if it does not, or if no such
             bound is known.
         pooled: the last signal, if it is pooled over the map: it is on at all tiles if its rule switches it on at any.
@@ -44,6 +52,8 @@ class Automaton:
             reads the tile itself, PATH included.
         theorem: the value of each signal after t iterations, which `proof.prove` proves; None if it is not known.
         heals: whether it restarts when the maze changes.
+        settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
+            it is watched for `UNSETTLED` iterations, and its bound must be None.
         learning: options of `hinting.config.HintConfig` with which networks learn it, as far as they differ from the
             defaults.
 
@@ -55,6 +65,7 @@ class Automaton:
     task: str
     signals: type[IntEnum]
     rules: Mapping[IntEnum, Rule]
+    neighbourhood: int = 5
     bound: StepBound | None = None
     pooled: IntEnum | None = None
     everywhere: tuple[IntEnum, ...] = ()
@@ -62,6 +73,7 @@ class Automaton:
     invariant: Rule | None = None
     theorem: Theorem | None = None
     heals: bool = False
+    settles: bool = True
     learning: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,10 +87,14 @@ class Automaton:
             raise ValueError(f"the last signal of {self.name} must be the pooled one, {self.pooled.name}")
         if self.pooled is not None and self.pooled not in self.everywhere:
             raise ValueError(f"{self.pooled.name} of {self.name} is pooled, so it must be among `everywhere`")
+        if self.neighbourhood not in NEIGHBOURHOODS:
+            raise ValueError(f"the neighbourhood of {self.name} must be 5 or 9 tiles, got {self.neighbourhood!r}")
+        if self.bound is not None and not self.settles:
+            raise ValueError(f"{self.name} has a bound, so it must settle")
         for signal in signals:
             if signal not in self.rules:
                 raise ValueError(f"the rule of {signal.name} in {self.name} is missing")
-            _check_rule(self, f"the rule of {signal.name} in {self.name}", self.rules[signal])
+            _check_rule(self, f"the rule of {signal.name} in {self.name}", self.rules[signal], self.taps)
         if self.invariant is not None:
             _check_rule(self, f"the invariant of {self.name}", self.invariant, taps=("C",), reads_path=True)
         if not self.parts:
@@ -91,6 +107,11 @@ class Automaton:
     def kinds(self) -> tuple[Tile, ...]:
         """The kinds of tile, in the order of the maze's channels."""
         return tuple(Tile)[: find_task(self.task).n_tiles]
+
+    @property
+    def taps(self) -> tuple[str, ...]:
+        """The tiles that rules may read, row by row."""
+        return NEIGHBOURHOODS[self.neighbourhood]
 
     @property
     def paired(self) -> tuple[IntEnum, ...]:
@@ -129,23 +150,41 @@ class Automaton:
     def trace(self, tiles: Tiles, signals: Signals | None = None) -> Iterator[Signals]:
         """Yield all states on (N, H, W) tiles, from the first until they repeat.
 
-        They repeat once a state equals that of one or two iterations before.
+        They repeat once a state equals that of one or two iterations before. If it need not settle, `UNSETTLED` states
+        follow the first.
 
         Args:
             tiles: (N, H, W) uint8 mazes.
             signals: the first state; by default every signal is off.
+
+        Raises:
+            ValueError: it should settle, and has not after many iterations; the message names what still changes.
         """
         if signals is None:
             signals = np.zeros((len(tiles), len(self.signals), *tiles.shape[1:]), np.bool_)
         view = MapView({kind: tiles == kind for kind in self.kinds}, signals)
-        earlier = None
-        while True:
+        earlier: Signals = signals
+        most = self._patience(tiles.shape[1] * tiles.shape[2])
+        for _ in range(1 + most):
             yield view.signals
             after = self.advance(view)
             # an automaton with a clock ends in a cycle of two states
-            if np.array_equal(after, view.signals) or (earlier is not None and np.array_equal(after, earlier)):
+            if np.array_equal(after, view.signals) or np.array_equal(after, earlier):
                 return
             earlier, view = view.signals, view.after(after)
+        if self.settles:
+            changing = [signal.name for signal in self.signals if (view.signals[:, signal] != earlier[:, signal]).any()]
+            raise ValueError(
+                f"{', '.join(changing)} of {self.name} still change after {most:,} iterations on mazes of "
+                f"{tiles.shape[1]} x {tiles.shape[2]} tiles: give it settles=False if they may"
+            )
+
+    def _patience(self, n_tiles: int) -> int:
+        """Return for how many iterations it is watched on a map of so many tiles."""
+        if not self.settles:
+            return UNSETTLED
+        # a path has at most as many moves as there are tiles
+        return 64 + (16 * n_tiles if self.bound is None else 2 * int(self.bound(n_tiles, n_tiles)))
 
 
 AUTOMATA: dict[str, Automaton] = {}
@@ -202,7 +241,7 @@ def _check_rule(
     automaton: Automaton,
     who: str,
     rule: Rule,
-    taps: tuple[str, ...] = ("C", *DIRECTIONS),
+    taps: tuple[str, ...],
     reads_path: bool = False,
 ) -> None:
     """Check that a rule reads only what it may read.

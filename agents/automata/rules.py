@@ -8,7 +8,7 @@ part by part.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, reduce
@@ -55,6 +55,40 @@ def several_on(see: View, signals: Sequence[IntEnum]) -> Bits:
     return reduce(or_, pairs)
 
 
+def at_least(number: int, bits: Sequence[Bits]) -> Bits:
+    """Return whether at least so many of some bits are on, `Bits` of their shape.
+
+    Raises:
+        ValueError: a number below 1, or above that of the bits.
+    """
+    if not 1 <= number <= len(bits):
+        raise ValueError(f"at_least takes a number from 1 to that of the bits, {len(bits)}, got {number}")
+    counted: list[Bits] = []  # at index k: whether more than k of the bits so far are on
+    for bit in bits:
+        with_it = [bit, *(below & bit for below in counted)]
+        counted = [*map(or_, counted, with_it), *with_it[len(counted) :]][:number]
+    return counted[-1]
+
+
+def threshold(terms: Iterable[tuple[float, Bits]], least: float) -> Bits:
+    """Return whether the sum of the weights of those bits that are on is at least a number, (...) bool.
+
+    The bits must be booleans, not integers of several bits.
+    """
+    weights, bits = zip(*terms, strict=True)
+    join = _Threshold(weights, least)
+    return cast(Bits, Expression(join=join, parts=bits) if isinstance(bits[0], Expression) else join(*bits))
+
+
+@dataclass(frozen=True)
+class _Threshold:
+    weights: tuple[float, ...]
+    least: float
+
+    def __call__(self, *bits: Bits) -> Bits:
+        return cast(Bits, sum(weight * bit for weight, bit in zip(self.weights, bits, strict=True)) >= self.least)
+
+
 @dataclass(frozen=True, eq=False)
 class Expression:
     """A rule as a tree: a signal or kind of tile read at a tap, or other expressions joined by an operator.
@@ -91,27 +125,25 @@ class Expression:
             return NotImplemented
         return Expression(join=join, parts=(self, *cast(tuple[Expression, ...], others)))
 
-    @property
-    def leaves(self) -> Iterator[Expression]:
+    @cached_property
+    def leaves(self) -> tuple[Expression, ...]:
         """The signals and kinds of tile that it reads, as expressions."""
         if self.seen is not None:
-            yield self
-        for part in self.parts:
-            yield from part.leaves
+            return (self,)
+        # parts are shared, so a walk along all ways to the leaves would take exponential time
+        return tuple(dict.fromkeys(leaf for part in self.parts for leaf in part.leaves))
 
     @cached_property
     def taps(self) -> frozenset[str]:
         """The taps at which it reads."""
         return frozenset(leaf.tap for leaf in self.leaves)
 
-    @property
-    def local_parts(self) -> Iterator[Expression]:
+    @cached_property
+    def local_parts(self) -> tuple[Expression, ...]:
         """The largest parts that each read one tile only: their values determine the value of the whole."""
         if len(self.taps) == 1:
-            yield self
-        else:
-            for part in self.parts:
-                yield from part.local_parts
+            return (self,)
+        return tuple(dict.fromkeys(local for part in self.parts for local in part.local_parts))
 
     def signals(self, tap: str) -> set[IntEnum]:
         """Return the signals that it reads at a tap."""

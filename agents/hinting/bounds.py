@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import product
+from math import prod
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,16 +18,20 @@ from numpy.typing import NDArray
 from ..automata.automaton import Automaton
 from ..automata.rules import Rule, expression_of
 from ..learned.nca import NCA
-from .patches import KIND_BITS, TAPS, Codes, PatchView, kinds_of, mask_of, signals_of
+from .patches import KIND_BITS, Codes, PatchView, kinds_of, mask_of, signals_of
 from .worlds import Component, World, find_worlds
 
 Doubles: TypeAlias = NDArray[np.float64]
 TOLERANCE = 0.02
 """Largest error of a pair's difference where its signal is on: the difference should be 1."""
-POOLED_TOLERANCE = 0.05
-"""Largest error of the pooled channel where its signal is on; a single channel passes on more errors than a pair."""
+POOLED = 2.5
+"""Factor of the tolerance for the pooled channel: a single channel passes on more errors than a pair."""
 PATH_TOLERANCE = 0.5
 """Bound of the path's error: rounding the path removes smaller errors."""
+MOST_KINDS = 1 << 22
+"""Largest number of kinds of patch that a rule may tell apart."""
+MOST_WHOLE = 2.0**22
+"""Multiples of 1/2 below this are exact in float32."""
 ROUNDING = 2.0**-24
 """Largest relative rounding error of one float32 operation."""
 
@@ -50,7 +55,7 @@ class Kinds(NamedTuple):
 
     Attributes:
         reads: the bits that the rule reads at each tap.
-        codes: (P, 5) int64, the values of these bits.
+        codes: (P, taps) int64, the values of these bits.
         worlds: (P,) int64 indices of the worlds in which the patches occur.
         on: (P,) bool, the rule's result: whether its signal must be on next.
         bounds: (P, R) float64 bounds of the sums over all patches of a kind.
@@ -83,6 +88,7 @@ class Network:
         self.automaton, self.largest, self.tolerance = automaton, largest, tolerance
         self.worlds, self.assumed = find_worlds(automaton)
         self._low, self._high = automaton.low, automaton.high
+        self.pooled_tolerance = POOLED * tolerance
         # float64 holds float32 weights exactly; the rounding of float64 sums is a billion times smaller than float32's
         weight = model.weights[0].detach().double().numpy()
         bias = model.biases[0].detach().double().numpy()
@@ -97,7 +103,7 @@ class Network:
         """
         rule = self.automaton.rules[signal]
         says = expression_of(rule)
-        reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in TAPS]
+        reads = [Reads(mask_of(says.signals(tap)), bool(says.kinds(tap))) for tap in self.automaton.taps]
         return self._kinds(reads, self._rows(signal), rule)
 
     def _rows(self, signal: IntEnum) -> list[int]:
@@ -109,12 +115,12 @@ class Network:
     def highest_maximum(self) -> float:
         """Return the largest sum of the channel that becomes the maximum over all channels."""
         # a rule that reads nothing tells no patches apart, so the bounds are over all patches of a world
-        nothing = [Reads(0, False)] * len(TAPS)
+        nothing = [Reads(0, False)] * len(self.automaton.taps)
         anything = self._kinds(nothing, [len(self.automaton.channels) - 1], lambda see: np.zeros(1, np.bool_))
         return float(anything.bounds.high.max())
 
     def worst(self, signal: IntEnum, kinds: Kinds, place: int, row: int, sign: int) -> list[int]:
-        """Return the codes of the five tiles that make one of the signal's rows largest among patches of a kind.
+        """Return the codes of the tiles that make one of the signal's rows largest among patches of a kind.
 
         With `sign` -1, return those that make it smallest.
         """
@@ -123,7 +129,7 @@ class Network:
         return [self._extreme(world, tap, kinds.reads[tap], code, row, sign) for tap, code in enumerate(codes)]
 
     def worst_inputs(self, signal: IntEnum, codes: list[int], row: int, sign: int) -> Doubles:
-        """Return the inputs at five tiles of given codes that make a row's sum largest, (F,) float64.
+        """Return the inputs at tiles of given codes that make a row's sum largest, (F,) float64.
 
         The last input is the 1 of the bias. With `sign` -1, return those that make the sum smallest.
         """
@@ -138,26 +144,35 @@ class Network:
         read[self._high] = pairs * self.largest * (low + high > 0)
         read[self._low] = read[self._high] + pairs * (1 + self.tolerance * np.sign(low))
         if self.automaton.pooled is not None:
-            read[-2] = on[-1] * (1 + POOLED_TOLERANCE * np.sign(of_channels[-2]))
+            read[-2] = on[-1] * (1 + self.pooled_tolerance * np.sign(of_channels[-2]))
             read[-1] = (patch > 0) * (1 + self.tolerance + self.largest) * (of_channels[-1] > 0)
         return np.append(np.concatenate([kinds_of(self.automaton, patch).T, read]).ravel(), 1.0)
 
     def _kinds(self, reads: Sequence[Reads], rows: list[int], rule: Rule) -> Kinds:
-        codes: list[tuple[int, ...]] = []
-        worlds: list[int] = []
-        low: list[Doubles] = []
-        high: list[Doubles] = []
+        codes, worlds = [], []
+        lows: list[Doubles] = []
+        highs: list[Doubles] = []
         for place, world in enumerate(self.worlds):
-            taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(TAPS))]
-            # any five tiles of a world are combined; that includes patches that never occur, so bounds hold for all
-            for patch in product(*(cases.items() for cases in taps)):
-                worlds.append(place)
-                codes.append(tuple(code for code, _ in patch))
-                low.append(np.sum([bounds.low for _, bounds in patch], axis=0))
-                high.append(np.sum([bounds.high for _, bounds in patch], axis=0))
-        bias, rounding, patches = self._bias[rows], self._rounding[rows], np.array(codes)
-        bounds = Bounds(np.array(low) + bias - rounding, np.array(high) + bias + rounding)
-        return Kinds(reads, patches, np.array(worlds), rule(PatchView(patches)), bounds)
+            taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(self.automaton.taps))]
+            # any tiles of a world are combined; that includes patches that never occur, so bounds hold for all
+            ways = np.indices(self._checked([len(cases) for cases in taps])).reshape(len(taps), -1)
+            worlds.append(np.full(ways.shape[1], place))
+            codes.append(np.stack([np.array(list(cases))[way] for cases, way in zip(taps, ways, strict=True)], axis=1))
+            for found, side in ((lows, 0), (highs, 1)):
+                terms = [np.array([bounds[side] for bounds in cases.values()]) for cases in taps]
+                found.append(np.sum([term[way] for term, way in zip(terms, ways, strict=True)], axis=0))
+        bias, rounding, patches = self._bias[rows], self._rounding[rows], np.concatenate(codes)
+        bounds = Bounds(np.concatenate(lows) + bias - rounding, np.concatenate(highs) + bias + rounding)
+        return Kinds(reads, patches, np.concatenate(worlds), rule(PatchView(self.automaton, patches)), bounds)
+
+    def _checked(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return the numbers of cases at the taps, if their combinations are not too many."""
+        if prod(numbers) > MOST_KINDS:
+            raise ValueError(
+                f"a rule of {self.automaton.name} tells {prod(numbers):,} kinds of patch apart, but at most "
+                f"{MOST_KINDS:,} are compared: let it read fewer signals or tiles"
+            )
+        return numbers
 
     def _with_differences(self, rows: Doubles) -> Doubles:
         # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
@@ -165,7 +180,7 @@ class Network:
         return np.concatenate([rows, rows[self._low] - rows[self._high]])
 
     def _parts(self, weight: Doubles) -> tuple[Bounds, Bounds]:
-        """Return what each kind of tile can add at each tap, (5, T, R), and each signal that is on, (5, S, R)."""
+        """Return what each kind of tile can add at each tap, (taps, T, R), and each signal that is on, (taps, S, R)."""
         # where a signal is off, its channels are exactly 0, by the ReLU. Where it is on, its first or only channel
         # holds 1 up to an error (`middle` and `spread`), and both channels of a pair also a number from 0 to `largest`,
         # the same in both (`common`)
@@ -177,7 +192,7 @@ class Network:
         common, most = [np.zeros_like(path), self.largest * (low + high)], np.zeros_like(path)
         if self.automaton.pooled is not None:
             pooled = channels[:, -2:-1]
-            middle, spread = [*middle, pooled], [*spread, POOLED_TOLERANCE * abs(pooled)]
+            middle, spread = [*middle, pooled], [*spread, self.pooled_tolerance * abs(pooled)]
             # the maximum over channels depends on no single signal, so it counts with the tile's kind
             common, most = [*common, np.zeros_like(path)], (1 + self.tolerance + self.largest) * channels[:, -1:]
         centre, off, both = (np.concatenate(parts, axis=1) for parts in (middle, spread, common))
@@ -195,7 +210,7 @@ class Network:
         # n u / (1 - n u) times the sum of absolute values, with u = ROUNDING
         of_kinds, of_signals = self._parts(abs(weight))
         n_terms, most = np.count_nonzero(weight, axis=(1, 2)) + 1, abs(bias)
-        for tap in range(len(TAPS)):
+        for tap in range(len(self.automaton.taps)):
             sums = [
                 of_kinds.high[tap, self.automaton.kinds.index(kind)]
                 + sum((self._on(part) @ of_signals.high[tap]).max(axis=0) for part in components)
@@ -204,6 +219,11 @@ class Network:
             ]
             most = most + np.max(sums, axis=0)
         off = most * n_terms * ROUNDING / (1 - n_terms * ROUNDING)
+        # sums of multiples of 1/2 have no error in float32, unless they are too large; so all states that are read are
+        # such multiples, if their own sums are
+        whole = (weight % 1 == 0).all(axis=(1, 2)) & (bias % 0.5 == 0) & (most < MOST_WHOLE)
+        if whole[weight[:, len(self.automaton.kinds) :].any(axis=(0, 2))].all():
+            off[whole] = 0
         # the network never computes a difference, so its error is at most that of both sums together
         return np.concatenate([off, off[self._low] + off[self._high]])
 
@@ -220,7 +240,7 @@ class Network:
         """Return the bounds of a world's tiles at a tap, for some rows, by the bits that are read."""
         nothing = Bounds(np.zeros(len(rows)), np.zeros(len(rows)))
         # beyond the edge of a map all inputs are 0, and so is the code; the centre is always on the map
-        found: _Cases = {} if TAPS[tap] == "C" else {0: nothing}
+        found: _Cases = {} if self.automaton.taps[tap] == "C" else {0: nothing}
         for kind, components in world.items():
             place = self.automaton.kinds.index(kind)
             code = int(kind) + 1 if reads.kind else 0
@@ -243,7 +263,7 @@ class Network:
 
     def _extreme(self, world: World, tap: int, reads: Reads, code: int, row: int, sign: int) -> int:
         """Return the code of the tile that adds most to a row among tiles of a case; with `sign` -1, least."""
-        found = [(0.0, 0)] if TAPS[tap] != "C" and not code else []
+        found = [(0.0, 0)] if self.automaton.taps[tap] != "C" and not code else []
         for kind, components in world.items():
             place = self.automaton.kinds.index(kind)
             if not reads.kind or code & ((1 << KIND_BITS) - 1) == kind + 1:

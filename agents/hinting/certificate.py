@@ -15,17 +15,18 @@ The proof is an induction over iterations. Suppose that at some iteration:
 - Every signal that is on is a pair of channels (h + 1 + e, h) with 0 <= h <= `largest` and |e| <= `tolerance`.
 - Every channel of a signal that is off is 0.
 - Where the path is on, its channel differs from 1 by less than 1/2.
-- If a signal is pooled and on, its channel differs from 1 by at most 1/20 at every tile. If it is off, it is 0.
+- If a signal is pooled and on, its channel differs from 1 by at most 2.5 `tolerance` at every tile. If it is off, it
+  is 0.
 - The maximum over all channels is anything that this allows.
 
 All signals are off in the first state, so this holds there. The certificate shows that it then holds one iteration
-later, for every patch of five tiles that can occur. So it holds at every iteration, and the rounded path is always the
+later, for every patch of tiles that can occur. So it holds at every iteration, and the rounded path is always the
 automaton's.
 
 What a tile can hold is found from the rules (`worlds`). The sums of an iteration are linear before the ReLU, so their
 extremes are found tile by tile, and component by component (`bounds`). A rule's result depends only on the bits that it
 reads. Tiles with the same values of these bits are therefore one case with bounds of its own, and few combinations of
-cases at the five taps remain. The bounds include the rounding errors of float32 in any order of summation. They are
+cases at the taps remain. The bounds include the rounding errors of float32 in any order of summation. They are
 computed in float64, whose own rounding is neglected.
 """
 
@@ -42,9 +43,10 @@ from numpy.typing import NDArray
 from ..automata import AUTOMATA, Automaton
 from ..learned.nca import NCA
 from ..policy import Policy
-from .bounds import PATH_TOLERANCE, POOLED_TOLERANCE, TOLERANCE, Bounds, Doubles, Kinds, Network
+from .bounds import PATH_TOLERANCE, POOLED, TOLERANCE, Bounds, Doubles, Kinds, Network
 from .config import HintConfig
-from .patches import TAPS, Codes, distinct
+from .linear import separated
+from .patches import Codes, distinct
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal; 1 if its largest sums are compared, -1 for the smallest; and the (P,) excess over their bound."""
@@ -106,7 +108,7 @@ class Certificate:
             and self.most <= self.largest
             and self.error <= self.tolerance
             and self.path_error < PATH_TOLERANCE  # strictly: 1/2 itself would be rounded to 0
-            and self.pooled_error <= POOLED_TOLERANCE
+            and self.pooled_error <= POOLED * self.tolerance
         )
 
 
@@ -128,7 +130,7 @@ def certify(
     """Try to prove that a network does what an automaton does; the certificate's `holds` says whether it is proven.
 
     Args:
-        model: a network with the automaton's channels and any weights.
+        model: a network with the automaton's channels, or those of its split signals, and any weights.
         largest: the upper bound of a pair's second channel; by default the one with which the automaton is learned.
         tolerance: the largest error of a pair's difference, which should be 1 where its signal is on.
         automaton: the automaton that the network should follow; by default that of its channels (`automaton_of`).
@@ -137,6 +139,8 @@ def certify(
         ValueError: the network has other channels or another architecture than networks learned from hints.
     """
     automaton = automaton_of(model) if automaton is None else automaton
+    if model.channel_names != automaton.channels:
+        automaton = separated(automaton)
     _check(model, automaton)
     largest = HintConfig.of(automaton).largest if largest is None else largest
     network = Network(automaton, model, largest, tolerance)
@@ -160,12 +164,13 @@ def certify(
 
 
 def _check(model: NCA, automaton: Automaton) -> None:
-    channels, pools = automaton.channels, automaton.pooled is not None
-    if model.channel_names != channels or not model.cut_corners or model.kernel_size != 3 or model.max_pool != pools:
+    channels, pools, cuts = automaton.channels, automaton.pooled is not None, automaton.neighbourhood == 5
+    if (model.channel_names, model.cut_corners, model.kernel_size, model.max_pool) != (channels, cuts, 3, pools):
         raise ValueError(
-            f"a certificate is for networks with a 3x3 kernel without corners, {'a' if pools else 'no'} pooling and "
-            f"the {len(channels)} channels that are learned from hints, got a {model.kernel_size}x{model.kernel_size} "
-            f"kernel{'' if model.cut_corners else ' with corners'} and channels {', '.join(model.channel_names)}"
+            f"a certificate is for networks with a 3x3 kernel {'without' if cuts else 'with'} corners, "
+            f"{'a' if pools else 'no'} pooling and the {len(channels)} channels of the automaton {automaton.name}, "
+            f"got a {model.kernel_size}x{model.kernel_size} kernel{'' if model.cut_corners else ' with corners'} and "
+            f"channels {', '.join(model.channel_names)}"
         )
     # the induction step is proven once, so every iteration must have the same weights and a ReLU
     if model.stationary_from != 0:
@@ -187,7 +192,7 @@ def _error(kinds: Kinds, row: int) -> float:
 
 
 def counterexamples(automaton: Automaton, model: NCA, largest: float, most: int, margin: float = 0.0) -> Codes:
-    """Return (P, 5) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
+    """Return (P, taps) int64 patches on which a sum breaks what the certificate demands, the worst patch of each kind.
 
     Args:
         automaton: what the network should do.
@@ -199,7 +204,7 @@ def counterexamples(automaton: Automaton, model: NCA, largest: float, most: int,
     """
     network = Network(automaton, model, largest, TOLERANCE)
     found = [worst.codes for signal in network.automaton.signals for worst in _wrong(network, signal, most, margin / 2)]
-    return distinct(network.automaton, [np.array(found, np.int64).reshape(-1, len(TAPS))])
+    return distinct(network.automaton, [np.array(found, np.int64).reshape(-1, len(automaton.taps))])
 
 
 def demands(automaton: Automaton, model: NCA, largest: float, most: int, margin: float) -> Iterator[Demand]:
@@ -246,8 +251,8 @@ def _wrong(network: Network, signal: IntEnum, most: int, margin: float) -> Itera
 def _ways_of_one(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:
     """Yield the errors that a signal of one channel can make."""
     low, high = bounds.low[:, 0], bounds.high[:, 0]
-    yield 0, 1, np.where(on, high - 1 - POOLED_TOLERANCE, high + margin)
-    yield 0, -1, np.where(on, 1 - POOLED_TOLERANCE - low, -np.inf)
+    yield 0, 1, np.where(on, high - 1 - POOLED * TOLERANCE, high + margin)
+    yield 0, -1, np.where(on, 1 - POOLED * TOLERANCE - low, -np.inf)
 
 
 def _ways_of_pair(on: NDArray[np.bool_], bounds: Bounds, largest: float, margin: float) -> Iterator[Wrong]:

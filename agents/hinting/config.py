@@ -134,7 +134,7 @@ def find_automaton(automaton: str | Automaton) -> Automaton:
 
 
 def changes(config: HintConfig, automaton: Automaton | None = None) -> dict[str, Any]:
-    """Return the options that give a configuration: its automaton, and what differs from the defaults of that."""
-    named = {"automaton": config.automaton}
+    """Return the options that give a configuration, beside its automaton: what differs from the defaults of that."""
     usual = HintConfig.of(config.automaton if automaton is None else automaton)
-    return differences(named, flat(HintConfig())) | differences(flat(config), flat(usual))
+    found = differences(flat(config), flat(usual))
+    return {name: value for name, value in found.items() if name != "automaton"}

@@ -19,7 +19,6 @@ from torch import Tensor
 from ..automata.automaton import Automaton
 from ..learned.nca import NCA
 from .certificate import Demand
-from .patches import TAPS
 
 MOST_STEPS = 60
 SMALLEST_STEP = 2.0**-12
@@ -79,7 +78,7 @@ class Cuts:
 def _differences(automaton: Automaton, n_inputs: int) -> Tensor:
     """Return the (V, F) matrix that replaces the two channels of each pair at each tap by their difference."""
     # inputs are ordered by channel, then by tap: the kinds and the path, then the pairs, low before high
-    n_taps, n_pairs = len(TAPS), len(automaton.paired)
+    n_taps, n_pairs = len(automaton.taps), len(automaton.paired)
     first = n_taps * (len(automaton.kinds) + 1) + torch.arange(n_pairs).repeat_interleave(n_taps) * 2 * n_taps
     low = first + torch.arange(n_taps).repeat(n_pairs)
     read_of = torch.eye(n_inputs, dtype=torch.float64)

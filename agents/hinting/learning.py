@@ -29,7 +29,7 @@ from ..learned.nca import NCA
 from .certificate import certify, counterexamples, demands
 from .config import HintConfig, find_automaton
 from .cuts import Cuts
-from .patches import TAPS, Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
+from .patches import Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
 
 WHITENED = 80_000
 """Approximate number of patches from which second moments are estimated."""
@@ -42,8 +42,8 @@ class Examples(NamedTuple):
     """Patches as tensors, float32.
 
     Attributes:
-        kinds: (P, T, 5) one-hot tiles.
-        signals: (P, S, 5) zeros and ones.
+        kinds: (P, T, taps) one-hot tiles.
+        signals: (P, S, taps) zeros and ones.
         labels: (P, S) the centre's next signals.
     """
 
@@ -53,7 +53,7 @@ class Examples(NamedTuple):
 
     @classmethod
     def of(cls, automaton: Automaton, patches: Codes) -> Examples:
-        """Make the examples of (P, 5) patches."""
+        """Make the examples of (P, taps) patches."""
         kinds, signals = (torch.from_numpy(read(automaton, patches)).float().mT for read in (kinds_of, signals_of))
         return cls(kinds.contiguous(), signals.contiguous(), torch.from_numpy(labels(automaton, patches)).float())
 
@@ -111,7 +111,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> N
     model = NCA(
         n_tiles=len(automaton.kinds),
         n_channels=len(automaton.channels),
-        cut_corners=True,
+        cut_corners=automaton.neighbourhood == 5,
         n_iterations=None,
         max_pool=automaton.pooled is not None,
         task=automaton.task,
@@ -136,19 +136,20 @@ def _refine(
     automaton: Automaton, model: NCA, pools: Sequence[Pool], config: HintConfig, generator: torch.Generator, log: Log
 ) -> None:
     """Learn from patches on which the certificate fails: with all weights, then only with those that matter."""
-    wrong = np.empty((0, len(TAPS)), np.int64)
+    wrong = np.empty((0, len(automaton.taps)), np.int64)
 
-    def ask() -> Examples:
+    def pools_with_wrong() -> list[Pool]:
         nonlocal wrong
         found = counterexamples(automaton, model, config.largest, config.n_worst, config.margin / 2)
         wrong = distinct(automaton, [wrong, found])
-        return Examples.of(automaton, wrong)
+        return [*pools, Pool(Examples.of(automaton, wrong))] if len(wrong) else [*pools]
 
     # patches that the certificate rejects are rare among all, so they are a pool of their own, drawn as often as others
     for n_rounds in range(config.n_dense):
-        fit(automaton, model, [*pools, Pool(ask())], config.again(dense=True), generator, _after(config, n_rounds, log))
+        dense = config.again(dense=True)
+        fit(automaton, model, pools_with_wrong(), dense, generator, _after(config, n_rounds, log))
     kept, again = prune(automaton, model, config.least_weight), config.again(dense=False)
-    fit(automaton, model, [*pools, Pool(ask())], again, generator, _after(config, config.n_dense, log), kept)
+    fit(automaton, model, pools_with_wrong(), again, generator, _after(config, config.n_dense, log), kept)
     # gradient descent comes close to meeting the certificate's demands but never meets all, so `Cuts` solves for them
     cuts = Cuts(automaton, kept)
     for number in range(1, config.n_rounds + 1):
@@ -188,7 +189,7 @@ def prune(automaton: Automaton, model: NCA, least: float) -> Tensor:
 
 
 def patches_to_learn(automaton: Automaton, config: HintConfig) -> Codes:
-    """Return the patches of a run, (P, 5) int64, each once: those seen, and new ones that combine their tiles."""
+    """Return the patches of a run, (P, taps) int64, each once: those seen, and new ones that combine their tiles."""
     rng = rng_for(config.seed, "levels")
     seen = patches_seen(automaton, levels_to_watch(rng, automaton, config))
     return distinct(automaton, [seen, recombine(rng, automaton, seen, config.n_recombined)])
@@ -263,7 +264,7 @@ def inputs(
     generator: torch.Generator,
     extremes: bool = False,
 ) -> Tensor:
-    """Draw inputs of a network for some patches, (P, F) floats: kinds and channels at 5 taps, and a 1 for the bias.
+    """Draw inputs of a network for some patches, (P, F) floats: kinds and channels at all taps, and a 1 for the bias.
 
     Where a signal is on, its second channel is drawn from 0 to `largest`, and the first is larger by 1 +- jitter; the
     path is drawn from 1/2 to 3/2, and the pooled channel is 1 +- jitter. Where a signal is off, its channels are 0. The

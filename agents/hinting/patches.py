@@ -1,4 +1,4 @@
-"""Patches: a tile with its four neighbours, which is all that one iteration reads.
+"""Patches: a tile with its neighbours, which is all that one iteration reads.
 
 Few different patches occur, so each is kept once. The rare ones matter most, and a sample in proportion to frequency
 would miss most of those.
@@ -27,12 +27,9 @@ from .config import HintConfig
 Codes: TypeAlias = NDArray[np.int64]
 """Tiles as numbers: 0 beyond the edge of a map, otherwise the kind plus 1 in three bits, then one bit for each signal.
 
-A patch is five such codes, in the order of `TAPS`.
+A patch is as many of these codes as the automaton has taps, in their order.
 """
 
-TAPS = ("U", "L", "C", "R", "D")
-"""The taps of a 3x3 kernel without corners, row by row."""
-CENTRE = TAPS.index("C")
 KIND_BITS = 3
 _KIND = (1 << KIND_BITS) - 1
 MIXED = 0x9E3779B97F4A7C15
@@ -51,10 +48,10 @@ def tile_codes(automaton: Automaton, tiles: Tiles, signals: Signals) -> Codes:
     return codes
 
 
-def patches_of(codes: Codes) -> Codes:
-    """Return the patches around (N, H, W) tiles, (N, H, W, 5) int64."""
+def patches_of(automaton: Automaton, codes: Codes) -> Codes:
+    """Return the patches around (N, H, W) tiles, (N, H, W, taps) int64."""
     padded = np.pad(codes, [(0, 0), (1, 1), (1, 1)])
-    (height, width), ways = codes.shape[1:], [offsets(tap)[0] for tap in TAPS]
+    (height, width), ways = codes.shape[1:], [offsets(tap)[0] for tap in automaton.taps]
     return np.stack([padded[:, 1 + d : 1 + d + height, 1 + r : 1 + r + width] for d, r in ways], axis=-1)
 
 
@@ -79,42 +76,42 @@ def is_seen(seen: IntEnum, tiles: Codes) -> NDArray[np.bool_]:
 
 
 class PatchView:
-    """The surroundings of the centres of (P, 5) patches, in arrays of shape (P,)."""
+    """The surroundings of the centres of (P, taps) patches, in arrays of shape (P,)."""
 
-    def __init__(self, patches: Codes) -> None:
-        self._patches = patches
+    def __init__(self, automaton: Automaton, patches: Codes) -> None:
+        self._tiles = dict(zip(automaton.taps, patches.T, strict=True))
 
     def __call__(self, signal: IntEnum, tap: str = "C") -> Bits:
         """Return whether a signal is on at the centre or a neighbour, (P,) bool."""
-        return is_seen(signal, self._patches[:, TAPS.index(tap)])
+        return is_seen(signal, self._tiles[tap])
 
     def tile(self, kind: Tile, tap: str = "C") -> Bits:
         """Return whether the centre or a neighbour is of a kind, (P,) bool."""
-        return is_seen(kind, self._patches[:, TAPS.index(tap)])
+        return is_seen(kind, self._tiles[tap])
 
 
 def labels(automaton: Automaton, patches: Codes) -> NDArray[np.bool_]:
-    """Return the next signals of the centres of (P, 5) patches by the rules, (P, S) bool."""
-    view = PatchView(patches)
+    """Return the next signals of the centres of (P, taps) patches by the rules, (P, S) bool."""
+    view = PatchView(automaton, patches)
     return np.stack([automaton.rules[signal](view) for signal in automaton.signals], axis=1)
 
 
 def distinct(automaton: Automaton, patches: Sequence[Codes]) -> Codes:
-    """Return each of some (..., 5) patches once, (P, 5) int64, in an order that depends only on which they are.
+    """Return each of some (..., taps) patches once, (P, taps) int64, in an order that depends only on which they are.
 
     Patches are compared as 64-bit numbers. Those with more bits are hashed. Among a million patches, two have the same
     hash with a probability of at most 1e-7, and one of the two is lost then.
     """
-    bits = KIND_BITS + len(automaton.signals)
-    factor = 1 << bits if bits * len(TAPS) <= 64 else MIXED
-    factors = np.array([pow(factor, place, 1 << 64) for place in range(len(TAPS))], np.uint64)
-    rows = np.concatenate([np.empty((0, len(TAPS)), np.int64), *(some.reshape(-1, len(TAPS)) for some in patches)])
+    bits, n_taps = KIND_BITS + len(automaton.signals), len(automaton.taps)
+    factor = 1 << bits if bits * n_taps <= 64 else MIXED
+    factors = np.array([pow(factor, place, 1 << 64) for place in range(n_taps)], np.uint64)
+    rows = np.concatenate([np.empty((0, n_taps), np.int64), *(some.reshape(-1, n_taps) for some in patches)])
     keys = (rows.astype(np.uint64) * factors).sum(axis=1, dtype=np.uint64)
     return rows[np.unique(keys, return_index=True)[1]]
 
 
 def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
-    """Return all patches that occur while the automaton runs on batches of (N, H, W) levels, (P, 5) int64, each once.
+    """Return all patches that occur while an automaton runs on batches of (N, H, W) levels, each once, (P, taps) int64.
 
     If the automaton heals, the maze then changes `N_CHANGES` times, each time into the level before it in the batch,
     and the state stays.
@@ -123,7 +120,7 @@ def patches_seen(automaton: Automaton, levels: Iterable[Tiles]) -> Codes:
     for tiles in levels:
         before = None
         for codes in _watch(automaton, tiles):
-            patches = patches_of(codes)
+            patches = patches_of(automaton, codes)
             # a patch that has not changed was found an iteration ago
             fresh = patches if before is None else patches[(patches != before).any(axis=-1)]
             found.append(distinct(automaton, [fresh]))
@@ -159,7 +156,7 @@ def levels_to_watch(rng: np.random.Generator, automaton: Automaton, config: Hint
 
 
 def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n: int) -> Codes:
-    """Combine tiles of some (..., 5) patches into new patches, (P, 5) int64 with P at most `n`, each once.
+    """Combine tiles of some (..., taps) patches into new patches, (P, taps) int64 with P at most `n`, each once.
 
     All tiles of a new patch were seen in the same world. If the automaton has several groups of signals, their states
     are recombined too, for each kind of tile. About half of the tiles have no signal on. Some of these patches never
@@ -176,7 +173,7 @@ def recombine(rng: np.random.Generator, automaton: Automaton, patches: Codes, n:
 
 
 def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Codes, n: int) -> Codes:
-    """Return (n, 5) patches of (S,) tiles that were seen in one world, among them 0, which is beyond the edge."""
+    """Return (n, taps) patches of (S,) tiles that were seen in one world, among them 0, which is beyond the edge."""
     wet = tiles & mask_of(set(automaton.signals) - set(automaton.everywhere)) != 0
 
     def draw(inside: bool) -> Codes:
@@ -185,7 +182,7 @@ def _recombine_world(rng: np.random.Generator, automaton: Automaton, tiles: Code
         drawn = np.where(rng.random(n) < 0.5, rng.choice(dry, n), rng.choice(some, n))
         return _cross(rng, automaton, tiles, drawn)
 
-    return np.stack([draw(tap == "C") for tap in TAPS], axis=1)
+    return np.stack([draw(tap == "C") for tap in automaton.taps], axis=1)
 
 
 def _cross(rng: np.random.Generator, automaton: Automaton, tiles: Codes, drawn: Codes) -> Codes:

@@ -1,4 +1,4 @@
-"""`train_hinted`: training on hints in one call, with a run folder, progress and a certificate."""
+"""`learn_automaton` and `compile_automaton`: from an automaton to a network and its certificate, in one call."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def options_of_hints(given: Mapping[str, Any]) -> dict[str, Option]:
 
 
 @checked
-def train_hinted(
-    automaton: Annotated[str | Automaton, Stored(str)] = "shortest-path",
+def learn_automaton(
+    automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
     *,
-    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/train-hinted"),
+    out: Annotated[str | Path, Shown("FOLDER")] = Path("runs/learn-automaton"),
     threads: Annotated[int, Between(1)] = 1,
     overwrite: bool = False,
     **options: Annotated[Any, Further(options_of_hints, named_by=("automaton",))],
@@ -53,11 +53,13 @@ def train_hinted(
     not. The folder receives model.safetensors, which is a policy wherever one is asked for, metrics.jsonl, and
     config.json with the certificate.
 
-    >>> model, certificate = train_hinted("shortest-path-healing", out="runs/healing")
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
+
+    >>> model, certificate = learn_automaton("shortest-path-healing", out="runs/healing")
 
     Args:
-        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of one of your
-            own. In Python also an `Automaton`.
+        automaton: automaton to learn: shortest-path, shortest-path-healing, diameter, another registered name, or
+            module:NAME of one of your own. In Python also an `Automaton`.
         out: folder of the run.
         threads: number of CPU threads, which torch keeps; another number can give other weights in the last digits.
         overwrite: delete the run in the folder, if there is one, and start a new one.
@@ -67,35 +69,87 @@ def train_hinted(
         The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
 
     Raises:
-        ValueError: a bad option, or a folder with a run.
+        ValueError: a bad option, an automaton that no network can follow, or a folder with a run.
         OSError: a file could not be written.
     """
     import torch
 
-    from ..weights import save_model
     from .certificate import certify
+    from .linear import separated
 
     folder = Path(out)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
     automaton = find_automaton(automaton)
+    split = separated(automaton)
     torch.set_num_threads(threads)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
     run.begin(_describe(automaton, config, threads))
-    model = _learn(run, automaton, config)
-    certificate = certify(model, config.largest, automaton=automaton)
+    model = _learn(run, split, config)
+    certificate = certify(model, config.largest, automaton=split)
+    _finish(run, automaton, model, certificate)
+    return model, certificate
+
+
+@checked
+def compile_automaton(
+    automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
+    *,
+    out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    overwrite: bool = False,
+) -> tuple[NCA, Certificate]:
+    """Write the weights of a policy that does what an automaton does, without training.
+
+    For each signal, a linear program finds the smallest weights whose sum tells apart where its rule switches it on.
+    They are nearly always whole numbers, with which float32 makes no errors. It takes seconds. A certificate proves
+    that the weights do the same as the automaton on every maze.
+
+    A signal whose rule is no threshold of what it reads is split into several signals (`linear.separated`).
+
+    >>> model, certificate = compile_automaton("shortest-path")
+
+    Args:
+        automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name, or
+            module:NAME of one of your own. In Python also an `Automaton`.
+        out: folder that receives model.safetensors, and config.json with the certificate.
+        overwrite: delete the run in the folder, if there is one.
+
+    Returns:
+        The network and its certificate. It is `exact` if the automaton has a bound, and it is proven to do the same.
+
+    Raises:
+        ValueError: an automaton that no network can follow; the message names the signal. Or a folder with a run.
+        OSError: a file could not be written.
+    """
+    from .exact import compile_weights
+    from .linear import separated
+
+    if out is not None:
+        check_folder("--out", Path(out))
+    name = automaton if isinstance(automaton, str) else automaton.name
+    automaton = find_automaton(automaton)
+    model, certificate = compile_weights(separated(automaton))
+    _guarantee(automaton, model, certificate)
+    if out is not None:
+        run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
+        run.begin({"command": command_line(["compile-automaton", name], {}), "device": "cpu"})
+        _finish(run, automaton, model, certificate)
+    return model, certificate
+
+
+def _guarantee(automaton: Automaton, model: NCA, certificate: Certificate) -> None:
     exact = certificate.holds and automaton.bound is not None
     model.guarantees = Guarantees(exact=exact, bound=automaton.bound)
-    save_model(model, folder / MODEL_OF_RUN)
-    run.finish(
-        exact=exact,
-        certificate={
-            **asdict(certificate),
-            "holds": certificate.holds,
-            "automaton": proof_in_words(automaton),
-        },
-    )
-    return model, certificate
+
+
+def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certificate) -> None:
+    """Save a network with what is proven of it."""
+    from ..weights import save_model
+
+    _guarantee(automaton, model, certificate)
+    save_model(model, run.path / MODEL_OF_RUN)
+    proven = {**asdict(certificate), "holds": certificate.holds, "automaton": proof_in_words(automaton)}
+    run.finish(exact=model.guarantees.exact, certificate=proven)
 
 
 def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
@@ -122,9 +176,9 @@ def _learn(run: RunFolder, automaton: Automaton, config: HintConfig) -> NCA:
 def _describe(automaton: Automaton, config: HintConfig, threads: int) -> Mapping[str, object]:
     sizes = ", ".join(f"{size}x{size}" for size in config.sizes)
     return {
-        "command": command_line(["train-hinted"], changes(config, automaton)),
+        "command": command_line(["learn-automaton", config.automaton], changes(config, automaton)),
         "data": f"traces of an automaton of {len(automaton.signals)} booleans a tile on {', '.join(config.families)} "
-        f"levels at {sizes}: each patch of five tiles once",
+        f"levels at {sizes}: each patch of {automaton.neighbourhood} tiles once",
         "device": "cpu",
         "processes": 1,
         "threads": threads,

@@ -1,11 +1,11 @@
 """Worlds: what the tiles of a map can hold at one time, found from an automaton's rules.
 
-The search starts from tiles with every signal off. It applies the rules to all patches of five tiles that can hold what
+The search starts from tiles with every signal off. It applies the rules to all patches of tiles that can hold what
 was found so far, adds the results, and repeats that until nothing is new. One world differs from another in the signals
 that are the same at every tile of a map. The search treats neighbours as independent, and so the groups of signals at
 one tile (`Automaton.parts`). So worlds may allow states that never occur, but they miss none.
 
-Facts that no five tiles show, such as that there is only one path, are stated by the automaton's `invariant`. It is
+Facts that no patch shows, such as that there is only one path, are stated by the automaton's `invariant`. It is
 assumed to hold at every tile, and `Worlds.assumed` says whether that has excluded anything.
 """
 
@@ -24,7 +24,7 @@ from maze_nca_gym.levels import Tile
 
 from ..automata.automaton import Automaton
 from ..automata.rules import Bits, Expression, expression_of
-from .patches import CENTRE, KIND_BITS, TAPS, Codes, is_seen, mask_of
+from .patches import KIND_BITS, Codes, is_seen, mask_of
 
 MOST_CASES = 1 << 20
 """Largest number of combinations of tiles' states that is tried for one group of signals."""
@@ -153,9 +153,9 @@ class _Search:
         parts = list(dict.fromkeys(part for rule in rules.values() for part in rule.local_parts))
         # many states of a neighbour have the same effect: all parts of the rules that read only this neighbour have the
         # same values. So the values are combined over the taps, not the states
-        taps = {tap: [part for part in parts if part.taps == {tap}] for tap in TAPS}
+        taps = {tap: [part for part in parts if part.taps == {tap}] for tap in self._automaton.taps}
         cases = [self._cases(world, kind, tap, seen) for tap, seen in taps.items()]
-        places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(TAPS), -1)
+        places = np.indices(self._checked([len(case) for case in cases], kind, signals)).reshape(len(taps), -1)
         known: dict[Expression, Bits] = {
             part: case[place, number]
             for case, place, seen in zip(cases, places, taps.values(), strict=True)
@@ -168,7 +168,7 @@ class _Search:
 
     def _cases(self, world: World, kind: Tile, tap: str, parts: Sequence[Expression]) -> NDArray[np.bool_]:
         """Return the joint values that some expressions can have at a tap of a tile of a kind, (N, P) bool."""
-        at_centre = tap == TAPS[CENTRE]
+        at_centre = tap == "C"
         read = mask_of(set().union(*(part.signals(tap) for part in parts)))
         codes = [self._grid(other, world[other], read).ravel() for other in ([kind] if at_centre else world)]
         tiles = np.concatenate(codes if at_centre else [[0], *codes])

@@ -14,7 +14,7 @@ from tyro.conf import subcommand
 
 from maze_nca_gym import agents
 from maze_nca_gym.agents.registry import import_own
-from maze_nca_gym.cli import bench, evaluate, evolve, levels, policies, reproduce, solve, train, train_hinted
+from maze_nca_gym.cli import automata, bench, evaluate, evolve, levels, policies, reproduce, solve, train
 from maze_nca_gym.cli.reading import named, pairs, read_values
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.options import Option, Shown, further_options, options_of_call
@@ -122,7 +122,8 @@ COMMANDS = Commands(
         "solve": Command(solve.run, agents.solve),
         "play": Command(solve.run_window, agents.play),
         "train": Command(train.run, agents.train),
-        "train-hinted": Command(train_hinted.run, agents.train_hinted),
+        "learn-automaton": Command(automata.run_learn, agents.learn_automaton),
+        "compile-automaton": Command(automata.run_compile, agents.compile_automaton),
         "evaluate": Command(evaluate.run, agents.evaluate),
         "evolve": Command(evolve.run, agents.evolve),
         "bench": Command(bench.run, agents.bench),

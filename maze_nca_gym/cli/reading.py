@@ -43,14 +43,16 @@ def named(words: Sequence[str], names: Sequence[str], options: Mapping[str, Opti
     Args:
         words: of the command line, behind the command.
         names: of the options.
-        options: those that are known; for a positional one, the first word that is a name in its table counts.
+        options: those that are known; for a positional one, the first word that is a name in its table counts, or
+            without a table the first of all words.
     """
     found: dict[str, str] = {}
     typed = pairs(words)
     for name in names:
         option = options.get(name)
         if option is not None and option.style.positional:
-            found.update((name, word) for word in reversed(words) if word in _names(option))
+            known = _names(option) or [word for word in words[:1] if not word.startswith("-")]
+            found.update((name, word) for word in reversed(words) if word in known)
         elif flag(name) in typed:
             found[name] = typed[flag(name)]
     return found

@@ -18,9 +18,7 @@ from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, automaton_of
 from maze_nca_gym.agents.hinting.config import HintConfig, changes
 from maze_nca_gym.agents.hinting.learning import Examples, inputs, learn, losses, patches_to_learn
 from maze_nca_gym.agents.hinting.patches import (
-    CENTRE,
     KIND_BITS,
-    TAPS,
     distinct,
     kinds_of,
     labels,
@@ -87,8 +85,8 @@ class TestAutomaton:
         tiles = mazes(automaton, 2, "random 0.3", 3, 5, 6)
         n_signals = len(automaton.signals)
         for before, after in pairwise(automaton.trace(tiles)):
-            patches = patches_of(tile_codes(automaton, tiles, before))
-            made = labels(automaton, patches.reshape(-1, len(TAPS))).reshape(*patches.shape[:3], n_signals)
+            patches = patches_of(automaton, tile_codes(automaton, tiles, before))
+            made = labels(automaton, patches.reshape(-1, 5)).reshape(*patches.shape[:3], n_signals)
             made = made.transpose(0, 3, 1, 2)
             if automaton.pooled is not None:
                 made[:, -1] = made[:, -1].any(axis=(1, 2), keepdims=True)
@@ -110,15 +108,18 @@ class TestPatches:
             .#.
             """
         )[None]
-        (patches,) = patches_of(tile_codes(SHORTEST_PATH, tiles, np.zeros((1, 9, 3, 3), bool)))
+        (patches,) = patches_of(SHORTEST_PATH, tile_codes(SHORTEST_PATH, tiles, np.zeros((1, 9, 3, 3), bool)))
         assert kinds_of(SHORTEST_PATH, patches[1, 1]).argmax(axis=1).tolist() == [2, 1, 3, 0, 1]
         assert kinds_of(SHORTEST_PATH, patches[0, 0]).sum(axis=1).tolist() == [0, 0, 1, 1, 1]
 
     def test_each_is_kept_once_in_an_order_that_depends_on_them_alone(self):
         tiles = sample(np.random.default_rng(3), "loops", 4, 9, 9)
         patches = patches_seen(SHORTEST_PATH, [tiles, tiles])
-        every = [patches_of(tile_codes(SHORTEST_PATH, tiles, signals)) for signals in SHORTEST_PATH.trace(tiles)]
-        expected = sorted(np.unique(np.reshape(every, (-1, len(TAPS))), axis=0).tolist(), key=lambda patch: patch[::-1])
+        every = [
+            patches_of(SHORTEST_PATH, tile_codes(SHORTEST_PATH, tiles, signals))
+            for signals in SHORTEST_PATH.trace(tiles)
+        ]
+        expected = sorted(np.unique(np.reshape(every, (-1, 5)), axis=0).tolist(), key=lambda patch: patch[::-1])
         assert patches.tolist() == expected
         assert distinct(SHORTEST_PATH, [patches[::-1][:50], patches]).tolist() == expected
 
@@ -126,10 +127,10 @@ class TestPatches:
         seen = patches_seen(automaton, [mazes(automaton, 4, "loops", 3, 5, 5)])
         made = recombine(np.random.default_rng(5), automaton, seen, 3000)
         assert len(set(map(tuple, made.tolist())) - set(map(tuple, seen.tolist()))) > 2000
-        assert kinds_of(automaton, made[:, CENTRE]).any(axis=1).all()
+        assert kinds_of(automaton, made[:, SHORTEST_PATH.taps.index("C")]).any(axis=1).all()
         everywhere = sum(1 << KIND_BITS + signal for signal in automaton.everywhere)
         told = np.where(made > 0, made & everywhere, -1)
-        assert ((told == told[:, [CENTRE]]) | (told < 0)).all()
+        assert ((told == told[:, [SHORTEST_PATH.taps.index("C")]]) | (told < 0)).all()
         # with groups of signals, tiles combine the states of groups that were seen
         assert (set(made.ravel()) <= set(seen.ravel())) is (len(automaton.parts) == 1)
 
@@ -172,7 +173,7 @@ class TestLearning:
     def test_inputs_are_pairs_of_any_size(self):
         examples = Examples.of(SHORTEST_PATH, patches_to_learn(SHORTEST_PATH, TINY))
         read = inputs(SHORTEST_PATH, examples, 10, 0.0, torch.Generator().manual_seed(0))
-        patch = read[:, :-1].view(len(read), 4 + len(SHORTEST_PATH.channels), len(TAPS))
+        patch = read[:, :-1].view(len(read), 4 + len(SHORTEST_PATH.channels), 5)
         low, high = patch[:, 5::2], patch[:, 6::2]
         torch.testing.assert_close(low - high, examples.signals[:, 1:], atol=1e-5, rtol=0)
         assert high.min() == 0
@@ -242,7 +243,7 @@ class TestCertificate:
         policy, ((world,), _) = load(NAMES[SHORTEST_PATH]), find_worlds(SHORTEST_PATH)
         states = np.concatenate([kind + 1 | part.states for kind, (part,) in world.items()])
         rng, outside = np.random.default_rng(9), np.append(states, 0)
-        tiles = np.stack([rng.choice(states if tap == "C" else outside, 20_000) for tap in TAPS], axis=1)
+        tiles = np.stack([rng.choice(states if tap == "C" else outside, 20_000) for tap in SHORTEST_PATH.taps], axis=1)
         examples = Examples.of(SHORTEST_PATH, tiles)
         read = inputs(SHORTEST_PATH, examples, 10, 0.02, torch.Generator().manual_seed(0))
         sums = read @ torch.cat([policy.weights[0].flatten(1), policy.biases[0][:, None]], dim=1).detach().T
@@ -255,7 +256,7 @@ class TestCertificate:
 
     def test_it_is_for_what_is_learned_from_hints(self):
         shape = {"cut_corners": True, "channel_names": SHORTEST_PATH.channels}
-        with pytest.raises(ValueError, match=r"the 17 channels that are learned from hints, got a 3x3 .* path, wet"):
+        with pytest.raises(ValueError, match=r"the 17 channels of the automaton shortest-path, got a 3x3 .* path, wet"):
             certify(NCA.from_handcoded("shortest-path"))
         with pytest.raises(ValueError, match=r"a pooling and the 75 channels"):
             certify(NCA.from_handcoded("diameter"))
@@ -301,9 +302,8 @@ class TestConfig:
 
     def test_changes_are_what_differs_from_the_defaults_of_the_automaton(self, automaton):
         usual = HintConfig.of(automaton.name)
-        named = {} if automaton is SHORTEST_PATH else {"automaton": automaton.name}
-        assert changes(usual) == named
-        assert changes(replace(usual, seed=2, sizes=(5,))) == {**named, "seed": 2, "sizes": (5,)}
+        assert changes(usual) == {}
+        assert changes(replace(usual, seed=2, sizes=(5,))) == {"seed": 2, "sizes": (5,)}
         with pytest.raises(
             ValueError, match="unknown automaton 'longest'; known: shortest-path, shortest-path-healing"
         ):

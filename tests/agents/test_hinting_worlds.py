@@ -13,7 +13,7 @@ from maze_samples import sample
 from maze_nca_gym.agents.automata import AUTOMATA, DIAMETER, HEALING, SHORTEST_PATH, Automaton
 from maze_nca_gym.agents.automata.rules import Rule, View, around
 from maze_nca_gym.agents.hinting import worlds
-from maze_nca_gym.agents.hinting.patches import KIND_BITS, TAPS, labels, mask_of, patches_seen
+from maze_nca_gym.agents.hinting.patches import KIND_BITS, labels, mask_of, patches_seen
 from maze_nca_gym.agents.hinting.worlds import World, find_worlds
 from maze_nca_gym.levels import Tile, clear_endpoints
 
@@ -54,9 +54,9 @@ def by_brute_force(automaton: Automaton) -> set[int]:
     found = {kind + 1 for kind in automaton.kinds}
     while True:
         tiles = sorted(found)
-        patches = np.array(list(product(*([tiles if tap == "C" else [0, *tiles] for tap in TAPS]))))
+        patches = np.array(list(product(*([tiles if tap == "C" else [0, *tiles] for tap in automaton.taps]))))
         after = (labels(automaton, patches) << (KIND_BITS + np.arange(len(automaton.signals)))).sum(axis=1)
-        grown = found | set((after | patches[:, TAPS.index("C")] & (1 << KIND_BITS) - 1).tolist())
+        grown = found | set((after | patches[:, 2] & (1 << KIND_BITS) - 1).tolist())
         if grown == found:
             return found
         found = grown

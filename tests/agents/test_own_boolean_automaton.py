@@ -18,7 +18,7 @@ from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton, reg
 from maze_nca_gym.agents.automata.rules import around
 from maze_nca_gym.agents.guarantees import StepBound
 from maze_nca_gym.agents.hinting.certificate import certify
-from maze_nca_gym.agents.hinting.run import train_hinted
+from maze_nca_gym.agents.hinting.run import learn_automaton
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, one_hot
@@ -55,7 +55,7 @@ REACH = Automaton(
 
 
 def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
-    model, certificate = train_hinted(REACH, out=tmp_path)
+    model, certificate = learn_automaton(REACH, out=tmp_path)
     assert certificate.holds
     assert not certificate.assumed, "all that a tile can hold follows from the rules"
     assert not model.guarantees.exact, "it states no bound within which it solves a maze"
@@ -67,7 +67,7 @@ def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
     np.testing.assert_array_equal(path > 0.5, distances(mazes) >= 0)
     described = json.loads((tmp_path / "config.json").read_text())
     assert (described["configuration"]["automaton"], described["exact"]) == ("reach", False)
-    assert described["command"] == "maze-nca-gym train-hinted --automaton reach"
+    assert described["command"] == "maze-nca-gym learn-automaton reach"
     spoilt = model
     spoilt.biases[0].data[1] += 1
     assert not certify(spoilt, automaton=REACH).holds
@@ -76,9 +76,9 @@ def test_it_is_learned_proven_and_a_policy(tmp_path: Path) -> None:
 def test_the_command_takes_it_by_module_and_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     name = f"{__name__}:REACH"
-    assert main(["train-hinted", "--automaton", name, "--n-updates", "8", "--n-rounds", "0"]) == 1
-    described = json.loads(Path("runs/train-hinted/config.json").read_text())
-    assert described["command"] == f"maze-nca-gym train-hinted --automaton {name} --n-updates 8 --n-rounds 0"
+    assert main(["learn-automaton", name, "--n-updates", "8", "--n-rounds", "0"]) == 1
+    described = json.loads(Path("runs/learn-automaton/config.json").read_text())
+    assert described["command"] == f"maze-nca-gym learn-automaton {name} --n-updates 8 --n-rounds 0"
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def registered() -> Iterator[None]:
 
 @pytest.mark.usefixtures("registered")
 def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> None:
-    model, certificate = train_hinted("reach", n_updates=8, n_rounds=0, out=tmp_path)
+    model, certificate = learn_automaton("reach", n_updates=8, n_rounds=0, out=tmp_path)
     assert certify(model) == certificate
     register_automaton(REACH)
     with pytest.raises(ValueError, match="there is another automaton reach"):
@@ -101,7 +101,7 @@ def test_a_registered_one_is_found_by_name_and_by_channels(tmp_path: Path) -> No
 
 def test_what_is_no_automaton_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"automaton must be of type str \| Automaton, got 5"):
-        train_hinted(5, out=tmp_path / "run")  # type: ignore[arg-type]
+        learn_automaton(5, out=tmp_path / "run")  # type: ignore[arg-type]
     assert not (tmp_path / "run").exists()
 
 
@@ -124,7 +124,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"pooled": Signal.PATH}, "the last signal of reach must be the pooled one, PATH"),
     ({"rules": {Signal.PATH: REACH.rules[Signal.PATH]}}, "the rule of WET in reach is missing"),
     (ruled(WET=lambda see: see(Signal.PATH)), "the rule of WET in reach reads PATH, which is an output"),
-    (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read C, U, L, D, R"),
+    (ruled(WET=lambda see: see(Signal.WET, "UU")), "the rule of WET in reach reads 'UU', but may read U, L, C, R, D"),
     (ruled(WET=lambda see: True), r"the rule of WET in reach must be made of what it sees with &, \| and ~: .* True"),
     (ruled(WET=lambda see: see(Signal.WET) & True), "the rule of WET in reach must be made of what it sees"),
     (ruled(WET=lambda see: see(Signal.WET) or see(Signal.WET, "U")), "a rule has neither `if` nor `and`, `or`, `not`"),

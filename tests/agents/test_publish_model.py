@@ -92,7 +92,14 @@ def test_a_card_says_what_a_model_learned_from(folder, monkeypatch):
 
 
 def test_the_certificate_of_a_run_of_hints_is_taken_over():
-    made = {"command": "train-hinted", "device": "cpu", "processes": 1, "threads": 2, "versions": {}, "data": "traces"}
+    made = {
+        "command": "learn-automaton",
+        "device": "cpu",
+        "processes": 1,
+        "threads": 2,
+        "versions": {},
+        "data": "traces",
+    }
     card = publish.origin({**made, "configuration": {}, "certificate": {"holds": True}}, 3.4)
     assert (card["certificate"], card["data"], card["made_in"]["seconds"]) == ({"holds": True}, "traces", 3)
 

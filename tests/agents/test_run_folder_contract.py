@@ -14,7 +14,7 @@ import pytest
 import torch
 from command_lines import RUN, files
 
-from maze_nca_gym.agents import evolve, reproduce, train, train_hinted
+from maze_nca_gym.agents import evolve, learn_automaton, reproduce, train
 from maze_nca_gym.agents.evolution.loop import Evolution
 from maze_nca_gym.agents.evolution.measure import Regret
 from maze_nca_gym.agents.learned import NCA
@@ -63,7 +63,7 @@ def evolution(out: Path = OUT, **options: Any) -> Any:
 
 
 def hints(out: Path = OUT, **options: Any) -> Any:
-    return train_hinted("shortest-path", out=out, **{**HINTS, "n_updates": 4, **options})
+    return learn_automaton("shortest-path", out=out, **{**HINTS, "n_updates": 4, **options})
 
 
 def reproduction_of_nothing(out: Path = OUT, scale: str = "tiny", overwrite: None = None) -> Any:
@@ -105,7 +105,7 @@ KINDS = {
         of_evolution,
         "evolve model.safetensors --n 12 --size 5 --n-offspring 6 --rounds 100000 --save-every 0",
     ),
-    "train-hinted": Kind(hints, "model.safetensors", {"seed": 1}),
+    "learn-automaton": Kind(hints, "model.safetensors", {"seed": 1}),
     "reproduce": Kind(reproduction_of_nothing, "results.json", {"scale": "small"}),
 }
 GOING_ON = [name for name, kind in KINDS.items() if kind.interrupted]
@@ -198,7 +198,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(kind):
 def test_a_finished_run_stays_as_it_is_or_is_refused(kind, capsys):
     kind.start()
     before = bytes_in()
-    if kind is KINDS["train-hinted"]:
+    if kind is KINDS["learn-automaton"]:
         with pytest.raises(ValueError, match="run has a run; choose another --out, or lose that run with --overwrite"):
             kind.start()
     else:
@@ -214,7 +214,7 @@ def test_another_configuration_is_refused_and_nothing_touched(kind):
     with pytest.raises(ValueError, match="run has a run") as refused:
         kind.start(**kind.other)
     (name,) = kind.other
-    assert kind is KINDS["train-hinted"] or f"of another configuration ({name} " in str(refused.value)
+    assert kind is KINDS["learn-automaton"] or f"of another configuration ({name} " in str(refused.value)
     assert ("--overwrite" in str(refused.value)) == (kind is not KINDS["reproduce"])
     assert bytes_in() == before
 

@@ -1,4 +1,4 @@
-"""`maze-nca-gym train-hinted`: a run, its files, its complaints."""
+"""`maze-nca-gym learn-automaton`: a run, its files, its complaints."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from maze_nca_gym.cli import main
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
-TINY = ["train-hinted", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
+TINY = ["learn-automaton", "--families", "random", "--sizes", "4", "--n-levels", "8", "--n-recombined", "500"]
 TINY += ["--n-updates", "120", "--batch-size", "64"]
-FOLDER = Path("runs/train-hinted")
+FOLDER = Path("runs/learn-automaton")
 
 
 def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
     assert main(TINY) == 1
     out, err = capsys.readouterr()
     assert "not proven: sums reach" in out
-    assert "the weights are not proven to do what the automaton does; try more --n-updates" in err
+    assert "the weights are not proven to do what the automaton does: try more --n-updates" in err
     described = json.loads((FOLDER / "config.json").read_text())
     assert not described["exact"]
     assert not described["certificate"]["holds"]
@@ -45,11 +45,11 @@ def test_a_run_that_is_too_short_says_that_nothing_is_proven(capsys):
 )
 def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
     short = ["--n-updates", "8", "--sparsity", "0", "--n-recombined", "100", "--sizes", "4", "--n-levels", "2"]
-    assert main(["train-hinted", "--automaton", automaton, *short, "--overwrite"]) == 1
+    assert main(["learn-automaton", automaton, *short, "--overwrite"]) == 1
     assert f"NCA, {task}, {n_weights} weights" in capsys.readouterr().out
     described = json.loads((FOLDER / "config.json").read_text())
     assert HintConfig.from_json(described["configuration"]).automaton == automaton
-    assert described["command"].startswith(f"maze-nca-gym train-hinted --automaton {automaton} --sizes 4")
+    assert described["command"].startswith(f"maze-nca-gym learn-automaton {automaton} --sizes 4")
     assert described["data"].startswith(f"traces of an automaton of {n_booleans}")
     model = load(str(FOLDER / "model.safetensors"))
     assert (model.task, model.max_pool) == (task, True)
@@ -57,7 +57,7 @@ def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
 
 def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "2", "--n-recombined", "100", "--sizes", "4"]
-    assert main(["train-hinted", "--automaton", "shortest-path-healing", *short, "--n-levels", "2"]) == 1
+    assert main(["learn-automaton", "shortest-path-healing", *short, "--n-levels", "2"]) == 1
     out = capsys.readouterr().out
     assert "round 2 of at most 2" in out
     assert "12 updates, " in out

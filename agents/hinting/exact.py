@@ -1,0 +1,100 @@
+"""Exact weights: a network that does what an automaton does, with the sums of `linear` as weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+import numpy as np
+import torch
+
+from maze_nca_gym.levels import Tile
+
+from ..automata.automaton import Automaton
+from ..learned.nca import NCA
+from .bounds import POOLED, Doubles
+from .certificate import Certificate, certify
+from .linear import Sum, cases_of, separate
+
+
+def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
+    """Return a network that does what an automaton does, with the certificate for its weights.
+
+    Args:
+        automaton: one that `separated` returned.
+
+    Raises:
+        ValueError: a rule has no sum; the message names the signal.
+    """
+    model, largest = _network(automaton, _sums_of(automaton))
+    found = certify(model, largest, 0.0, automaton=automaton)
+    if found.holds:
+        return model, found
+    # not all weights are whole numbers; the errors of rounding that it found may be all that there are
+    error = max(found.error, found.pooled_error / POOLED)
+    return model, certify(model, largest, 1.25 * error, automaton=automaton)
+
+
+def _sums_of(automaton: Automaton) -> dict[IntEnum, tuple[Sum, float]]:
+    """Return each signal's sum, and the largest value that it can have."""
+    sums = {}
+    for signal in automaton.signals:
+        cases = cases_of(automaton, automaton.rules[signal])
+        found = separate(cases) if signal in automaton.paired else separate(cases, most=1.0)
+        if found is None:
+            raise ValueError(
+                f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
+                f"signal of its own, which {signal.name} copies"
+            )
+        sums[signal] = found, float((cases.read @ found.weights + found.bias).max())
+    return sums
+
+
+def _network(automaton: Automaton, sums: Mapping[IntEnum, tuple[Sum, float]]) -> tuple[NCA, float]:
+    """Return a network with given sums, and the upper bound of a pair's second channel."""
+    model = NCA(
+        n_tiles=len(automaton.kinds),
+        n_channels=len(automaton.channels),
+        cut_corners=automaton.neighbourhood == 5,
+        n_iterations=None,
+        max_pool=automaton.pooled is not None,
+        task=automaton.task,
+        channel_names=automaton.channels,
+    )
+    weight, bias = torch.zeros_like(model.weights[0]).double().numpy(), np.zeros(model.n_channels)
+    largest = 1.0
+    for signal, (found, most) in sums.items():
+        pair = signal in automaton.paired
+        rows = [2 * signal - 1, 2 * signal] if pair else [_row_of(automaton, signal)]
+        # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
+        # does no harm; without a pair, 1 stays 1, and 0 becomes -1
+        for row in rows:
+            _write(automaton, weight[row], found)
+        bias[rows] = 2 * found.bias - (0.5 if pair else 1)
+        if pair:
+            bias[rows[1]] -= 1
+            largest = max(largest, 2 * most)
+    if automaton.pooled is not None:
+        bias[-1] = -1  # the maximum over channels is not used
+    with torch.no_grad():
+        model.weights[0].copy_(torch.from_numpy(weight))
+        model.biases[0].copy_(torch.from_numpy(bias))
+    return model, largest
+
+
+def _row_of(automaton: Automaton, signal: IntEnum) -> int:
+    return len(automaton.channels) - 2 if signal is automaton.pooled else 0
+
+
+def _write(automaton: Automaton, row: Doubles, found: Sum) -> None:
+    """Add twice a sum to the (T + C, taps) weights of a channel; a pair is read as the difference of its channels."""
+    for (seen, tap), weight in zip(found.leaves, 2 * found.weights, strict=True):
+        place = automaton.taps.index(tap)
+        if isinstance(seen, Tile):
+            row[automaton.kinds.index(seen), place] += weight
+        elif seen is automaton.pooled:
+            row[-2, place] += weight
+        else:
+            first = len(automaton.kinds) + 2 * seen - 1
+            row[first, place] += weight
+            row[first + 1, place] -= weight

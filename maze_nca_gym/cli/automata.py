@@ -1,0 +1,63 @@
+"""`maze-nca-gym learn-automaton` and `compile-automaton`: what they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maze_nca_gym.agents import compile_automaton, learn_automaton
+from maze_nca_gym.cli.output import FAILED, complain
+from maze_nca_gym.tables import Table
+
+if TYPE_CHECKING:
+    from maze_nca_gym.agents import Policy
+    from maze_nca_gym.agents.hinting.certificate import Certificate
+
+
+def run_learn(*, out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
+    """Exit with 1 if the weights are not proven to do the same."""
+    from maze_nca_gym.agents.runs import METRICS, duration, read_last
+
+    model, certificate = learn_automaton(out=out, **options)
+    last = read_last(out / METRICS)  # an update, or a round of repair
+    learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
+    return _summarise(model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
+
+
+def run_compile(*, out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
+    """Exit with 1 if the weights are not proven to do the same."""
+    model, certificate = compile_automaton(out=out, **options)
+    return _summarise(model, certificate, out, {}, advice=": their errors of rounding are too large")
+
+
+def _summarise(model: Policy, certificate: Certificate, out: Path, more: dict[str, str], advice: str) -> int:
+    """Print what came out, and where it is; return the exit code."""
+    from maze_nca_gym.agents.runs import DESCRIPTION
+    from maze_nca_gym.agents.training.state import MODEL
+
+    n_used = int(next(iter(model.parameters())).count_nonzero())
+    Table.of_facts(
+        {
+            "policy": f"NCA, {model.task}, {model.n_weights:,} weights, of which {n_used:,} are not zero",
+            **more,
+            "certificate": _in_words(certificate),
+            "automaton": json.loads((out / DESCRIPTION).read_text(encoding="utf-8"))["certificate"]["automaton"],
+        }
+    ).print()
+    print(f"model: {out / MODEL}")
+    if certificate.holds:
+        return 0
+    complain(f"the weights are not proven to do what the automaton does{advice}")
+    return FAILED
+
+
+def _in_words(certificate: Certificate) -> str:
+    if certificate.holds:
+        given = ", if its invariant holds" if certificate.assumed else ""
+        return f"does what the automaton does on every maze, of any size, at every iteration: proven, in float32{given}"
+    return (
+        f"not proven: sums reach {certificate.silent:.3g} where a channel must be silent, {certificate.least:.3g} to "
+        f"{certificate.most:.3g} where not (0 to {certificate.largest:g}), and signals are off by "
+        f"{certificate.error:.3g} ({certificate.tolerance:g})"
+    )

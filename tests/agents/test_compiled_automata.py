@@ -1,0 +1,204 @@
+"""Automata become networks with exact weights, whatever their rules are, and do the same as literal programs."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tables import for_each
+
+from maze_nca_gym.agents import compile_automaton, iterate, load, rollout
+from maze_nca_gym.agents.automata import AUTOMATA, SHORTEST_PATH, Automaton
+from maze_nca_gym.agents.automata.gallery import DEAD_ENDS, FIRST_PASSAGE, LIFE, REACHABLE, WALL_FOLLOWER
+from maze_nca_gym.agents.automata.rules import at_least
+from maze_nca_gym.agents.guarantees import StepBound
+from maze_nca_gym.agents.hinting.certificate import certify
+from maze_nca_gym.agents.hinting.linear import separated
+from maze_nca_gym.agents.hinting.run import learn_automaton
+from maze_nca_gym.cli import main
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.solvers import distances, shortest_path
+from maze_nca_gym.tasks import find_task
+
+N_STEPS = 40
+compiled = cache(compile_automaton)
+
+
+def mazes(automaton: Automaton, family: str = "random", border: bool = True, n: int = 6) -> np.ndarray:
+    tiles = generate(np.random.default_rng(5), n, 7, family, border=border)
+    return find_task(automaton.task).prepare(tiles)
+
+
+def paths(automaton: Automaton, tiles: np.ndarray, n_steps: int) -> np.ndarray:
+    """Return what the compiled network draws after so many iterations, (N, H, W) bool."""
+    model, _ = compiled(automaton)
+    maze = torch.from_numpy(one_hot(tiles, n_tiles=find_task(automaton.task).n_tiles))
+    with torch.no_grad():
+        return rollout(model, maze, n_steps)[:, 0].numpy() > 0.5
+
+
+@pytest.mark.parametrize("automaton", AUTOMATA.values(), ids=AUTOMATA)
+def test_networks_have_whole_weights_and_follow_the_automaton(automaton):
+    model, certificate = compile_automaton(automaton)
+    assert certificate.holds
+    assert (certificate.error, certificate.tolerance) == (0, 0)
+    assert all((2 * parameter % 1 == 0).all() for parameter in model.parameters())
+    assert certify(model, certificate.largest, 0.0, automaton=automaton) == certificate
+    for border in (True, False):
+        tiles = mazes(automaton, border=border)
+        maze = torch.from_numpy(one_hot(tiles, n_tiles=find_task(automaton.task).n_tiles))
+        states = zip(iterate(model, maze), automaton.trace(tiles), range(N_STEPS), strict=False)
+        with torch.no_grad():
+            for state, signals, t in states:
+                assert ((state[:, 0].numpy() > 0.5) == signals[:, 0]).all(), f"after {t} iterations"
+    model.biases[0].data[1] += 1
+    assert not certify(model, certificate.largest, 0.0, automaton=automaton).holds
+
+
+def test_reachable_tiles_are_those_with_a_distance():
+    tiles = mazes(REACHABLE)
+    np.testing.assert_array_equal(paths(REACHABLE, tiles, 60), distances(tiles) >= 0)
+
+
+def test_without_dead_ends_the_path_is_left_of_a_perfect_maze():
+    tiles = mazes(DEAD_ENDS, "perfect")
+    np.testing.assert_array_equal(paths(DEAD_ENDS, tiles, 60), shortest_path(tiles))
+
+
+def test_life_is_the_game_of_life():
+    tiles = mazes(LIFE, n=4)
+    live = tiles == Tile.WALL
+    for t in range(30):
+        np.testing.assert_array_equal(paths(LIFE, tiles, t + 2), live)
+        framed = np.pad(live, [(0, 0), (1, 1), (1, 1)]).astype(int)
+        height, width = live.shape[1:]
+        count = sum(framed[:, r : r + height, c : c + width] for r in range(3) for c in range(3)) - live
+        live = (count == 3) | (live & (count == 2))
+
+
+def test_the_first_passage_is_at_the_number_of_king_moves():
+    (level,) = tiles = mazes(FIRST_PASSAGE, n=1)
+    far = np.full(level.shape, -1)
+    (start,) = map(tuple, np.argwhere(level == Tile.SOURCE))
+    far[start], queue = 0, deque([start])
+    while queue:
+        row, col = queue.popleft()
+        for there in ((row + d, col + r) for d in (-1, 0, 1) for r in (-1, 0, 1)):
+            inside = all(0 <= place < side for place, side in zip(there, level.shape, strict=True))
+            if inside and far[there] < 0 and level[there] != Tile.WALL:
+                far[there] = far[row, col] + 1
+                queue.append(there)
+    for t in range(far.max() + 3):
+        np.testing.assert_array_equal(paths(FIRST_PASSAGE, tiles, t + 2)[0], far == t)
+
+
+@for_each("family", ["perfect", "loops", "random"])
+def test_the_wall_follower_walks_as_one_does(family):
+    tiles = mazes(WALL_FOLLOWER, family)
+    drawn = paths(WALL_FOLLOWER, tiles, 3 + 60)
+    for level, trail in zip(tiles, drawn, strict=True):
+        (place,), heading, walked = np.argwhere(level == Tile.SOURCE).tolist(), 0, np.zeros(level.shape, bool)
+        for _ in range(60):
+            walked[tuple(place)] = True
+            if level[tuple(place)] == Tile.TARGET:
+                break
+            for turn in (-1, 0, 1, 2):
+                down, right = [(-1, 0), (0, -1), (1, 0), (0, 1)][(heading + turn) % 4]
+                if level[place[0] + down, place[1] + right] != Tile.WALL:
+                    place, heading = [place[0] + down, place[1] + right], (heading + turn) % 4
+                    break
+        np.testing.assert_array_equal(trail, walked)
+
+
+class Signal(IntEnum):
+    PATH = 0
+    BIT = 1
+
+
+def of(rule, path=lambda see: see(Signal.BIT), **options) -> Automaton:
+    return Automaton("tried", "diameter", Signal, {Signal.PATH: path, Signal.BIT: rule}, **options)
+
+
+def parity(see):
+    walls = [see.tile(Tile.WALL, towards) for towards in "ULDR"]
+    return (at_least(1, walls) & ~at_least(2, walls)) | (at_least(3, walls) & ~at_least(4, walls))
+
+
+def test_a_rule_that_is_no_threshold_is_split():
+    automaton = of(parity)
+    split = separated(automaton)
+    assert [signal.name for signal in split.signals] == ["PATH", "BIT_1", "BIT_2", "BIT_3", "BIT_4"]
+    assert separated(SHORTEST_PATH) is SHORTEST_PATH
+    tiles = mazes(automaton)
+    walls = np.pad(tiles == Tile.WALL, [(0, 0), (1, 1), (1, 1)]).astype(int)
+    odd = (walls[:, :-2, 1:-1] + walls[:, 2:, 1:-1] + walls[:, 1:-1, :-2] + walls[:, 1:-1, 2:]) % 2 == 1
+    np.testing.assert_array_equal(paths(automaton, tiles, 2), odd)
+
+
+def test_learning_splits_them_too(tmp_path: Path):
+    fast = {"sizes": (4,), "n_levels": 8, "n_recombined": 2_000, "n_updates": 300, "batch_size": 256}
+    fast |= {"sparsity": 3e-5, "n_dense": 0, "n_updates_again": 100}
+    model, certificate = learn_automaton(of(parity, learning=fast), out=tmp_path)
+    assert certificate.holds
+    assert model.channel_names[:3] == ("path", "bit_1_low", "bit_1_high")
+
+
+def blinks(see):
+    return ~see(Signal.BIT) & ~see.tile(Tile.WALL)
+
+
+def walks(see):
+    start = see.tile(Tile.EMPTY) & ~see.tile(Tile.EMPTY, "L") & ~see.tile(Tile.WALL, "L")
+    return start | see(Signal.BIT, "L")
+
+
+@for_each(
+    "make, message",
+    [
+        (lambda: of(parity, path=parity), "the rule of PATH in tried is no weighted sum of what it reads"),
+        (lambda: of(blinks, neighbourhood=7), "the neighbourhood of tried must be 5 or 9 tiles, got 7"),
+        (lambda: of(lambda see: see.tile(Tile.WALL, "UL")), "reads 'UL', but may read U, L, C, R, D only"),
+        (lambda: of(lambda see: at_least(3, [see(Signal.BIT)])), "a number from 1 to that of the bits, 1, got 3"),
+        (lambda: of(blinks, bound=StepBound(constant=1), settles=False), "tried has a bound, so it must settle"),
+        (lambda: "lief", r"unknown automaton 'lief'; known: shortest-path, .* or module:NAME"),
+    ],
+)
+def test_what_is_wrong_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        compile_automaton(make())
+
+
+def test_what_never_settles_is_named(tmp_path: Path):
+    # two bits that swap would repeat; a cycle of three states does not
+    class Three(IntEnum):
+        PATH, A, B, C = range(4)
+
+    rules = {Three.PATH: lambda see: see(Three.A), Three.A: lambda see: ~see(Three.A) & ~see(Three.B) & ~see(Three.C)}
+    rules |= {Three.B: lambda see: see(Three.A), Three.C: lambda see: see(Three.B)}
+    automaton = Automaton("three", "diameter", Three, rules)
+    with pytest.raises(ValueError, match=r"A.* of three still change after .* give it settles=False if they may"):
+        learn_automaton(automaton, out=tmp_path / "run", n_updates=1)
+
+
+def test_the_command_compiles_and_the_file_is_a_policy(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["compile-automaton", "shortest-path", "--out", "mine"]) == 0
+    assert "proven, in float32" in " ".join(capsys.readouterr().out.replace("│", " ").split())
+    described = json.loads(Path("mine/config.json").read_text())
+    assert described["command"] == "maze-nca-gym compile-automaton shortest-path"
+    assert described["certificate"]["holds"]
+    policy = load("mine/model.safetensors")
+    assert policy.guarantees.exact
+    tiles = mazes(SHORTEST_PATH, "caves")
+    with torch.no_grad():
+        drawn = rollout(policy, torch.from_numpy(one_hot(tiles)), 2 * 49 + 2)[:, 0] > 0.5
+    np.testing.assert_array_equal(drawn, shortest_path(tiles))
+    assert main(["compile-automaton", "life", "--out", "mine"]) == 2
+    assert "mine" in capsys.readouterr().err
