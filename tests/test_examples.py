@@ -25,6 +25,7 @@ EXPECTED = {
     "11_ppo": r"(?s)fresh levels:\n.* on mazes of 8 x 8 tiles, .*evolving levels:\n.*\npicture: runs/ppo\.png",
     "12_adversarial_evolution": r"4,0\d\d episodes: solutions of 1[6-9]\.\d tiles, .*\npicture .*: runs/evolution\.png",
     "13_automata_on_graphs": r"(?s)\A([\w ]+: 10 of 10 graphs .*){6}10 mazes as one batch .* of the grid: True\n\Z",
+    "14_automata_gallery": r"(?s)\A(\S+: [\d,]+ weights, proven .*: True\n){6}picture: runs/automata\.png",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -34,7 +35,7 @@ ARGUMENTS = {
     "13_automata_on_graphs": ["10"],
 }
 """Of examples that take minutes without."""
-LINES = {"13_automata_on_graphs": 230}
+LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75}
 """Lines that an example has at most, if more than 60."""
 FILES_OF_A_RUN = ["config.json", "curves.png", "metrics.jsonl", "model.safetensors", "rollouts.png"]
 WRITTEN = {
@@ -45,6 +46,7 @@ WRITTEN = {
     "10_new_architecture": [f"runs/gated-3/{name}" for name in FILES_OF_A_RUN],
     "11_ppo": ["runs/ppo.png"],
     "12_adversarial_evolution": ["runs/evolution.png"],
+    "14_automata_gallery": ["runs/automata.png"],
 }
 """Files that an example leaves behind."""
 

@@ -46,7 +46,7 @@ from ..policy import Policy
 from .bounds import PATH_TOLERANCE, POOLED, TOLERANCE, Bounds, Doubles, Kinds, Network
 from .config import HintConfig
 from .linear import separated
-from .patches import Codes, distinct
+from .patches import Codes, distinct, kinds_of, signals_of
 
 Wrong: TypeAlias = tuple[int, int, Doubles]
 """A row of a signal; 1 if its largest sums are compared, -1 for the smallest; and the (P,) excess over their bound."""
@@ -189,6 +189,37 @@ def _error(kinds: Kinds, row: int) -> float:
     """Return the largest difference of a row from 1 over the kinds of patch where the signal is on."""
     low, high = (sums[kinds.on, row] for sums in kinds.bounds)
     return float(max((high - 1).max(), (1 - low).max()))
+
+
+def worst_patch(automaton: Automaton, model: NCA, largest: float) -> str:
+    """Return the patch on which a network is most wrong, in words: which sum, what it is, and what the tiles hold.
+
+    Args:
+        automaton: what the network should do.
+        model: a network with any weights that `certify` accepts.
+        largest: the upper bound of a pair's second channel.
+    """
+    automaton = automaton if model.channel_names == automaton.channels else separated(automaton)
+    network = Network(automaton, model, largest, TOLERANCE)
+    found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1, 0.0)]
+    if not found:
+        return "no sum is wrong"
+    worst, signal = max(found, key=lambda each: each[0].excess)
+    what = ("its first channel", "its second channel", "the difference of its channels")[worst.row]
+    tiles = (_tile_in_words(automaton, code) for code in worst.codes)
+    held = "; ".join(f"{tap}: {tile}" for tap, tile in zip(automaton.taps, tiles, strict=True))
+    return (
+        f"the worst is {signal.name}, where the sum of {what if signal in automaton.paired else 'its channel'} can be "
+        f"{worst.sign * worst.sum:.3g}, too {'large' if worst.sign > 0 else 'small'} by {worst.excess:.3g}, on {held}"
+    )
+
+
+def _tile_in_words(automaton: Automaton, code: int) -> str:
+    if not code:
+        return "no tile"
+    tile = np.array(code)
+    kind = automaton.kinds[int(kinds_of(automaton, tile).argmax())].name.lower()
+    return " ".join([kind, *(automaton.signals(int(i)).name for i in np.flatnonzero(signals_of(automaton, tile)))])
 
 
 def counterexamples(automaton: Automaton, model: NCA, largest: float, most: int, margin: float = 0.0) -> Codes:

@@ -34,7 +34,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         *("agents.handcoded.weight_table", "agents.exact_weights.shortest_path_weights"),
         "agents.exact_weights.diameter_weights",
     ),
-    "Boolean automata": ("agents.automata.automaton", "agents.automata.canonical_path"),
+    "Boolean automata": (
+        *("agents.automata.automaton", "agents.automata.rules", "agents.automata.canonical_path"),
+        "agents.automata.gallery",
+    ),
     "Architectures": ("agents.learned.nca", "agents.learned.gcn", "agents.learned.gat", "agents.learned.mlp"),
     "Training": ("agents.training.run", "agents.training.config", "agents.hinting.run", "agents.hinting.certificate"),
     "Evaluation": (

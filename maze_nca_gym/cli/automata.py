@@ -11,28 +11,32 @@ from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents import Policy
     from maze_nca_gym.agents.hinting.certificate import Certificate
+    from maze_nca_gym.agents.learned import NCA
 
 
-def run_learn(*, out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
+def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
     from maze_nca_gym.agents.runs import METRICS, duration, read_last
 
-    model, certificate = learn_automaton(out=out, **options)
+    model, certificate = learn_automaton(automaton, out=out, **options)
     last = read_last(out / METRICS)  # an update, or a round of repair
     learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
-    return _summarise(model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
+    return _summarise(automaton, model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
 
 
-def run_compile(*, out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
+def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
-    model, certificate = compile_automaton(out=out, **options)
-    return _summarise(model, certificate, out, {}, advice=": their errors of rounding are too large")
+    model, certificate = compile_automaton(automaton, out=out, **options)
+    return _summarise(automaton, model, certificate, out, {}, advice=": their errors of rounding are too large")
 
 
-def _summarise(model: Policy, certificate: Certificate, out: Path, more: dict[str, str], advice: str) -> int:
+def _summarise(
+    automaton: str, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
+) -> int:
     """Print what came out, and where it is; return the exit code."""
+    from maze_nca_gym.agents.hinting.certificate import worst_patch
+    from maze_nca_gym.agents.hinting.config import find_automaton
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
@@ -48,6 +52,7 @@ def _summarise(model: Policy, certificate: Certificate, out: Path, more: dict[st
     print(f"model: {out / MODEL}")
     if certificate.holds:
         return 0
+    print(worst_patch(find_automaton(automaton), model, certificate.largest))
     complain(f"the weights are not proven to do what the automaton does{advice}")
     return FAILED
 
