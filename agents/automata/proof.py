@@ -85,7 +85,7 @@ def prove(automaton: Automaton) -> Proof:
 def proof_in_words(automaton: Automaton) -> str:
     """Prove an automaton, and return the result as a sentence, or why there is no proof."""
     if automaton.theorem is None:
-        return "it has no theorem; that it is right is argued and tested"
+        return "it has no theorem, so that it is right is not proven"
     try:
         proof = prove(automaton)
     except ImportError as error:
