@@ -19,6 +19,7 @@ from maze_nca_gym.benchmark_sets import (
     hard,
     held_out_levels,
     list_benchmark_sets,
+    original,
     streams,
 )
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
@@ -60,7 +61,12 @@ PINNED = {
     "edits-101": "9a26624ebf4ea9f4",
 }
 """Set -> the first 16 digits of the SHA-256 of its tiles."""
-SHORT = {name: min(each.n, 20 if each.side < 60 else 3) for name, each in BENCHMARK_SETS.items() if each.stream == 1}
+FROM_FILES = ("maze-hard-original-30", "maze-hard-original-train-30")
+SHORT = {
+    name: min(each.n, 20 if each.side < 60 else 3)
+    for name, each in BENCHMARK_SETS.items()
+    if each.stream == 1 and name not in FROM_FILES
+}
 
 
 def distance(level):
@@ -79,7 +85,7 @@ class TestAllSets:
         each, tiles = BENCHMARK_SETS[name], tiles_of(name)
         assert tiles.shape == (each.n * each.stream, each.side, each.side)
         assert hashlib.sha256(tiles.tobytes()).hexdigest()[:16] == PINNED[name]
-        assert set(PINNED) == set(BENCHMARK_SETS)
+        assert {*PINNED, *FROM_FILES} == set(BENCHMARK_SETS)
 
     @for_each("name", SHORT)
     def test_all_levels_are_solvable_and_the_first_ones_stay_the_first(self, name):
@@ -106,7 +112,7 @@ class TestAllSets:
 
     def test_two_of_the_sets_are_for_training(self):
         assert list_benchmark_sets(for_training=True) == ["maze-unique-train-30", "maze-hard-train-30"]
-        assert len(list_benchmark_sets()) == len(BENCHMARK_SETS) - 2
+        assert len(list_benchmark_sets()) == len(PINNED) - 2
 
 
 class TestMazeUnique:
@@ -120,6 +126,56 @@ class TestMazeUnique:
         for level in tiles_of("maze-unique-30")[:20]:
             assert nx.is_tree(grid_graph(level).to_undirected())
             assert 100 <= distance(level) <= 140
+
+
+class TestOriginal:
+    """Maze-Hard from files: here other mazes, of which the hashes are known."""
+
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        tiles = tiles_of("maze-hard-30")
+        (tmp_path / "test").mkdir()
+        arrays = {original.INPUTS: to_tokens(tiles), original.LABELS: to_tokens(tiles, shortest_path(tiles))}
+        for name, tokens in arrays.items():
+            np.save(tmp_path / "test" / name, tokens)
+            monkeypatch.setitem(original.HASHES["test"], name, hashlib.sha256(tokens.tobytes()).hexdigest())
+        return tmp_path
+
+    def test_levels_and_labels_are_those_of_the_files(self, folder):
+        tiles = tiles_of("maze-hard-30")
+        for place in (folder, folder / "test"):
+            read = find_benchmark_set("maze-hard-original-30").from_files(place)
+            levels = read.levels(20)
+            np.testing.assert_array_equal(read.levels().tiles, tiles)
+            np.testing.assert_array_equal(read.label(levels.tiles), shortest_path(tiles[:20]))
+            assert levels.config["source"].startswith("HRM")
+        drawn = find_benchmark_set("maze-hard-30")
+        assert drawn.from_files(folder) is drawn
+
+    @pytest.mark.parametrize("file", [original.INPUTS, original.LABELS])
+    def test_other_files_are_explained(self, folder, file):
+        path, wanted = folder / "test" / file, original.HASHES["test"][file]
+        changed = np.load(path)
+        changed[0, 0] = 5
+        np.save(path, changed)
+        found = hashlib.sha256(changed.tobytes()).hexdigest()
+        for damage, message in (
+            (lambda: None, rf"{file} is not of the original Maze-Hard: .* must be {wanted}, and is {found}"),
+            (lambda: np.save(path, np.array([{}]), allow_pickle=True), rf"{file} is not of .*: it is no array"),
+            (lambda: path.write_bytes(b"\x93NUMPY"), rf"{file} is not of .*: it is no array"),
+        ):
+            damage()
+            with pytest.raises(ValueError, match=message):
+                original.read_original("test", folder)
+        path.unlink()
+        with pytest.raises(FileNotFoundError, match=file):
+            original.read_original("test", folder)
+
+    @for_each("name", FROM_FILES)
+    def test_levels_without_files_are_refused(self, name):
+        for read in (load_levels, lambda name: find_benchmark_set(name).levels()):
+            with pytest.raises(ValueError, match=f"the mazes of {name} do not ship; .*--data FOLDER"):
+                read(name)
 
 
 class TestMazeHard:

@@ -32,8 +32,9 @@ it is the same, and with the training that the row states. Compare rows of one s
 - **exact label**: every tile is that of the set's one label. Where shortest paths tie, a right answer can be wrong
   here. The label of `maze-hard-30` is the path of a deterministic A* search. It expands open tiles by moves plus
   Manhattan distance to the goal, equal ones in the order in which they were found. Neighbours are found up, left,
-  right, down.
-- **canonical**: the one shortest path that this package trains on. On `maze-hard-30` the label is mostly another one.
+  right, down. The labels of `maze-hard-original-30` are those of its authors' files: breadth-first paths from the
+  start, ties in the order down, left, right, up.
+- **canonical**: the one shortest path that this package trains on. On Maze-Hard the label is mostly another one.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
 - **restarted**, **reused**: on edit streams, all 129 mazes of the stream are solved, each by some shortest path. The
   policy begins from zeros on each maze, or goes on from the state of the one before.
@@ -102,10 +103,10 @@ def _estimate(score: str, ends: Any) -> Estimate:
 
 @dataclass(frozen=True)
 class Published:
-    """A result that others published. If a set is generated here, they measured on other mazes of the same kind.
+    """A result that others published. If its set is drawn here, they measured on other mazes of the same kind.
 
     Attributes:
-        set: name of the benchmark set that is like theirs.
+        set: name of the benchmark set that is theirs, or that is like theirs.
         name: their name of the model.
         weights: number of weights; None if unknown.
         score: name of the score.
@@ -128,6 +129,12 @@ def published() -> tuple[Published, ...]:
     """Return all published results."""
     text = resources.files(__name__.rpartition(".")[0]).joinpath("published.json").read_text(encoding="utf-8")
     return tuple(Published(**row) for row in json.loads(text))
+
+
+def published_beside(name: str) -> list[Published]:
+    """Return the published results to compare with on a set: its own, or those of the set that it redraws."""
+    theirs = BENCHMARK_SETS[name].redraws or name
+    return [each for each in published() if each.set == theirs]
 
 
 @dataclass(frozen=True)
@@ -197,7 +204,7 @@ def scores_of(rows: Sequence[Row], others: Sequence[Published]) -> list[str]:
 
 def _section(name: str, rows: Sequence[Row]) -> str:
     benchmark = BENCHMARK_SETS[name]
-    others = [each for each in published() if each.set == name]
+    others = published_beside(name)
     scores = scores_of(rows, others)
     columns = ("policy", "weights", *scores, "trained on", "mazes, iterations, seconds; or source")
     best = sorted(rows, key=lambda row: [-row.scores[s].value if s in row.scores else 1.0 for s in scores[::-1]])

@@ -38,6 +38,7 @@ def bench(
     steps: Annotated[int | None, Between(1)] = None,
     batch: Annotated[int | None, Between(1)] = None,
     device: str | None = None,
+    data: Annotated[str | Path | None, Shown("FOLDER")] = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
 ) -> Board:
     """Measure policies, or predictions from files, on benchmark sets of mazes, next to published results.
@@ -58,6 +59,8 @@ def bench(
         batch: number of mazes that run at once, by default 256, or fewer if they are large.
         device: device, such as cpu, cuda or cuda:1; by default the policies' own, which is the CPU if they are given by
             name.
+        data: folder that has the files of maze-hard-original-30, test/all__inputs.npy and test/all__labels.npy; no
+            other test set needs one.
         out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
             by default.
 
@@ -65,7 +68,7 @@ def bench(
         The rows that were measured.
 
     Raises:
-        ValueError: a bad option, set, policy or file of predictions.
+        ValueError: a bad option, set, policy or file of predictions, or files of a set with another content.
         MemoryError: the device has too little memory.
         OSError: a file could not be read or written.
     """
@@ -83,6 +86,10 @@ def bench(
     chosen = [BENCHMARK_SETS[name] for name in dict.fromkeys(sets)]
     if not chosen:
         raise ValueError("name at least one benchmark set")
+    if data is not None:
+        if all(benchmark.read is None for benchmark in chosen):
+            raise ValueError(f"--data is for a set that does not ship, and none of {', '.join(sets)} is one")
+        chosen = [benchmark.from_files(data) for benchmark in chosen]
     entrants, learned_from = find_entrants(policies)
     models = on_device({name: what for name, what in entrants.items() if isinstance(what, Policy)}, device)
     predicted = {

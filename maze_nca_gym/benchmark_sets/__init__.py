@@ -1,21 +1,23 @@
 """Benchmark sets of mazes by name: sets on which other work measures solvers, and sets of the same sizes.
 
-Two are the sets that recurrent reasoners are scored on, Maze-Unique (rebuilt tile for tile) and Maze-Hard (drawn again
-by the same procedure). The others are drawn here, in the sizes of published experiments, with seeds of their own.
-Published figures for those sizes were measured on other mazes of the same kind. All mazes have a start and a goal, here
-called source and target. Training sees none of the test sets: see `held_out_levels`.
+Two are the sets that recurrent reasoners are scored on: Maze-Unique, rebuilt tile for tile, and Maze-Hard, drawn again
+by the same procedure and also read from its own files, which do not ship. The others are drawn here, in the sizes of
+published experiments, with seeds of their own. Published figures for those sizes were measured on other mazes of the
+same kind. All mazes have a start and a goal, here called source and target. Training sees none of the test sets that
+are drawn: see `held_out_levels`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maze_nca_gym.benchmark_sets import hard, streams, unique
+from maze_nca_gym.benchmark_sets import hard, original, streams, unique
 from maze_nca_gym.families import FAMILIES, named_seed, number_of, test_levels, validation_levels
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet, Tiles
@@ -38,6 +40,8 @@ class BenchmarkSet:
         label: (N, H, W) tiles -> (N, H, W) bool, the one answer that counts as exact.
         stream: number of levels in an instance; 1 if levels are independent.
         for_training: whether it is meant for training, and so not for tests.
+        redraws: name of the set that it is like, and whose published figures stand beside its own.
+        read: folder -> levels and labels, for a set that does not ship; None if the set is drawn.
     """
 
     name: str
@@ -49,12 +53,26 @@ class BenchmarkSet:
     label: Callable[[Tiles], NDArray[np.bool_]] = shortest_path
     stream: int = 1
     for_training: bool = False
+    redraws: str | None = None
+    read: Callable[[str | Path], tuple[Tiles, NDArray[np.bool_]]] | None = None
+
+    def from_files(self, folder: str | Path) -> BenchmarkSet:
+        """Return the set with levels and labels from the files in a folder; a set that is drawn stays as it is.
+
+        Raises:
+            ValueError: a file with another content.
+            OSError: a file is missing or cannot be read.
+        """
+        if self.read is None:
+            return self
+        tiles, labels = self.read(folder)
+        return replace(self, draw=lambda n: tiles[:n], label=lambda first: labels[: len(first)])
 
     def levels(self, n: int | None = None) -> LevelSet:
         """Return the levels of the first `n` instances, by default of all.
 
         Raises:
-            ValueError: another number of instances than the set has.
+            ValueError: another number of instances than the set has, or a set that must be read from files first.
         """
         count = number_of(f"the set {self.name}", "instances", self.n, n)
         family, size = self.name.rsplit("-", 1)
@@ -72,6 +90,24 @@ def _generated(family: str, side: int, n: int, generator: str, size: int, stands
     name = f"{family}-{side}"
     draw = partial(_drawn, name, generator, size)
     return BenchmarkSet(name=name, stands_for=stands_for, source=source, n=n, side=size + 2, draw=draw)
+
+
+def _original(split: str, family: str) -> BenchmarkSet:
+    name = f"{family}-{hard.SIDE}"
+
+    def refuse(n: int) -> Tiles:
+        raise ValueError(f"the mazes of {name} do not ship; name the folder that has their files: bench --data FOLDER")
+
+    return BenchmarkSet(
+        name=name,
+        stands_for=f"HRM's Maze-Hard itself, its {split} mazes; needs its files (bench --data)",
+        source="HRM, arXiv 2506.21734: the same levels, read from its files",
+        n=original.N,
+        side=hard.SIDE,
+        draw=refuse,
+        for_training=split == "train",
+        read=partial(original.read_original, split),
+    )
 
 
 def _streams(size: int, n: int) -> BenchmarkSet:
@@ -113,6 +149,7 @@ _ALL = (
         side=30,
         draw=partial(hard.hard_levels, "maze-hard-30"),
         label=hard.label_hard,
+        redraws="maze-hard-original-30",
     ),
     BenchmarkSet(
         name="maze-hard-train-30",
@@ -124,6 +161,8 @@ _ALL = (
         label=hard.label_hard,
         for_training=True,
     ),
+    _original("test", "maze-hard-original"),
+    _original("train", "maze-hard-original-train"),
     *(
         _generated("ctm", side, n, "perfect", side - 2, _PERFECT, "size of CTM's, arXiv 2505.05522; drawn here")
         for side, n in ((39, 1000), (99, 200))
@@ -143,8 +182,9 @@ BENCHMARK_SETS = {each.name: each for each in _ALL}
 
 
 def list_benchmark_sets(for_training: bool = False) -> list[str]:
-    """Return the names of the test sets, or of the two sets for training."""
-    return [name for name, each in BENCHMARK_SETS.items() if each.for_training == for_training]
+    """Return the names of the test sets that are drawn here, or of the two sets for training."""
+    drawn = {name: each for name, each in BENCHMARK_SETS.items() if each.read is None}
+    return [name for name, each in drawn.items() if each.for_training == for_training]
 
 
 def find_benchmark_set(name: str) -> BenchmarkSet:

@@ -27,9 +27,9 @@ def run(*, out: Path = Path("runs/bench"), **options: Any) -> int:
 
 def _print_set(name: str, rows: Sequence[Row]) -> None:
     """Print a table of one set, measured and published, narrow enough for a terminal of 80 columns."""
-    from maze_nca_gym.agents.leaderboard.board import percentages, published, scores_of
+    from maze_nca_gym.agents.leaderboard.board import percentages, published_beside, scores_of
 
-    others = [each for each in published() if each.set == name]
+    others = published_beside(name)
     scores = scores_of(rows, others)
     columns = ["policy", *(score.replace(" ", "\n") for score in scores)]
     cells = [

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,13 @@ from tables import for_each
 from maze_nca_gym.agents import bench, load, rollout
 from maze_nca_gym.agents.leaderboard import entrants
 from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
-from maze_nca_gym.agents.leaderboard.board import RESTARTED, REUSED, Board, Published, published
+from maze_nca_gym.agents.leaderboard.board import RESTARTED, REUSED, Board, Published, published, published_beside
 from maze_nca_gym.agents.leaderboard.entrants import reused_paths
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard
+from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet, hard, original
 from maze_nca_gym.benchmark_sets.tokens import to_tokens
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
@@ -216,6 +217,23 @@ class TestPolicies:
         assert [row.n for row in rows] == [1000, 1000]
         assert all(row.scores[score].value == 1 for row in rows for score in (CANONICAL, VALID, OPTIMAL))
 
+    def test_a_set_that_does_not_ship_is_read_from_a_folder(self, monkeypatch, tmp_path):
+        tiles = BENCHMARK_SETS["maze-hard-30"].levels().tiles
+        for name, tokens in (
+            (original.INPUTS, to_tokens(tiles)),
+            (original.LABELS, to_tokens(tiles, hard.label_hard(tiles))),
+        ):
+            np.save(tmp_path / name, tokens)
+            monkeypatch.setitem(original.HASHES["test"], name, sha256(tokens.tobytes()).hexdigest())
+        names = ["maze-hard-original-30", "maze-hard-30"]
+        read, drawn = bench(names, policies="shortest-path-bfs", n=2, data=tmp_path).rows
+        assert [read.set, drawn.set] == names
+        assert read.scores == drawn.scores
+        with pytest.raises(ValueError, match=r"maze-hard-original-30 do not ship; .*--data"):
+            bench(names, policies="shortest-path-bfs", n=2)
+        with pytest.raises(ValueError, match="--data is for a set that does not ship, and none of dt-net-9 is one"):
+            bench("dt-net-9", policies="shortest-path-bfs", n=2, data=tmp_path)
+
     def test_steps_end_a_rollout_early(self, small):
         assert bench("small-9", policies="shortest-path-bfs", steps=1).rows[0].scores[VALID].value < 0.5
 
@@ -362,7 +380,8 @@ class TestBoard:
         assert all(0 < each.value <= 100 and each.source and each.trained_on for each in published())
         figures = {(each.set, each.name, each.score): each.value for each in published()}
         assert len(figures) == len(published()) == 21
-        assert figures["maze-hard-30", "aNCA", OPTIMAL] == 94.18
+        assert figures["maze-hard-original-30", "aNCA", OPTIMAL] == 94.18
+        assert published_beside("maze-hard-30") == published_beside("maze-hard-original-30")
 
 
 class TestCommand:
