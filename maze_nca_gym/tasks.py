@@ -30,7 +30,7 @@ class Task:
         solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
         is_optimal: (N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution.
         usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16.
-        usual_iterations: iterations at size 16 for a model that states no number itself.
+        default_steps: iterations at size 16 for a model that states no number itself.
         found: what the window says when the answer is right.
         may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
             whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
@@ -45,7 +45,7 @@ class Task:
     solve: Callable[[Tiles], NDArray[np.bool_]]
     is_optimal: IsOptimal
     usual_length: int
-    usual_iterations: int
+    default_steps: int
     found: str = "solved"
     may_be_empty: bool = False
     rank: Rank | None = None
@@ -58,7 +58,7 @@ class Task:
         """
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
-        for name in ("n_channels", "usual_length", "usual_iterations"):
+        for name in ("n_channels", "usual_length", "default_steps"):
             check_count(name, getattr(self, name))
         wanted = _kinds_of_tile(self.has_endpoints)
         if self.n_tiles != wanted:
@@ -127,7 +127,7 @@ SHORTEST_PATH = Task(
     usual_length=48,
     found="shortest path found",
     rank=_shorter_is_better,
-    usual_iterations=96,  # two for each tile of the longest solution: a flood there and a path back
+    default_steps=96,  # two for each tile of the longest solution: a flood there and a path back
 )
 """The shortest path from source to target (paper, "Computing the shortest path")."""
 DIAMETER = Task(
@@ -140,7 +140,7 @@ DIAMETER = Task(
     usual_length=60,
     found="longest shortest path found",
     rank=_longer_is_better,
-    usual_iterations=240,  # four for each tile: there and back, twice
+    default_steps=240,  # four for each tile: there and back, twice
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
 

@@ -67,7 +67,7 @@ DEAD_ENDS = Task(
     solve=dead_ends,
     is_optimal=lambda tiles, path: (path == dead_ends(tiles)).all(axis=(1, 2)),
     usual_length=8,
-    usual_iterations=4,
+    default_steps=4,
     may_be_empty=True,
 )
 
@@ -320,7 +320,7 @@ def test_bad_tasks():
         ({"n_channels": 0}, "n_channels must be an integer >= 1, got 0"),
         ({"n_channels": 2.0}, r"n_channels must be an integer >= 1, got 2\.0"),
         ({"usual_length": 0}, "usual_length must be an integer >= 1, got 0"),
-        ({"usual_iterations": True}, "usual_iterations must be an integer >= 1, got True"),
+        ({"default_steps": True}, "default_steps must be an integer >= 1, got True"),
         ({"solve": lambda tiles: tiles}, r"solve of the task 'own' must return a bool .*, got uint8 of \(2, 5, 5\)"),
         ({"solve": lambda tiles: tiles[0] > 0}, r"solve of the task 'own' must .*, got bool of \(5, 5\)"),
         ({"solve": lambda tiles: None}, "solve of the task 'own' must return a bool array of .*, got None"),

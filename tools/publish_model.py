@@ -106,7 +106,7 @@ def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 10
         families: families of levels, each with the same weight.
         n_levels: total number of validation levels.
     """
-    base = model.n_iterations or find_task(model.task).usual_iterations
+    base = model.n_iterations or find_task(model.task).default_steps
     candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
     fractions = np.zeros(len(candidates))
     for family in families:

@@ -88,7 +88,7 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
         return bound
     task = find_task(policy.task)
     growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / task.usual_length)
-    return math.ceil((policy.default_steps or task.usual_iterations) * growth)
+    return math.ceil((policy.default_steps or task.default_steps) * growth)
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:

@@ -23,7 +23,7 @@ register_task(
         solve=solve,
         is_optimal=lambda tiles, path: (path == solve(tiles)).all(axis=(1, 2)),
         usual_length=128,
-        usual_iterations=48,
+        default_steps=48,
     )
 )
 register_environment("MazeReachable-v0", "reachable", max_episode_steps=256)
