@@ -179,9 +179,9 @@ class Policy(nn.Module):
         return make_env(self, num_envs, **options)
 
     @property
-    def default_steps(self) -> int | None:
-        """The number of iterations that it is meant for on levels of inner size 16; None for that of its task."""
-        return self.guarantees.n_iterations
+    def default_steps(self) -> int:
+        """The number of iterations that it is meant for on levels of inner size 16; if it states none, its task's."""
+        return self.guarantees.n_iterations or find_task(self.task).default_steps
 
     def finished(self, maze: Tensor, state: Tensor, step: int) -> Tensor | None:
         """Return where the path never changes again, (B,) bool; None, by default, if a state does not show that.
@@ -287,7 +287,7 @@ def facts(policy: Policy) -> dict[str, str]:
     """Return facts about a policy for tables, by label: its task, channels, weights and guarantees."""
     stated, parameters = policy.guarantees, list(policy.parameters())
     n_used = sum(int(parameter.count_nonzero()) for parameter in parameters)
-    usual = "" if policy.default_steps is None else f"{policy.default_steps:,} at size 16, more on longer paths"
+    usual = f"{policy.default_steps:,} at size 16, more on longer paths"
     iterations = f"at most {stated.bound}, for L moves on the path and A tiles" if stated.bound else usual
     levels = _levels(policy)
     return {
@@ -297,7 +297,7 @@ def facts(policy: Policy) -> dict[str, str]:
         "weights": f"{policy.n_weights:,}, as the paper counts them",
         "parameters": f"{sum(p.numel() for p in parameters):,}, of which {n_used:,} are not zero",
         "exact": "yes" if stated.exact else "no",
-        **({"iterations": iterations} if iterations else {}),
+        "iterations": iterations,
         **({"cost": cost_note(policy)} if policy.engine_hints.passes > 1 else {}),
         "needs a border": "yes" if stated.needs_border else "no",
         **({"levels": levels} if levels else {}),

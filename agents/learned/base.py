@@ -69,9 +69,9 @@ class LearnedPolicy(Policy):
         self.stationary_from = 0 if shared_weights and self.unbounded is None else None
 
     @property
-    def default_steps(self) -> int | None:
-        """The number of iterations that its guarantees state, or else `n_iterations`."""
-        return super().default_steps or self.n_iterations
+    def default_steps(self) -> int:
+        """The number of iterations that its guarantees state, or else `n_iterations`, or else its task's."""
+        return self.guarantees.n_iterations or self.n_iterations or super().default_steps
 
     @property
     def arguments(self) -> dict[str, Any]:

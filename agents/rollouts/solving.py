@@ -86,9 +86,8 @@ def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
     bound = policy.guarantees.enough_steps(height, width, max(0, longest - 1))
     if bound is not None:
         return bound
-    task = find_task(policy.task)
-    growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / task.usual_length)
-    return math.ceil((policy.default_steps or task.default_steps) * growth)
+    growth = max(1.0, (max(height, width) - 2) / USUAL_SIZE, longest / find_task(policy.task).usual_length)
+    return math.ceil(policy.default_steps * growth)
 
 
 def check_steps(policy: Policy, n_steps: int) -> None:

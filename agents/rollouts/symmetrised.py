@@ -101,7 +101,7 @@ class Symmetrised(Policy):
         return replace(self.policy.engine_hints, passes=_N, cuda_graph_safe=False)
 
     @property
-    def default_steps(self) -> int | None:
+    def default_steps(self) -> int:
         """The given policy's."""
         return self.policy.default_steps
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, iterate
 from maze_nca_gym.agents.guarantees import DRAWINGS
-from maze_nca_gym.agents.rollouts import one_thread, run_until_solved, step_limit
+from maze_nca_gym.agents.rollouts import default_steps, one_thread, run_until_solved
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import Snapshot, gif_bytes
@@ -40,7 +40,7 @@ def of_policy(policy: Policy) -> tuple[bytes, int]:
     """Return an animated GIF of a policy on one level, and the number of iterations that it shows."""
     task = find_task(policy.task)
     tiles = _level(policy)
-    limit = policy.default_steps or step_limit(policy, task.solve_all(tiles))
+    limit = default_steps(policy, task.solve_all(tiles))
     n_steps = int(run_until_solved(policy, tiles, limit).steps[0])
     return gif_bytes(_held(_frames(policy, tiles, n_steps)), FPS), n_steps
 
