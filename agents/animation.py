@@ -73,5 +73,5 @@ def animate(
         n_iterations = int(run_until_solved(model, labelled).steps[0])
     else:
         check_steps(model, n_iterations)
-    frames = animation_frames(model, tiles[0], labelled.targets[0], n_iterations, name)
+    frames = animation_frames(model, tiles[0], labelled.target[0], n_iterations, name)
     return Animation(gif_bytes(frames, fps), f"{name}: {n_iterations:,} iterations")

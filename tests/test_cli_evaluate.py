@@ -217,9 +217,7 @@ class TestFailure:
         assert f"{message} solves all of them within {enough}\n" in capsys.readouterr().err
 
     def test_an_exact_policy_may_not_fail(self, capsys, monkeypatch):
-        monkeypatch.setattr(
-            metrics, "score_paths", lambda policy, tiles, path, wanted: np.eye(1, 6, 5).repeat(len(tiles), 0)
-        )
+        monkeypatch.setattr(metrics, "score_paths", lambda policy, levels, path: np.eye(1, 6, 5).repeat(len(levels), 0))
         assert main(["evaluate", "shortest-path-bfs", *SMALL]) == 1
         assert "shortest-path-bfs is exact, yet 6 of 6 levels of perfect-7 are not solved" in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning
 from ..policy import Policy
-from ..rollouts import LabelledLevels, check_steps, default_steps, encode, label, rollout
+from ..rollouts import Batch, check_steps, default_steps, encode, label, rollout
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     name: str
     policy: Policy
     levels: LevelSet
-    labelled: LabelledLevels
+    labelled: Batch
     n_steps: int
     enough: int | None
 
@@ -139,8 +139,8 @@ def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int
     for name, policy in policies.items():
         for i, levels in enumerate(sets):
             labelled = label(policy, levels, solved.get(i))
-            solved[i] = labelled.targets  # the same for all policies of a task, whatever they are to draw
-            usual = default_steps(policy, labelled.targets)
+            solved[i] = labelled.target  # the same for all policies of a task, whatever they are to draw
+            usual = default_steps(policy, labelled.target)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))
             _try(cells[-1])
@@ -178,7 +178,7 @@ def _measure_stability(cell: Cell, n_steps: int, shown: str, batch: int | None) 
     if most is not None:
         warnings.warn(f"{cell.name} has weights for {most} iterations and cannot run on: no stability", stacklevel=4)
         return None
-    part = cell.labelled.part(slice(most_levels(cell.levels.config["size"]) // DISTURBED))
-    total = len(part.tiles) * n_steps * effort(find_task(cell.policy.task))
+    part = cell.labelled[: most_levels(cell.levels.config["size"]) // DISTURBED]
+    total = len(part) * n_steps * effort(find_task(cell.policy.task))
     with ProgressBar(f"{shown}, stability", total) as bar:
         return measure_stability(cell.policy, part, n_steps, batch=batch, report=bar.advance)

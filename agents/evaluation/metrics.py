@@ -16,12 +16,11 @@ from maze_nca_gym.levels import LevelSet, Tile, Tiles
 from maze_nca_gym.scoring import Scores, minibatch_accuracies
 from maze_nca_gym.tasks import Task, find_task
 
-from ..guarantees import DRAWINGS
 from ..policy import Policy
 from ..rollouts import (
     ERROR,
     LENGTH,
-    LabelledLevels,
+    Batch,
     Report,
     batches,
     check_steps,
@@ -110,7 +109,7 @@ class Evaluation:
 @torch.no_grad()
 def measure(
     policy: Policy,
-    levels: LevelSet | Tiles | LabelledLevels,
+    levels: LevelSet | Tiles | Batch,
     n_steps: int | None = None,
     *,
     batch: int | None = None,
@@ -134,19 +133,20 @@ def measure(
         ValueError: levels of another task or size than the policy's, an unsolvable level, more iterations than the
             policy has weights for, or an option out of range.
     """
-    tiles, targets, wanted = label(policy, levels)
-    n_steps = default_steps(policy, targets) if n_steps is None else n_steps
+    labelled = label(policy, levels)
+    tiles, target = labelled.tiles, labelled.target
+    n_steps = default_steps(policy, target) if n_steps is None else n_steps
     check_steps(policy, n_steps)
     marks = _check_marks(curve_steps(n_steps) if steps is None else steps, n_steps)
     tables, paths = np.empty((len(marks), len(tiles), LENGTH + 1)), np.empty(tiles.shape, np.bool_)
     n_used = 0
     for members in batches(tiles, batch):
-        used = _score_batch(policy, tiles[members], wanted[members], marks, tables[:, members], paths[members], report)
+        used = _score_batch(policy, labelled[members], marks, tables[:, members], paths[members], report)
         n_used = max(n_used, used)
     curve = tuple(Point(step, Metrics.of(table)) for step, table in zip(marks[:n_used], tables, strict=False))
-    if policy.output in DRAWINGS:
+    if labelled.drawing is not None:
         return Evaluation(len(tiles), n_steps, curve, {})
-    kinds = kinds_of(find_task(policy.task), tiles, paths, targets, Scores(tables[-1]).optimal)
+    kinds = kinds_of(find_task(policy.task), tiles, paths, target, Scores(tables[-1]).optimal)
     fractions = np.bincount(kinds, minlength=len(KINDS)) / len(tiles)
     return Evaluation(len(tiles), n_steps, curve, dict(zip(KINDS, fractions.tolist(), strict=True)))
 
@@ -161,8 +161,7 @@ def _check_marks(steps: Sequence[int], n_steps: int) -> list[int]:
 
 def _score_batch(
     policy: Policy,
-    tiles: Tiles,
-    wanted: NDArray[np.bool_],
+    levels: Batch,
     marks: Sequence[int],
     tables: NDArray[np.float64],
     paths: NDArray[np.bool_],
@@ -173,13 +172,13 @@ def _score_batch(
     If nothing changes any more, the rollout ends early. The other tables are then copies of the last one that was.
     """
     done = index = 0
-    states = iterate(policy, encode(policy, tiles), marks, until_finished=True)
+    states = iterate(policy, encode(policy, levels.tiles), marks, until_finished=True)
     for index, (step, state) in enumerate(zip(marks, states, strict=False)):
         path = path_of(state)
-        tables[index:], paths[:] = score_paths(policy, tiles, path, wanted), path > 0.5
-        report((step - done) * len(tiles))
+        tables[index:], paths[:] = score_paths(policy, levels, path), path > 0.5
+        report((step - done) * len(levels))
         done = step
-    report((marks[-1] - done) * len(tiles))
+    report((marks[-1] - done) * len(levels))
     return index + 1
 
 

@@ -18,7 +18,7 @@ from maze_nca_gym.transfer import upload
 
 from ..policy import Policy
 from ..rollouts import (
-    LabelledLevels,
+    Batch,
     Report,
     batches,
     check_steps,
@@ -27,9 +27,9 @@ from ..rollouts import (
     encode,
     iterate,
     label,
+    path_of,
     run_to_end,
-    score_state,
-    wanted_of,
+    score_paths,
 )
 from ..statistics import Estimate, proportion
 from .cycles import Habit, find_periods
@@ -111,7 +111,7 @@ Tables: TypeAlias = dict[tuple[str, Any], NDArray[Any]]
 @torch.no_grad()
 def measure_stability(
     policy: Policy,
-    levels: LevelSet | Tiles | LabelledLevels,
+    levels: LevelSet | Tiles | Batch,
     n_steps: int,
     *,
     batch: int | None = None,
@@ -138,7 +138,7 @@ def measure_stability(
     marks = [n_steps + step for step in curve_steps((LONGER - 1) * n_steps) if step >= n_steps / 4]
     parts = []
     for members in batches(labelled.tiles, batch):
-        probe = _Probe(policy, task, labelled.part(members), members.start, n_steps, report)
+        probe = _Probe(policy, task, labelled[members], members.start, n_steps, report)
         probe.settle()
         probe.run_on(marks)
         for fraction in FRACTIONS:
@@ -149,7 +149,7 @@ def measure_stability(
     # a batch whose levels cannot be edited in some way has no table of that edit
     keys = dict.fromkeys(key for part in parts for key in part)
     tables = {key: np.concatenate([part[key] for part in parts if key in part]) for key in keys}
-    return _summary(len(labelled.tiles), n_steps, marks, tables)
+    return _summary(len(labelled), n_steps, marks, tables)
 
 
 def effort(task: Task) -> int:
@@ -160,9 +160,7 @@ def effort(task: Task) -> int:
 class _Probe:
     """A batch of levels, and the policy's state on them after an episode."""
 
-    def __init__(
-        self, policy: Policy, task: Task, levels: LabelledLevels, first: int, n_steps: int, report: Report
-    ) -> None:
+    def __init__(self, policy: Policy, task: Task, levels: Batch, first: int, n_steps: int, report: Report) -> None:
         self.policy, self.task, self.levels, self.first = policy, task, levels, first
         self.n_steps, self.report = n_steps, report
         self.maze = self.state = encode(policy, levels.tiles)
@@ -175,12 +173,12 @@ class _Probe:
 
     def _score(self, state: Tensor) -> NDArray[np.float64]:
         """Return the scores on the unedited levels."""
-        return score_state(self.policy, self.levels.tiles, state, self.levels.wanted)
+        return score_paths(self.policy, self.levels, path_of(state))
 
     def _run(self, maze: Tensor, state: Tensor | None = None, extra: int = 0) -> Tensor:
         """Return the state after an episode from zeros, or from a state with `NOTICE` more iterations."""
         start, notice = (0, 0) if state is None else (self.n_steps, NOTICE)
-        self.report(self.n_steps * len(self.levels.tiles))
+        self.report(self.n_steps * len(self.levels))
         return run_to_end(self.policy, maze, self.n_steps + extra + notice, state, start_step=start)
 
     def run_on(self, marks: Sequence[int]) -> None:
@@ -195,7 +193,7 @@ class _Probe:
             if later is not None:
                 state, table = later, self._score(later)
             self.tables["longer", mark] = table
-            self.report((steps[index] - ([0, *steps])[index]) * len(self.levels.tiles))
+            self.report((steps[index] - ([0, *steps])[index]) * len(self.levels))
         of_state, of_path = find_periods(self.policy, self.maze, state, marks[-1])
         self.tables["period", "state"] = of_state
         self.tables["period", "path"] = of_path
@@ -207,16 +205,15 @@ class _Probe:
 
     def edit(self, name: str) -> None:
         """Edit the mazes; run an episode from the old state, and one from zeros."""
-        rows, edited = edit_levels(name, self.task, self.levels.tiles, self.levels.targets, self.first)
+        rows, edited = edit_levels(name, self.task, self.levels.tiles, self.levels.target, self.first)
         if not len(rows):
-            self.report(2 * self.n_steps * len(self.levels.tiles))
+            self.report(2 * self.n_steps * len(self.levels))
             return
-        targets, maze = self.task.solve_all(edited), encode(self.policy, edited)
-        longer = max(0, default_steps(self.policy, targets) - default_steps(self.policy, self.levels.targets))
+        levels, maze = label(self.policy, edited), encode(self.policy, edited)
+        longer = max(0, default_steps(self.policy, levels.target) - default_steps(self.policy, self.levels.target))
         kept = self.state[upload(rows, self.state.device)]
         for kind, state in (("fresh", self._run(maze, extra=longer)), ("continued", self._run(maze, kept, longer))):
-            scores = score_state(self.policy, edited, state, wanted_of(self.policy, edited, targets))
-            self.tables[kind, name] = scores
+            self.tables[kind, name] = score_paths(self.policy, levels, path_of(state))
 
 
 def _summary(n_levels: int, n_steps: int, marks: Sequence[int], tables: Tables) -> Stability:

@@ -14,7 +14,7 @@ from maze_nca_gym.scoring import Scores
 from maze_nca_gym.tasks import find_task
 
 from ..policy import Policy
-from ..rollouts import find_paths, score_paths, wanted_of
+from ..rollouts import find_paths, label, score_paths
 
 
 class EvaluatedPolicy(NamedTuple):
@@ -58,9 +58,9 @@ class Regret:
 
     def _measured(self, evaluated_policy: EvaluatedPolicy, tiles: Tiles, targets: NDArray[np.bool_]) -> Measurements:
         policy, path = evaluated_policy.policy, self.paths(evaluated_policy, tiles)
-        wanted = wanted_of(policy, tiles, targets)
-        scores = Scores(score_paths(policy, tiles, path, wanted))
-        return measure(self._measure, tiles, path, wanted, find_task(policy.task).judge, scores)
+        levels = label(policy, tiles, targets)
+        scores = Scores(score_paths(policy, levels, path))
+        return measure(self._measure, tiles, path, levels.wanted, find_task(policy.task).judge, scores)
 
     def paths(self, evaluated_policy: EvaluatedPolicy, tiles: Tiles) -> NDArray[np.float32]:
         """Return the path channel of a policy after its last iteration on each level, (N, H, W)."""

@@ -89,7 +89,7 @@ def measure(
         learned_from: what the policy learned from.
         batch: levels that run at once, by default as many as keep the state small.
     """
-    policy, n_steps, (tiles, canonical, _) = cell.policy, cell.n_steps, cell.labelled
+    policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
     begin = time.perf_counter()
     paths = {RESTARTED: find_paths(policy, tiles, n_steps, batch=batch) > 0.5}
     if benchmark.stream > 1 and policy.max_steps is None:  # separate weights for each iteration end with the first maze

@@ -4,7 +4,8 @@
     run_to_end          the last state, found early if states repeat; find_paths does this for many levels
     run_until_solved    many levels, each until it is solved
     default_steps       the number of iterations for a policy; see also check_steps, step_limit and curve_steps
-    encode, score_paths what a policy reads of levels, and the scores of the paths that it outputs
+    label, encode       levels with their solutions as a `Batch`, and what a policy reads of them
+    score_paths         the scores of the paths that a policy outputs on a `Batch`
 
 The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the function.
 """
@@ -14,16 +15,12 @@ from .pytorch import one_thread
 from .scores import (
     ERROR,
     LENGTH,
-    LabelledLevels,
+    Batch,
     batches,
     encode,
     label,
     path_of,
     score_paths,
-    score_state,
-    task_of,
-    tiles_of,
-    wanted_of,
 )
 from .solving import (
     Report,
@@ -40,7 +37,7 @@ from .solving import (
 __all__ = [
     "ERROR",
     "LENGTH",
-    "LabelledLevels",
+    "Batch",
     "Report",
     "SolveResult",
     "batches",
@@ -57,9 +54,5 @@ __all__ = [
     "run_to_end",
     "run_until_solved",
     "score_paths",
-    "score_state",
     "step_limit",
-    "task_of",
-    "tiles_of",
-    "wanted_of",
 ]

@@ -22,7 +22,7 @@ from maze_nca_gym.transfer import read_back
 from ..guarantees import DRAWINGS
 from ..policy import Policy
 from .iterating import finished, rollout
-from .scores import encode, score_paths, wanted_of
+from .scores import encode, label, score_paths
 from .solving import step_limit
 
 
@@ -165,8 +165,7 @@ class Session:
         target = task.solve(tiles[None]) if target is None else target
         accuracy, solved = np.nan, False
         if task.is_answer(target).all():
-            wanted = wanted_of(policy, tiles[None], target)
-            row = score_paths(policy, tiles[None], channels[None, 0], wanted)[0]
+            row = score_paths(policy, label(policy, tiles[None], target), channels[None, 0])[0]
             accuracy, solved = float(row[ACCURACY]), step > 0 and bool(row[OPTIMAL])
             verdict = DRAWINGS.get(policy.output, task).found if solved else ""
         else:

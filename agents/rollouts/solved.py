@@ -166,7 +166,7 @@ def solve_levels(
     if levels.tiles.size > MANY_TILES:
         say(f"{name}: {describe_size(levels.tiles.shape)}; finding the exact solutions first")
     labelled = label(policy, levels)
-    enough = step_limit(policy, labelled.targets)
+    enough = step_limit(policy, labelled.target)
     n_steps = enough if steps is None else steps
     check_steps(policy, n_steps)
     if policy.guarantees.needs_border and not has_border(levels.tiles).all():
@@ -177,7 +177,7 @@ def solve_levels(
     with naming_memory(f"--batch {at_once}", policy.device), ProgressBar(name, len(levels)) as bar:
         result = run_until_solved(policy, labelled, n_steps, batch=at_once, report=bar.advance)
     seconds = time.perf_counter() - begin
-    return Solved(policy, name, source, levels, labelled.targets, result, n_steps, batch, enough, seconds)
+    return Solved(policy, name, source, levels, labelled.target, result, n_steps, batch, enough, seconds)
 
 
 def draw_episode(path: Path, policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> Path:

@@ -21,7 +21,7 @@ from ..guarantees import USUAL_SIZE
 from ..policy import Policy
 from .iterating import finished, iterate, rollout
 from .pytorch import one_thread
-from .scores import LabelledLevels, batches, encode, label, path_of, score_paths
+from .scores import Batch, batches, encode, label, path_of, score_paths
 
 _ASK_EVERY = 32
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
@@ -50,21 +50,19 @@ class _Episodes(NamedTuple):
 
     Attributes:
         rows: (B,) their indices in the batch.
-        tiles: (B, H, W) uint8.
-        wanted: (B, H, W) bool, what the policy should draw.
+        levels: the B levels.
         maze: (B, T, H, W) float32, on the policy's device.
         state: (B, C, H, W) float32, on the policy's device.
     """
 
     rows: NDArray[np.intp]
-    tiles: Tiles
-    wanted: NDArray[np.bool_]
+    levels: Batch
     maze: Tensor
     state: Tensor
 
     def keep(self, mask: NDArray[np.bool_]) -> _Episodes:
         where = upload(np.flatnonzero(mask), self.state.device)
-        return _Episodes(self.rows[mask], self.tiles[mask], self.wanted[mask], self.maze[where], self.state[where])
+        return _Episodes(self.rows[mask], self.levels[mask], self.maze[where], self.state[where])
 
 
 def default_steps(policy: Policy, targets: NDArray[np.bool_]) -> int:
@@ -182,7 +180,7 @@ def find_paths(
 @torch.no_grad()
 def run_until_solved(
     policy: Policy,
-    levels: LevelSet | Tiles | LabelledLevels,
+    levels: LevelSet | Tiles | Batch,
     n_steps: int | None = None,
     *,
     batch: int | None = None,
@@ -201,21 +199,19 @@ def run_until_solved(
         ValueError: levels of another task, an unsolvable level, one too large for the policy, more iterations than it
             has weights for, or a bad number.
     """
-    tiles, targets, wanted = label(policy, levels)
-    n_steps = step_limit(policy, targets) if n_steps is None else n_steps
+    labelled = label(policy, levels)
+    n_steps = step_limit(policy, labelled.target) if n_steps is None else n_steps
     check_steps(policy, n_steps)
-    parts = [_run_batch(policy, tiles[part], wanted[part], n_steps, report) for part in batches(tiles, batch)]
+    parts = [_run_batch(policy, labelled[part], n_steps, report) for part in batches(labelled.tiles, batch)]
     return SolveResult(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _run_batch(
-    policy: Policy, tiles: Tiles, wanted: NDArray[np.bool_], n_steps: int, report: Callable[[int], Any]
-) -> SolveResult:
-    n = len(tiles)
+def _run_batch(policy: Policy, levels: Batch, n_steps: int, report: Callable[[int], Any]) -> SolveResult:
+    n = len(levels)
     result = SolveResult(np.zeros(n, np.bool_), np.ones(n, np.bool_), np.full(n, n_steps))
-    maze = encode(policy, tiles)
-    state = maze.new_zeros(n, policy.n_channels, *tiles.shape[1:])
-    episodes = _Episodes(np.arange(n), tiles, wanted, maze, state)
+    maze = encode(policy, levels.tiles)
+    state = maze.new_zeros(n, policy.n_channels, *maze.shape[2:])
+    episodes = _Episodes(np.arange(n), levels, maze, state)
     for step in range(1, n_steps + 1):
         state = rollout(policy, episodes.maze, 1, episodes.state, start_step=step - 1)
         episodes = episodes._replace(state=state)
@@ -236,7 +232,7 @@ def _run_batch(
 
 def _ended(policy: Policy, episodes: _Episodes, step: int, last: bool) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which episodes are solved, and in which the policy is known to have finished, (B,) bool each."""
-    scores = score_paths(policy, episodes.tiles, path_of(episodes.state), episodes.wanted)
+    scores = score_paths(policy, episodes.levels, path_of(episodes.state))
     solved = scores[:, OPTIMAL] != 0
     if step % _ASK_EVERY and not last:
         return solved, np.zeros_like(solved)

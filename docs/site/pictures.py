@@ -8,11 +8,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from maze_nca_gym.agents import Policy, iterate
-from maze_nca_gym.agents.guarantees import DRAWINGS
-from maze_nca_gym.agents.rollouts import default_steps, one_thread, run_until_solved
+from maze_nca_gym.agents.rollouts import default_steps, label, one_thread, run_until_solved
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import Snapshot, gif_bytes
@@ -57,7 +55,7 @@ def _level(policy: Policy) -> Tiles:
 @torch.no_grad()
 def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
     """Return the pictures of some iterations on a (1, H, W) level."""
-    target = _target(policy, tiles)
+    target = label(policy, tiles).wanted
     maze = torch.from_numpy(one_hot(tiles, policy.n_tiles))
     shown = {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, N_FRAMES)).round()}
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
@@ -74,12 +72,6 @@ def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
         for step, state in enumerate(iterate(policy, maze, n_steps))
         if step in shown
     ]
-
-
-def _target(policy: Policy, tiles: Tiles) -> NDArray[np.bool_]:
-    """Return what a policy should draw on (N, H, W) levels, (N, H, W) bool."""
-    drawing = DRAWINGS.get(policy.output)
-    return find_task(policy.task).solve_all(tiles) if drawing is None else drawing.target(tiles)
 
 
 def _held(frames: list[Frame]) -> list[Frame]:

@@ -9,7 +9,7 @@ from scripted_policies import exact_path
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, evaluate, load, rollout
-from maze_nca_gym.agents.rollouts.scores import encode, score_paths
+from maze_nca_gym.agents.rollouts.scores import encode, label, score_paths
 from maze_nca_gym.agents.rollouts.solved import solve_levels
 from maze_nca_gym.agents.rollouts.solving import run_until_solved
 from maze_nca_gym.agents.runs import progress
@@ -46,30 +46,24 @@ class TestTheLimit:
         assert (result.steps == after - late).all()
 
 
-class TestScoresOfADrawing:
+@for_each(
+    ("drawn", "on_a_wall", "loss", "accuracy", "complete"),
+    [
+        (1.0, 0, 0.0, 1.0, 1.0),  # all of it
+        (0.0, 0, 4 / 16, 0.0, 0.0),  # nothing: the loss of nothing, so that the accuracy is 0
+        (0.75, 0, 4 * 0.25**2 / 16, 1 - 0.25**2, 1.0),  # a loss of 1/64, a sixteenth of that of nothing
+        (0.5, 0, 4 * 0.5**2 / 16, 0.75, 0.0),
+        (1.0, 1, 1 / 16, 1 - (1 / 16) / (4 / 16), 0.0),
+    ],
+)
+def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
     """Numbers computed by hand: all four tiles of the square are wanted, of its 16."""
-
-    WANTED = (SQUARE != 1)[None]
-
-    @for_each(
-        ("drawn", "loss", "accuracy", "complete"),
-        [
-            (1.0, 0.0, 1.0, 1.0),  # all of it
-            (0.0, 4 / 16, 0.0, 0.0),  # nothing: the loss of nothing, so that the accuracy is 0
-            (0.75, 4 * 0.25**2 / 16, 1 - 0.25**2, 1.0),  # a loss of 1/64, a sixteenth of that of nothing
-            (0.5, 4 * 0.5**2 / 16, 0.75, 0.0),
-        ],
-    )
-    def test_of_tiles_that_are_wanted(self, drawn, loss, accuracy, complete):
-        path = np.where(self.WANTED, np.float32(drawn), np.float32(0))
-        row = score_paths(load("all-shortest-paths"), SQUARE[None], path, self.WANTED)[0]
-        assert row.tolist() == pytest.approx([loss, accuracy, complete, complete, 16 * loss, 4])
-
-    def test_of_a_wall_that_is_drawn_too(self):
-        path = self.WANTED.astype(np.float32)
-        path[0, 0, 0] = 1
-        row = score_paths(load("all-shortest-paths"), SQUARE[None], path, self.WANTED)[0]
-        assert row.tolist() == pytest.approx([1 / 16, 1 - (1 / 16) / (4 / 16), 0, 0, 1, 4])
+    policy = load("all-shortest-paths")
+    levels = label(policy, SQUARE[None])
+    path = np.where(SQUARE != 1, np.float32(drawn), np.float32(0))[None]
+    path[0, 0, 0] = on_a_wall
+    row = score_paths(policy, levels, path)[0]
+    assert row.tolist() == pytest.approx([loss, accuracy, complete, complete, 16 * loss, 4])
 
 
 class TestWhatIsSaid:
