@@ -15,10 +15,10 @@ import tyro
 from rich.progress import track
 
 from maze_nca_gym.agents.policy import PATH
-from maze_nca_gym.agents.rollouts import encode, rollout
+from maze_nca_gym.agents.rollouts import Batch, encode, rollout
 from maze_nca_gym.agents.runs import say
 from maze_nca_gym.agents.training import TrainingConfig, TrainingState, Workers, changed, preset
-from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.updates import update
 from maze_nca_gym.scoring import paper_accuracy
 from maze_nca_gym.tables import Table

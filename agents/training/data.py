@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
@@ -27,6 +26,7 @@ from maze_nca_gym.options import check
 from maze_nca_gym.random_streams import rng_for
 from maze_nca_gym.tasks import find_task
 
+from ..rollouts import Batch
 from .config import TrainingConfig
 
 AHEAD = 8
@@ -35,25 +35,6 @@ PATIENCE = 100
 """Largest number of times that held-out levels are drawn again."""
 MOST_VALIDATED = 1024
 """Largest number of levels of a validation."""
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Levels with their solutions.
-
-    Attributes:
-        tiles: (N, H, W) uint8.
-        target: (N, H, W) bool, the canonical solutions.
-    """
-
-    tiles: Tiles
-    target: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.tiles)
-
-    def __getitem__(self, index: slice | NDArray[np.int64]) -> Batch:
-        return Batch(self.tiles[index], self.target[index])
 
 
 def concatenate(batches: list[Batch]) -> Batch:
@@ -97,7 +78,7 @@ class LevelStream:
         if self._given is not None:
             tiles = self._given[rng.integers(len(self._given), size=n)]
             tiles = self._turned(rng, tiles) if self.config.levels.dihedral else tiles
-            return Batch(tiles, solutions(tiles, self.config.task))
+            return with_solutions(tiles, self.config.task)
         families = self.config.levels.families
         counts = [(n - i + len(families) - 1) // len(families) for i in range(len(families))]
         batch = concatenate([self._of_family(rng, *part, size) for part in zip(families, counts, strict=True)])
@@ -129,10 +110,8 @@ class LevelStream:
 
     def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool, of: int) -> Batch:
         """Return n levels, each the one with the longest solution among `of` candidates."""
-        tiles = self._allowed(rng, family, n * of, size, border)
-        target = solutions(tiles, self.config.task)
-        chosen = np.arange(n) * of + target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)
-        return Batch(tiles, target)[chosen]
+        candidates = with_solutions(self._allowed(rng, family, n * of, size, border), self.config.task)
+        return candidates[np.arange(n) * of + candidates.target.sum(axis=(1, 2)).reshape(n, of).argmax(axis=1)]
 
     def _allowed(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Tiles:
         """Return (n, H, W) uint8 levels of a family; held-out ones are drawn again."""
@@ -179,12 +158,12 @@ class LevelStream:
 
 
 @contextmanager
-def made_ahead(stream: LevelStream, start: int, n_workers: int = 1) -> Iterator[Iterator[Batch]]:
-    """Yield the batches from update `start` to the last, which other threads prepare while the device trains.
+def made_ahead(stream: LevelStream, start: int) -> Iterator[Iterator[Batch]]:
+    """Yield the batches from update `start` to the last, which another thread prepares while the device trains.
 
-    The generators and solvers are machine code that releases the GIL, so the threads run in parallel.
+    The generators and solvers are machine code that releases the GIL, so the thread runs in parallel.
     """
-    with ThreadPoolExecutor(n_workers, thread_name_prefix="levels") as pool:
+    with ThreadPoolExecutor(1, thread_name_prefix="levels") as pool:
         try:
             yield _ahead(stream, start, pool)
         finally:
@@ -200,13 +179,13 @@ def _ahead(stream: LevelStream, start: int, pool: ThreadPoolExecutor) -> Iterato
             yield queue.popleft().result()
 
 
-def solutions(tiles: Tiles, task: str) -> NDArray[np.bool_]:
-    """Return (N, H, W) canonical solutions of (N, H, W) tiles.
+def with_solutions(tiles: Tiles, task: str) -> Batch:
+    """Return (N, H, W) levels with their solutions.
 
     Raises:
         ValueError: a level is unsolvable or malformed.
     """
-    return find_task(task).solve_all(tiles)
+    return Batch(tiles, find_task(task).solve_all(tiles))
 
 
 def is_held_out(tiles: Tiles, task: str) -> NDArray[np.bool_]:
@@ -253,8 +232,7 @@ def validation_batch(config: TrainingConfig) -> Batch:
     name, size = config.levels.validation_set, config.levels.sizes[0]
     if name is None:
         n = min(MOST_VALIDATED, most_levels(size, "validation"))
-        tiles = validation_levels("random", size, config.task, n).tiles
-        return Batch(tiles, solutions(tiles, config.task))
+        return with_solutions(validation_levels("random", size, config.task, n).tiles, config.task)
     batch = _named(name, config)[:MOST_VALIDATED]
     n_tests = np.count_nonzero(is_reserved(batch.tiles, _tested_on(batch.tiles.shape[1] - 2, config.task)))
     check(not n_tests, f"{n_tests:,} of {len(batch):,} levels of {name} are in test sets: validate on others")

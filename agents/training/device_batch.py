@@ -9,7 +9,7 @@ from torch import Tensor
 
 from maze_nca_gym.transfer import upload
 
-from .data import Batch
+from ..rollouts import Batch
 from .losses import guidance
 
 

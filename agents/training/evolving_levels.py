@@ -24,26 +24,11 @@ from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back
 
 from ..policy import PATH, Policy
-from ..rollouts import rollout
+from ..rollouts import Batch, rollout
 from .config import TrainingConfig
-from .data import Batch, LevelStream, concatenate, held_out
+from .data import LevelStream, concatenate, held_out
 from .device_batch import DeviceBatch
 from .processes import Workers
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """The levels of an update.
-
-    Attributes:
-        members: (M,) int64 indices into the population: the first M levels of the batch.
-        newcomers: the other levels, which are fresh.
-        batch: all levels.
-    """
-
-    members: NDArray[np.int64]
-    newcomers: Batch
-    batch: Batch
 
 
 @dataclass(eq=False)
@@ -77,32 +62,35 @@ class EvolvingLevels:
         population.insert(levels, levels.targets.mean(axis=(1, 2)), np.zeros(len(levels)))
         return cls(population)
 
-    def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> Replay:
-        """Return the (B, H, W) levels of an update: members drawn from the population, then the newcomers."""
+    def replay(self, config: TrainingConfig, update: int, newcomers: Batch) -> tuple[NDArray[np.int64], Batch]:
+        """Return the (M,) indices of drawn members, and the levels of an update: these members, then the newcomers."""
         with self._timed():
             rng = rng_for(config.seed, "replay", update)
             members = self.population.sample(rng, config.batch_size - len(newcomers))
             replayed = Batch(self.population.tiles[members], self.population.targets[members])
-            return Replay(members, newcomers, concatenate([replayed, newcomers]))
+            return members, concatenate([replayed, newcomers])
 
-    def note(self, replay: Replay, path: Tensor, workers: Workers, absolute: bool = False) -> None:
+    def note(
+        self, members: NDArray[np.int64], batch: Batch, path: Tensor, workers: Workers, absolute: bool = False
+    ) -> None:
         """Record how hard the levels of an update were; newcomers that are hard enough enter the population.
 
         Args:
-            replay: the result of `replay`; nothing has entered since.
+            members: the members from `replay`; nothing has entered since.
+            batch: the levels from `replay`.
             path: this worker's share (B, H, W) of their paths after the last iteration.
             workers: the workers that share the batch.
             absolute: whether the regret counts as it is, not relative to that of empty paths.
         """
         with self._timed():
-            share = replay.batch[workers.rank :: workers.size]
+            share = batch[workers.rank :: workers.size]
             measured = _in_order(measured_by(self.population.config, path, share), workers)
-            n_replayed = len(replay.members)
+            newcomers = batch.tiles[len(members) :]
             self.population.tick()
-            self.population.update(replay.members, *measured[:n_replayed].T)
-            if len(replay.newcomers):
-                self.population.insert(self.population.fresh(replay.newcomers.tiles), *measured[n_replayed:].T)
-            self.regret += float(measured[:, 0].mean() / (1 if absolute else _of_empty_paths(replay.batch.target)))
+            self.population.update(members, *measured[: len(members)].T)
+            if len(newcomers):
+                self.population.insert(self.population.fresh(newcomers), *measured[len(members) :].T)
+            self.regret += float(measured[:, 0].mean() / (1 if absolute else _of_empty_paths(batch.target)))
 
     def evolve(self, model: Policy, config: TrainingConfig, update: int, workers: Workers) -> None:
         """Let offspring compete with the members, if it is time and the model does well on those.

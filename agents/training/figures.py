@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,7 +13,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from numpy.typing import NDArray
 
 from maze_nca_gym.families import validation_levels
-from maze_nca_gym.levels import Tiles
 from maze_nca_gym.rendering import captioned, contact_sheet, draw_level, save_png
 from maze_nca_gym.rendering.palette import Frame
 from maze_nca_gym.scoring import Scores, score
@@ -22,10 +20,10 @@ from maze_nca_gym.tasks import find_task
 
 from ..figures import BLUE, GREEN, GREY, VERMILION, count_axis, curve, figure, fraction_axis
 from ..policy import Policy
-from ..rollouts import default_steps, encode, iterate, path_of
+from ..rollouts import Batch, default_steps, encode, iterate, path_of
 from ..runs import Line
 from .config import TrainingConfig
-from .data import Batch, solutions, validation_batch
+from .data import concatenate, validation_batch, with_solutions
 
 OWN_STYLE = {"axes.edgecolor": GREY, "legend.borderaxespad": 0.2}
 METRICS = {"accuracy": VERMILION, "optimal": GREEN, "complete": BLUE}
@@ -158,13 +156,6 @@ GAP = 12
 """Pixels between the pictures and around them."""
 
 
-class _Row(NamedTuple):
-    """A level: (H, W) uint8 tiles and its (H, W) bool solution."""
-
-    tiles: Tiles
-    target: NDArray[np.bool_]
-
-
 @torch.no_grad()
 def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path) -> Path:
     """Write a PNG file with one row per level: the path after some iterations, then the solution; returns its path.
@@ -177,23 +168,20 @@ def draw_rollouts(policy: Policy, config: TrainingConfig, title: str, path: Path
         path: the file.
     """
     rows = _rows(config)
-    n_steps = default_steps(policy, np.stack([row.target for row in rows]))
-    frames = list(_frames(policy, rows, n_steps))
+    frames = list(_frames(policy, rows, default_steps(policy, rows.target)))
     sheet = contact_sheet(frames, columns=len(frames) // len(rows), gap=GAP)
     return save_png(path, captioned(sheet, title, size=20, margin=GAP))
 
 
-def _rows(config: TrainingConfig) -> list[_Row]:
+def _rows(config: TrainingConfig) -> Batch:
     """Return levels from each source, in order of the length of their solutions up to the longest of all candidates."""
     sources = list(_sources(config))
     n_each = -(-ROWS // len(sources))
     rows = []
     for levels in sources:
         order = levels.target.sum(axis=(1, 2)).argsort(kind="stable")
-        rows += [
-            _Row(levels.tiles[i], levels.target[i]) for i in order[np.arange(1, n_each + 1) * len(order) // n_each - 1]
-        ]
-    return rows
+        rows.append(levels[order[np.arange(1, n_each + 1) * len(order) // n_each - 1]])
+    return concatenate(rows)
 
 
 def _sources(config: TrainingConfig) -> Iterator[Batch]:
@@ -202,24 +190,24 @@ def _sources(config: TrainingConfig) -> Iterator[Batch]:
         yield validation_batch(config)[:CANDIDATES]
         return
     for family in config.levels.families:
-        tiles = validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES).tiles
-        yield Batch(tiles, solutions(tiles, config.task))
+        levels = validation_levels(family, config.levels.sizes[0], config.task, CANDIDATES)
+        yield with_solutions(levels.tiles, config.task)
 
 
-def _frames(policy: Policy, rows: list[_Row], n_steps: int) -> Iterator[Frame]:
+def _frames(policy: Policy, rows: Batch, n_steps: int) -> Iterator[Frame]:
     """Yield captioned pictures, row by row."""
-    tiles, target = (np.stack(arrays) for arrays in zip(*rows, strict=True))
+    tiles, target = rows.tiles, rows.target
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
     states = enumerate(iterate(policy, encode(policy, tiles), n_steps))
     paths = [path_of(state) for step, state in states if step in steps]
     judge = find_task(policy.task).judge
     scores = [score(tiles, path, target, judge) for path in paths]
     cell = max(3, PICTURE // tiles.shape[1])
-    for i, row in enumerate(rows):
+    for i in range(len(rows)):
         for step, path, scored in zip(steps, paths, scores, strict=True):
             words = f"{step} iteration{'s' if step > 1 else ''}"
-            yield captioned(draw_level(row.tiles, path[i], cell), words, _verdict(scored, i))
-        yield captioned(draw_level(row.tiles, row.target, cell), "solution", f"{int(row.target.sum())} tiles")
+            yield captioned(draw_level(tiles[i], path[i], cell), words, _verdict(scored, i))
+        yield captioned(draw_level(tiles[i], target[i], cell), "solution", f"{int(target[i].sum())} tiles")
 
 
 def _verdict(scores: Scores, i: int) -> str:

@@ -12,10 +12,10 @@ from maze_nca_gym.tasks import find_task
 
 from ..policy import Policy
 from ..precision import tf32
-from ..rollouts import default_steps, find_paths
+from ..rollouts import Batch, default_steps, find_paths
 from ..runs import Line, RunFolder, asked_to_stop
 from ..weights import save_model
-from .data import Batch, LevelStream, made_ahead, validation_batch
+from .data import LevelStream, made_ahead, validation_batch
 from .processes import Workers
 from .state import MODEL, TrainingState
 from .updates import read_losses, update

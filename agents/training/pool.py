@@ -20,8 +20,9 @@ from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
+from ..rollouts import Batch
 from .config import TrainingConfig
-from .data import Batch, is_held_out
+from .data import is_held_out
 from .device_batch import DeviceBatch
 from .editing import EDITS
 

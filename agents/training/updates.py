@@ -13,8 +13,8 @@ from maze_nca_gym.solvers import best_path
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
-from ..rollouts import rollout
-from .data import Batch, LevelStream
+from ..rollouts import Batch, rollout
+from .data import LevelStream
 from .device_batch import DeviceBatch
 from .losses import counted_iterations, guidance_losses, had_time, path_losses
 from .optimisers import SCHEDULES
@@ -54,9 +54,9 @@ def update(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     config, evolution = state.config, state.evolution
     if evolution is None:
         return _learn(state, batch, stream, workers)[0]
-    replay = evolution.replay(config, state.update, batch)
-    loss, path = _learn(state, replay.batch, stream, workers)
-    evolution.note(replay, path, workers, config.evolve_absolute)
+    members, levels = evolution.replay(config, state.update, batch)
+    loss, path = _learn(state, levels, stream, workers)
+    evolution.note(members, levels, path, workers, config.evolve_absolute)
     evolution.evolve(state.model, config, state.update, workers)
     return loss
 

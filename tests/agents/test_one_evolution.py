@@ -16,8 +16,8 @@ from maze_nca_gym.agents import evolve, load
 from maze_nca_gym.agents.evolution.loop import Evolution
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.evolution.run import options_of_evolution
+from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed
-from maze_nca_gym.agents.training.data import Batch
 from maze_nca_gym.agents.training.evolving_levels import measured_by
 from maze_nca_gym.envs.maze import MazeEnv
 from maze_nca_gym.envs.vector import MazeVectorEnv

@@ -14,8 +14,9 @@ from training_runs import POOL, tiny
 
 from maze_nca_gym import levels, solvers
 from maze_nca_gym.agents import train
+from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.training import TrainingConfig, changed, data
-from maze_nca_gym.agents.training.data import Batch, LevelStream, is_held_out, made_ahead, validation_batch
+from maze_nca_gym.agents.training.data import LevelStream, is_held_out, made_ahead, validation_batch
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, held_out_levels
 from maze_nca_gym.families import FAMILIES, test_levels, validation_levels
 from maze_nca_gym.generation import generate
@@ -333,10 +334,9 @@ def n_producers() -> int:
 
 
 @pytest.mark.parametrize(("n_updates", "start"), [(1, 0), (5, 0), (9, 0), (30, 0), (30, 27), (30, 30)])
-@pytest.mark.parametrize("n_workers", [1, 3])
-def test_batches_made_ahead_are_those_of_the_stream_in_order(n_updates, start, n_workers):
+def test_batches_made_ahead_are_those_of_the_stream_in_order(n_updates, start):
     stream = CountedStream(tiny(n_updates=n_updates, batch_size=1))
-    with made_ahead(stream, start, n_workers) as batches:
+    with made_ahead(stream, start) as batches:
         made = list(batches)
     assert stream.asked == len(made) == n_updates - start
     plain = LevelStream(stream.config)

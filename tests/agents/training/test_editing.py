@@ -7,9 +7,10 @@ import pytest
 import torch
 from training_runs import POOL, make_updates, pool_of, started, tiny
 
-from maze_nca_gym.agents.training.data import LevelStream, solutions
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.editing import EDITS, FEW, MOST
 from maze_nca_gym.levels import Tile
+from maze_nca_gym.tasks import find_task
 
 N, N_REPLACED, N_OPENED = 60, 18, 24
 
@@ -83,7 +84,7 @@ def test_edited_levels_have_new_solutions_and_some_grace(task):
     pool.edit(np.random.default_rng(0), torch.arange(10, 30), task, "all-kinds")
     tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
     assert pool.ages.tolist() == [7] * 10 + [-8] * 20
-    assert np.array_equal(target, solutions(tiles, task))
+    assert np.array_equal(target, find_task(task).solve(tiles))
     assert (tiles[10:] != batch.tiles[10:]).any(axis=(1, 2)).mean() > 0.9
     assert (pool.states == 1).all()
 

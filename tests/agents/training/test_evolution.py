@@ -22,14 +22,14 @@ from training_runs import (
 )
 
 from maze_nca_gym import mutation
-from maze_nca_gym.agents import rollout
+from maze_nca_gym.agents.rollouts import Batch, rollout
 from maze_nca_gym.agents.training import (
     LEVELS,
     Intervals,
     TrainingState,
     evolving_levels,
 )
-from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.evolving_levels import EvolvingLevels, measured_by, score_levels
 from maze_nca_gym.levels import level_hashes, one_hot
 from maze_nca_gym.loading import load_levels
@@ -71,13 +71,13 @@ def test_a_batch_is_drawn_from_the_population_and_the_stream():
     state = started(**ACCEL)
     newcomers = LevelStream(state.config).batch(3)
     assert len(newcomers) == 2
-    replay = state.evolution.replay(state.config, 3, newcomers)
-    assert np.array_equal(replay.batch.tiles[:6], state.evolution.population.tiles[replay.members])
-    assert np.array_equal(replay.batch.target[:6], state.evolution.population.targets[replay.members])
-    assert np.array_equal(replay.batch.tiles[6:], newcomers.tiles)
-    again, other = (state.evolution.replay(state.config, update, newcomers) for update in (3, 4))
-    assert np.array_equal(again.members, replay.members)
-    assert not np.array_equal(other.members, replay.members)
+    members, batch = state.evolution.replay(state.config, 3, newcomers)
+    assert np.array_equal(batch.tiles[:6], state.evolution.population.tiles[members])
+    assert np.array_equal(batch.target[:6], state.evolution.population.targets[members])
+    assert np.array_equal(batch.tiles[6:], newcomers.tiles)
+    again, other = (state.evolution.replay(state.config, update, newcomers)[0] for update in (3, 4))
+    assert np.array_equal(again, members)
+    assert not np.array_equal(other, members)
     assert len(LevelStream(tiny(**EVOLVING)).batch(0)) == 0
 
 
@@ -105,11 +105,12 @@ def test_the_paper_measures_the_loss_against_the_canonical_solutions():
 def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
     state = started(**{**ACCEL, "capacity": 40}, n_updates=2)
     before = rollout_paths(state, state.evolution.population.tiles)
-    replay = state.evolution.replay(state.config, 0, LevelStream(state.config).batch(0))
-    fresh = rollout_paths(state, replay.newcomers.tiles)
+    newcomers = LevelStream(state.config).batch(0)
+    replayed, _ = state.evolution.replay(state.config, 0, newcomers)
+    fresh = rollout_paths(state, newcomers.tiles)
     make_updates(state, 1)
     population = state.evolution.population
-    seen = np.unique(replay.members)
+    seen = np.unique(replayed)
     members = Batch(population.tiles[:16], population.targets[:16].copy())
     regrets = measured_by(population.config, torch.from_numpy(before), members).numpy()[:, 0]
     np.testing.assert_allclose(population.members["fitness"][seen], regrets[seen], rtol=1e-4)
@@ -117,9 +118,9 @@ def test_the_fitness_of_levels_is_what_the_update_saw_of_them():
     assert (population.members["fitness"][others] == members.target.mean(axis=(1, 2))[others]).all()
     entered = population.members["fitness"][16:]
     np.testing.assert_allclose(
-        entered, measured_by(population.config, torch.from_numpy(fresh), replay.newcomers)[:, 0], rtol=1e-4
+        entered, measured_by(population.config, torch.from_numpy(fresh), newcomers)[:, 0], rtol=1e-4
     )
-    assert {one.tobytes() for one in population.tiles[16:]} == {one.tobytes() for one in replay.newcomers.tiles}
+    assert {one.tobytes() for one in population.tiles[16:]} == {one.tobytes() for one in newcomers.tiles}
     assert population.clock == 1
 
 

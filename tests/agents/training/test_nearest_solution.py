@@ -8,8 +8,8 @@ import torch
 from tables import for_each
 from training_runs import EVOLVING, POOL, device_batch, make_updates, pool_of, started, tiny
 
-from maze_nca_gym.agents.rollouts import rollout
-from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.rollouts import Batch, rollout
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import _nearest_optima
 from maze_nca_gym.levels import one_hot, parse

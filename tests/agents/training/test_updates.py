@@ -17,12 +17,13 @@ from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.training import Diverged, TrainingConfig, TrainingState, find_workers, updates
 from maze_nca_gym.agents.training import pool as pool_module
 from maze_nca_gym.agents.training.config import changed, preset
-from maze_nca_gym.agents.training.data import LevelStream, solutions
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, had_time, path_losses
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import normalise, update
 from maze_nca_gym.levels import Tile, one_hot
+from maze_nca_gym.tasks import find_task
 
 
 def test_gradients_are_divided_by_their_own_norms():
@@ -303,7 +304,7 @@ def test_levels_in_a_pool_are_edited_where_they_stand(task, n_sources):
     assert (n_changed[places] >= 1).all()
     assert n_changed.max() <= 4, "two edits, each of which may leave an empty tile elsewhere"
     assert ((tiles == Tile.SOURCE).sum(axis=(1, 2)) == n_sources).all()
-    assert np.array_equal(target, solutions(tiles, task))
+    assert np.array_equal(target, find_task(task).solve(tiles))
     assert (target != levels.target).any(axis=(1, 2)).sum() > 5
     assert (pool.states == 1).all()
     assert pool.ages.tolist() == [0 if place in places else 7 for place in range(40)]

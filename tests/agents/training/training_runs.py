@@ -8,9 +8,10 @@ from typing import Any
 
 import torch
 
+from maze_nca_gym.agents.rollouts import Batch
 from maze_nca_gym.agents.runs import CHECKPOINT, RunFolder
 from maze_nca_gym.agents.training import Intervals, TrainingConfig, TrainingState, Workers, changed, run_updates
-from maze_nca_gym.agents.training.data import Batch, LevelStream
+from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.device_batch import DeviceBatch
 from maze_nca_gym.agents.training.pool import Patience, StatePool
 from maze_nca_gym.agents.training.session import FILES
