@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from maze_nca_gym.envs.backend_torch import find_device
 from maze_nca_gym.families import most_levels
 from maze_nca_gym.levels import LevelSet, Tiles, has_border
-from maze_nca_gym.loading import load_levels
 from maze_nca_gym.tasks import find_task
 
 from ..environments import border_warning
+from ..levels import describe_source, first_levels
 from ..policy import Policy
 from ..rollouts import Batch, check_steps, default_steps, encode, label, rollout
 from ..runs import ProgressBar
@@ -102,11 +102,8 @@ def own_levels(levels: str | Path | LevelSet | Tiles, task: str, n: int | None) 
     Raises:
         ValueError: no such levels, or fewer than `n`.
     """
-    name = str(levels) if isinstance(levels, str | Path) else "levels"
-    given = load_levels(levels)
-    if n is not None and n > len(given):
-        raise ValueError(f"--n must be at most {len(given)}, the number of levels, got {n}")
-    tiles = find_task(task).prepare(given.tiles[:n])
+    name, given = describe_source(levels), first_levels(levels, n)
+    tiles = find_task(task).prepare(given.tiles)
     size = max(tiles.shape[1:]) - (2 if has_border(tiles).all() else 0)
     known = {} if "family" in given.config else {"name": name, "family": name, "size": size}
     return LevelSet(tiles, {**given.config, **known})

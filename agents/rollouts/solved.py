@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,10 +115,16 @@ class Solved:
         return [path] if picture == "none" else [path, self.draw(folder / f"episode.{picture}", index)]
 
     def draw(self, path: Path, index: int | None = None) -> Path:
-        """Write a picture of the episode on a level, by default the one with the longest solution; returns its path."""
+        """Write a picture of the episode on a level, by default the one with the longest solution; returns its path.
+
+        A `.gif` shows its iterations, a `.png` the last one.
+        """
         index, title = self.shown if index is None else index, f"{self.name}, {self.source}"
         n_steps = int(self.result.steps[index])
-        return draw_episode(path, self.policy, self.levels[index], self.targets[index], n_steps, title)
+        episode = self.policy, self.levels[index], self.targets[index], n_steps, title
+        if path.suffix == ".gif":
+            return save_gif(path, animation_frames(*episode), _FPS)
+        return save_png(path, _frames(*episode, {n_steps})[-1])
 
     def _repr_html_(self) -> str:
         """Return the metrics and the episode on the level with the longest solution, for notebooks."""
@@ -180,16 +186,10 @@ def solve_levels(
     return Solved(policy, name, source, levels, labelled.target, result, n_steps, batch, enough, seconds)
 
 
-def draw_episode(path: Path, policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> Path:
-    """Write a `.gif` of `n_steps` iterations on one (H, W) level, or a `.png` of the last one; returns the path."""
-    if path.suffix == ".gif":
-        return save_gif(path, animation_frames(policy, tiles, target, n_steps, title), _FPS)
-    return save_png(path, _frames(policy, tiles, target, n_steps, title, {n_steps})[-1])
-
-
 def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str) -> list[Frame]:
     """Return (h, w, 3) uint8 frames of an episode on one (H, W) level, the last one `_LAST_FRAME` times."""
-    frames = _frames(policy, tiles, target, n_steps, title, _spread(n_steps, LARGEST_ANIMATION))
+    shown = np.linspace(0, n_steps, min(n_steps + 1, LARGEST_ANIMATION)).round()  # the first step and the last included
+    frames = _frames(policy, tiles, target, n_steps, title, {int(step) for step in shown})
     return frames + [frames[-1]] * (_LAST_FRAME - 1)
 
 
@@ -201,6 +201,7 @@ def _frames(
     """Return the pictures of some steps of an episode on one (H, W) level with its (H, W) solution."""
     judge = find_task(policy.task).judge
     highlight = policy.channel_names.index(policy.highlight) or None  # the path is drawn anyway
+    states = enumerate(iterate(policy, encode(policy, tiles[None]), n_steps))
     return [
         Snapshot(
             tiles,
@@ -212,17 +213,5 @@ def _frames(
             title=title,
             highlight=highlight,
         ).draw()
-        for step, state in _states(policy, tiles, n_steps)
-        if step in shown
+        for step, state in ((step, read_back(state[0])) for step, state in states if step in shown)
     ]
-
-
-def _spread(n_steps: int, most: int) -> set[int]:
-    """Return steps from 0 to `n_steps`, both included, evenly spaced where they are too many."""
-    return {int(step) for step in np.linspace(0, n_steps, min(n_steps + 1, most)).round()}
-
-
-def _states(policy: Policy, tiles: Tiles, n_steps: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield (step, (C, H, W) state) from 0 to `n_steps`."""
-    for step, state in enumerate(iterate(policy, encode(policy, tiles[None]), n_steps)):
-        yield step, read_back(state[0])

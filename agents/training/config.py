@@ -39,7 +39,7 @@ from .options import (
     ModelConfig,
     OptimiserConfig,
     PoolConfig,
-    constructor_options,
+    options_of_model,
 )
 from .presets import SHIPPED_PRESETS, preset_options
 
@@ -246,7 +246,7 @@ class TrainingConfig:
         if not isinstance(values, Mapping):
             raise ValueError(f"a configuration must be an object with a value for every field, got {values!r}")
         model = values.get("model", DEFAULTS["model"])
-        check_known(values, {*DEFAULTS, *_of_model(model)}, "a configuration", OTHER_VERSION)
+        check_known(values, {*DEFAULTS, *options_of_model(model)}, "a configuration", OTHER_VERSION)
         return unflattened(cls, DEFAULTS | dict(values))
 
 
@@ -284,14 +284,7 @@ def options_of_run(given: Mapping[str, Any]) -> dict[str, Option]:
     name = given.get("preset", "fast")
     usual = preset_values(name)
     is_own = "model" in given or name not in SHIPPED_PRESETS
-    return with_defaults({**(_of_model(given.get("model", usual["model"])) if is_own else {}), **OPTIONS}, usual)
-
-
-def _of_model(model: Any) -> Mapping[str, Option]:
-    """Return the options of a model's constructor; none for an unknown model, which is rejected later."""
-    from ..weights import MODELS
-
-    return constructor_options(model) if isinstance(model, str) and model in MODELS else {}
+    return with_defaults({**(options_of_model(given.get("model", usual["model"])) if is_own else {}), **OPTIONS}, usual)
 
 
 def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
@@ -313,7 +306,7 @@ def changed(start: str | TrainingConfig, **changes: Any) -> TrainingConfig:
 
 def _with(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options with other values."""
-    of_model = _of_model(changes.get("model", values["model"]))
+    of_model = options_of_model(changes.get("model", values["model"]))
     known = {*DEFAULTS, *of_model}
     check_known(changes, known, "a configuration")
     before = {name: value for name, value in values.items() if name in known}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any, cast
 
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import did_you_mean
@@ -26,33 +27,13 @@ GIVEN = ("n_tiles", "task", "n_channels", "n_iterations", "size", "generator")
 """Arguments of a model's constructor that the run sets, so they are no options of the model."""
 
 
-def _models() -> Collection[str]:
-    from ..weights import MODELS
-
-    return MODELS
+def _registry(module: str, name: str) -> Callable[[], Collection[str]]:
+    """Return a function that returns a registry, and imports its module only then, since that loads torch."""
+    return lambda: cast(Collection[str], getattr(import_module(module, __package__), name))
 
 
 def _further(values: Mapping[str, Any]) -> Mapping[str, Option]:
-    model = values["model"]
-    return constructor_options(model) if isinstance(model, str) and model in _models() else {}
-
-
-def _losses() -> Collection[str]:
-    from .losses import LOSSES
-
-    return LOSSES
-
-
-def _optimisers() -> Collection[str]:
-    from .optimisers import OPTIMISERS
-
-    return OPTIMISERS
-
-
-def _schedules() -> Collection[str]:
-    from .optimisers import SCHEDULES
-
-    return SCHEDULES
+    return options_of_model(values["model"])
 
 
 @dataclass(frozen=True)
@@ -63,7 +44,7 @@ class ModelConfig:
         ValueError: a value out of range, or an option that the model's constructor does not take.
     """
 
-    model: Annotated[str, OneOf(_models)] = "NCA"
+    model: Annotated[str, OneOf(_registry("..weights", "MODELS"))] = "NCA"
     """Class of the model: NCA, GCN, GAT or MLP."""
     n_channels: Annotated[int, Between(1, 2**16)] = 32
     """Number of channels of the state; the first is the predicted path."""
@@ -165,6 +146,13 @@ def constructor_options(model: str) -> Mapping[str, Option]:
     return options_of_call(constructor, leave_out=GIVEN)
 
 
+def options_of_model(model: Any) -> Mapping[str, Option]:
+    """Return the options of a model's constructor by name; none for an unknown model, which is rejected elsewhere."""
+    from ..weights import MODELS
+
+    return constructor_options(model) if isinstance(model, str) and model in MODELS else {}
+
+
 @dataclass(frozen=True)
 class LevelsConfig:
     """The levels to train on.
@@ -222,7 +210,7 @@ class LossConfig:
         ValueError: an unknown loss, or a value out of range.
     """
 
-    loss: Annotated[str, OneOf(_losses)] = "mse"
+    loss: Annotated[str, OneOf(_registry(".losses", "LOSSES"))] = "mse"
     """Loss of the path channel, averaged over tiles and levels: mse or cross-entropy."""
     loss_steps: tuple[float, ...] = (1.0,)
     """Fractions of the iterations after which the loss is taken; the losses are summed. Ascending, in (0, 1], the last
@@ -255,12 +243,12 @@ class OptimiserConfig:
         ValueError: an unknown optimiser or schedule, or a value out of range.
     """
 
-    optimiser: Annotated[str, OneOf(_optimisers)] = "adam"
+    optimiser: Annotated[str, OneOf(_registry(".optimisers", "OPTIMISERS"))] = "adam"
     """Optimiser: adam, or soap, which needs fewer updates. Soap is Adam in a basis in which the entries of a layer's
     gradient hardly correlate."""
     learning_rate: Annotated[float, Between(1e-8, 10)] = 1e-3
     """Highest learning rate of the schedule."""
-    schedule: Annotated[str, OneOf(_schedules)] = "constant"
+    schedule: Annotated[str, OneOf(_registry(".optimisers", "SCHEDULES"))] = "constant"
     """Schedule of the learning rate: constant, or one-cycle (cosine: up during the first 10 %, then down to almost
     0)."""
     weight_decay: Annotated[float, Between(0, 10)] = 0.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,13 @@ def reporting(
     """
     pictures = Pictures(run.path, config, run.lines)
     with ExitStack() as stack:
-        events = TensorBoardEvents(run.path / EVENTS, run.lines) if tensorboard else None
-        if events is not None:
-            stack.enter_context(closing(events))
+        events = stack.enter_context(tensorboard_events(run.path / EVENTS, run.lines)) if tensorboard else None
         progress = stack.enter_context(ProgressBar("update", config.n_updates, update, stderr=False, quiet=False))
 
         def report(line: Line, policy: Policy | None) -> None:
             run.log(line)
             if events is not None:
-                events.log(line)
+                events(line)
             progress.show(int(line["update"]), _note(run.lines, config.levels.sizes[0]))
             if policy is not None:
                 pictures.on_validation(policy)
@@ -122,57 +120,42 @@ class Pictures:
         )
 
 
-class TensorBoardEvents:
-    """Scalars `training/...` and `validation/...` by update, in one file that each session writes from the beginning.
+@contextmanager
+def tensorboard_events(folder: Path, earlier: Sequence[Line]) -> Iterator[Callable[..., None]]:
+    """Yield a function that writes the metrics of a line as scalars `training/...` and `validation/...` by update.
 
-    So every update has one value, even if an earlier session went on after the checkpoint from which this one starts.
+    One file of events, which begins with the lines of earlier sessions, replaces those that are in the folder. So every
+    update has one value, even if an earlier session went on after the checkpoint from which this one starts.
+
+    Args:
+        folder: the folder for `tensorboard --logdir`; it is made if missing.
+        earlier: the lines of earlier sessions.
+
+    Raises:
+        ValueError: TensorBoard is not installed.
+        OSError: the file could not be written; the message names the folder.
     """
+    make = find_tensorboard()
 
-    def __init__(self, folder: Path, earlier: Sequence[Line] = ()) -> None:
-        """Open a file of events in the folder, in place of those that are there.
-
-        Args:
-            folder: the folder for `tensorboard --logdir`; it is made if missing.
-            earlier: the lines of earlier sessions.
-
-        Raises:
-            ValueError: TensorBoard is not installed.
-            OSError: the file could not be written; the message names the folder.
-        """
-        make = find_tensorboard()
-        self._folder = folder
+    def log(line: Line, at: float | None = None) -> None:
         with os_error_context(folder):
-            for path in folder.glob(EVENT_FILES):
-                path.unlink()
-            self._writer = make(folder)
-        began = time.time() - (earlier[-1]["seconds"] if earlier else 0)
-        for line in earlier:
-            self.log(line, began + line["seconds"])
-
-    def log(self, line: Line, at: float | None = None) -> None:
-        """Write the metrics of a line.
-
-        Args:
-            line: a line of metrics.
-            at: its time, as `time.time` returns it, by default now.
-
-        Raises:
-            OSError: the file could not be written; the message names the folder.
-        """
-        with os_error_context(self._folder):
             for name, value in line.items():
                 if name != "update":
                     group = "validation" if name in COLUMNS else "training"
-                    self._writer.add_scalar(f"{group}/{name}", value, int(line["update"]), at)
+                    writer.add_scalar(f"{group}/{name}", value, int(line["update"]), at)
 
-    def close(self) -> None:
-        """Flush and close the file.
-
-        Raises:
-            OSError: it could not be written; the message names the folder.
-        """
-        with os_error_context(self._folder):
-            self._writer.close()
+    with os_error_context(folder):
+        for path in folder.glob(EVENT_FILES):
+            path.unlink()
+        writer = make(folder)
+    began = time.time() - (earlier[-1]["seconds"] if earlier else 0)
+    try:
+        for line in earlier:
+            log(line, began + line["seconds"])
+        yield log
+    finally:
+        with os_error_context(folder):
+            writer.close()
 
 
 def find_tensorboard() -> Any:
