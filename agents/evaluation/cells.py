@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.envs.backend_torch import find_device
@@ -20,7 +19,7 @@ from maze_nca_gym.tasks import find_task
 from ..environments import border_warning
 from ..levels import describe_source, first_levels
 from ..policy import Policy
-from ..rollouts import Batch, check_steps, default_steps, encode, label, rollout
+from ..rollouts import Batch, default_steps, label, try_out
 from ..runs import ProgressBar
 from .metrics import Evaluation, Metrics, measure
 from .stability import Stability, effort, measure_stability
@@ -140,24 +139,10 @@ def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int
             usual = default_steps(policy, labelled.target)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))
-            _try(cells[-1])
+            try_out(policy, levels.tiles, n_steps, f"{name} on {cells[-1].set_name}")
             if policy.guarantees.needs_border and not has_border(levels.tiles).all():
                 warnings.warn(border_warning(name), stacklevel=3)
     return cells
-
-
-@torch.no_grad()
-def _try(cell: Cell) -> None:
-    """Run one iteration on one level.
-
-    Raises:
-        ValueError: the policy cannot run on such levels, or for that many iterations.
-    """
-    try:
-        check_steps(cell.policy, cell.n_steps)
-        rollout(cell.policy, encode(cell.policy, cell.levels.tiles[:1]), 1)
-    except ValueError as error:
-        raise ValueError(f"{cell.name} on {cell.set_name}: {error}") from error
 
 
 def measure_cell(cell: Cell, position: str, stability: bool, batch: int | None) -> Result:

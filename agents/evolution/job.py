@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import held_out_levels
@@ -26,7 +25,7 @@ from maze_nca_gym.transfer import read_back
 from ..levels import generator_options
 from ..policy import Policy, common_task
 from ..registry import named_policies
-from ..rollouts import check_steps, default_steps, encode, rollout
+from ..rollouts import default_steps, try_out
 from ..runs import CHECKPOINT, RunFolder, asked_to_stop, command_line, import_option
 from .loop import FILES, ROUND, Evolution, Job, first_levels
 from .measure import EvaluatedPolicy
@@ -99,7 +98,6 @@ def _reserved(sizes: tuple[int, ...], task: str) -> NDArray[np.uint64]:
     return reserved_hashes(held_out_levels(sizes, task))
 
 
-@torch.no_grad()
 def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> EvaluatedPolicy:
     """Return a policy with its number of iterations, after trying one iteration.
 
@@ -107,11 +105,7 @@ def _player(name: str, policy: Policy, levels: Tiles, steps: int | None) -> Eval
         ValueError: the policy cannot run on such levels, or for that many iterations.
     """
     n_steps = _enough(policy, levels) if steps is None else steps
-    try:
-        check_steps(policy, n_steps)
-        rollout(policy, encode(policy, levels[:1]), 1)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
+    try_out(policy, levels, n_steps, name)
     return EvaluatedPolicy(policy, n_steps)
 
 

@@ -3,7 +3,7 @@
     rollout, iterate    the states after chosen iterations, or one after the other, by the first engine that can
     run_to_end          the last state, found early if states repeat; find_paths does this for many levels
     run_until_solved    many levels, each until it is solved
-    default_steps       the number of iterations for a policy; see also check_steps, step_limit and curve_steps
+    default_steps       the number of iterations for a policy; see also check_steps, try_out, step_limit and curve_steps
     label, encode       levels with their solutions as a `Batch`, and what a policy reads of them
     score_paths         the scores of the paths that a policy outputs on a `Batch`
 
@@ -11,7 +11,7 @@ The package is called `rollouts` because `maze_nca_gym.agents.rollout` is the fu
 """
 
 from .iterating import iterate, rollout
-from .pytorch import one_thread
+from .pytorch import threads
 from .scores import (
     ERROR,
     LENGTH,
@@ -32,6 +32,7 @@ from .solving import (
     run_to_end,
     run_until_solved,
     step_limit,
+    try_out,
 )
 
 __all__ = [
@@ -48,11 +49,12 @@ __all__ = [
     "find_paths",
     "iterate",
     "label",
-    "one_thread",
     "path_of",
     "rollout",
     "run_to_end",
     "run_until_solved",
     "score_paths",
     "step_limit",
+    "threads",
+    "try_out",
 ]

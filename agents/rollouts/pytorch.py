@@ -60,7 +60,7 @@ class PyTorch:
             state = maze.new_zeros(()).expand(len(maze), policy.n_channels, *maze.shape[2:])
         # Not with gradients: the backward pass, outside of this block, uses all threads anyway.
         few_threads = not policy.engine_hints.gains_from_threads and not torch.is_grad_enabled()
-        with one_thread() if few_threads else nullcontext():
+        with threads(1) if few_threads else nullcontext():
             maze, state, iteration = self._prepared(policy, maze, state)
             limited = _Shrinking(request.growth, policy.engine_hints.state_limit)
             reached = enumerate(_states(iteration, state, request, limited))
@@ -135,15 +135,15 @@ class _Shrinking:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Make torch use one thread within the block or the function, and then as many as before.
+def threads(n: int) -> Iterator[None]:
+    """Make torch use `n` threads within the block or the function, and then as many as before.
 
-    More threads gain little on small maps. On a CPU shared with other programs they wait for each other, which makes
-    them many times slower.
+    On small maps a second thread gains little. On a CPU shared with other programs threads wait for each other, which
+    makes them many times slower.
     """
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(n)
     try:
         yield
     finally:
-        torch.set_num_threads(n_threads)
+        torch.set_num_threads(before)

@@ -27,7 +27,7 @@ from ..environments import border_warning
 from ..policy import Policy
 from ..runs import ProgressBar, naming_memory, save_results, say
 from .iterating import iterate
-from .pytorch import one_thread
+from .pytorch import threads
 from .scores import encode, label, usual_batch
 from .solving import SolveResult, check_steps, run_until_solved, step_limit
 
@@ -193,7 +193,7 @@ def animation_frames(policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_
     return frames + [frames[-1]] * (_LAST_FRAME - 1)
 
 
-@one_thread()
+@threads(1)
 @torch.no_grad()
 def _frames(
     policy: Policy, tiles: Tiles, target: NDArray[np.bool_], n_steps: int, title: str, shown: set[int]

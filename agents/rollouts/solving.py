@@ -20,7 +20,7 @@ from maze_nca_gym.transfer import read_back, upload
 from ..guarantees import USUAL_SIZE
 from ..policy import Policy
 from .iterating import finished, iterate, rollout
-from .pytorch import one_thread
+from .pytorch import threads
 from .scores import Batch, batches, encode, label, path_of, score_paths
 
 _ASK_EVERY = 32
@@ -103,6 +103,20 @@ def check_steps(policy: Policy, n_steps: int) -> None:
         )
 
 
+@torch.no_grad()
+def try_out(policy: Policy, tiles: Tiles, n_steps: int, name: str) -> None:
+    """Check a number of iterations, and run one on the first of (N, H, W) levels.
+
+    Raises:
+        ValueError: the policy cannot run on such levels, or for that many iterations; the message begins with `name`.
+    """
+    try:
+        check_steps(policy, n_steps)
+        rollout(policy, encode(policy, tiles[:1]), 1)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
 def curve_steps(n_steps: int) -> list[int]:
     """Return ascending numbers of iterations from 1 to `n_steps`, about four for each doubling.
 
@@ -176,7 +190,7 @@ def find_paths(
     return found
 
 
-@one_thread()
+@threads(1)
 @torch.no_grad()
 def run_until_solved(
     policy: Policy,

@@ -10,7 +10,7 @@ from maze_nca_gym.rendering import Action, Request, Window
 
 from ..guarantees import DRAWINGS
 from ..policy import Policy
-from .pytorch import one_thread
+from .pytorch import threads
 from .session import Session
 
 _LINGER = 10
@@ -19,7 +19,7 @@ _ASK_EVERY = 8
 """Number of steps between two checks whether a policy has finished; each costs one or two iterations."""
 
 
-@one_thread()
+@threads(1)
 def open_window(
     policy: Policy,
     *,

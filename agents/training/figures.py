@@ -198,8 +198,7 @@ def _frames(policy: Policy, rows: Batch, n_steps: int) -> Iterator[Frame]:
     """Yield captioned pictures, row by row."""
     tiles, target = rows.tiles, rows.target
     steps = sorted({max(1, round(part * n_steps)) for part in MOMENTS})
-    states = enumerate(iterate(policy, encode(policy, tiles), n_steps))
-    paths = [path_of(state) for step, state in states if step in steps]
+    paths = [path_of(state) for state in iterate(policy, encode(policy, tiles), steps)]
     judge = find_task(policy.task).judge
     scores = [score(tiles, path, target, judge) for path in paths]
     cell = max(3, PICTURE // tiles.shape[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -26,13 +26,6 @@ A path of zeros everywhere would have no gradient.
 """
 
 
-class Published(Protocol):
-    """A model of the paper, which can draw its weights as the paper's code does."""
-
-    def draw_as_published(self, generator: torch.Generator) -> None:
-        """Draw all weights and biases again."""
-
-
 def make_model(
     config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, guarantees: Guarantees
 ) -> Policy:
@@ -52,7 +45,7 @@ def make_model(
     model = cast(Any, model_class(config.model))(**arguments, generator=generator)
     model.guarantees = guarantees
     if config.initialisation == "paper":
-        cast(Published, model).draw_as_published(generator)
+        model.draw_as_published(generator)
     if n_shown > PATH + 1:
         model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
     if config.start_from is not None:

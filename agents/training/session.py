@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from maze_nca_gym.tasks import find_task
 
 from ..policy import Policy
 from ..registry import load
+from ..rollouts import threads as torch_threads
 from ..runs import CHECKPOINT, RunFolder, asked_to_stop, command_line, duration, import_option
 from ..weights import load_model, model_class
 from .config import TrainingConfig, preset_values
@@ -60,7 +60,7 @@ def run_session(
     """
     workers = find_workers(device)
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
-    with _threads(_cores() if threads is None else threads), asked_to_stop():
+    with torch_threads(_cores() if threads is None else threads), asked_to_stop():
         fresh = TrainingState.start(config, workers.device)
         # what can fail must fail before an older run in the folder is overwritten
         LevelStream(config)
@@ -79,17 +79,6 @@ def run_session(
         _make_updates(run, state, workers, intervals, tensorboard)
         run.finish()
     return state.best_model.eval().cpu()
-
-
-@contextmanager
-def _threads(n: int) -> Iterator[None]:
-    """Let torch compute on `n` threads within the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _cores() -> int:

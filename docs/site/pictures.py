@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from maze_nca_gym.agents import Policy, iterate
-from maze_nca_gym.agents.rollouts import default_steps, label, one_thread, run_until_solved
+from maze_nca_gym.agents.rollouts import default_steps, label, run_until_solved, threads
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tiles, one_hot
 from maze_nca_gym.rendering import Snapshot, gif_bytes
@@ -51,7 +51,7 @@ def _level(policy: Policy) -> Tiles:
     return levels[longest : longest + 1]
 
 
-@one_thread()
+@threads(1)
 @torch.no_grad()
 def _frames(policy: Policy, tiles: Tiles, n_steps: int) -> list[Frame]:
     """Return the pictures of some iterations on a (1, H, W) level."""

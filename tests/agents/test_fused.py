@@ -19,7 +19,7 @@ from torch import Tensor
 
 from maze_nca_gym.agents import rollout
 from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
-from maze_nca_gym.agents.rollouts import engines, machine_code
+from maze_nca_gym.agents.rollouts import engines, machine_code, threads
 from maze_nca_gym.agents.rollouts.fused import layout
 from maze_nca_gym.dynamics import STATE_LIMIT
 
@@ -59,14 +59,6 @@ def check(
 def stepped(nca: NCA, maze: Tensor, n_steps: int, state: Tensor | None = None) -> Tensor:
     with engines.preferring(engines.STEPPING):
         return rollout(nca, maze, n_steps, state)
-
-
-@contextmanager
-def threads(n: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(n)
-    yield
-    torch.set_num_threads(before)
 
 
 @contextmanager
