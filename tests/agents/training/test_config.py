@@ -4,7 +4,6 @@ import copy
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from tables import for_each
@@ -104,8 +103,6 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
     assert (config.model.model, config.batch_size, config.model.cut_corners) == (model, 4, None)
     with pytest.raises(ValueError, match="has no option cut_corners"):
         changed("fast", model=model, cut_corners=True)
-    with pytest.raises(ValueError, match="a configuration has no option bach_size"):
-        changed("fast", bach_size=4)
 
 
 @for_each(
@@ -115,14 +112,13 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"sizes": ()}, "sizes must hold at least one number"),
         ({"n_levels": 8, "sizes": (8, 9)}, r"a fixed training set has levels of one size, got sizes \(8, 9\)"),
         ({"loss_steps": ()}, r"loss_steps must ascend within \(0, 1\] and end with 1, got \(\)"),
-        ({"loss_steps": (0.5,)}, "loss_steps must ascend"),
-        ({"loss_steps": (0.5, 0.5, 1.0)}, "loss_steps must ascend"),
-        ({"loss_steps": (0.0, 1.0)}, "loss_steps must ascend"),
-        ({"loss_steps": (float("nan"), 1.0)}, "loss_steps must ascend"),
+        *(
+            ({"loss_steps": steps}, "loss_steps must ascend")
+            for steps in ((0.5,), (0.5, 0.5, 1.0), (0.0, 1.0), (float("nan"), 1.0))
+        ),
         ({"n_iterations": None}, "n_iterations must be a number unless there is a pool"),
         ({"state_limit": 0.3}, "state_limit must be a number above 0.5, at most 16,777,216, or None, got 0.3"),
         ({"model": "GCN", "cut_corners": None, "state_limit": 3}, "a model of class GCN has no option state_limit"),
-        ({"n_iterations": None, "model": "GCN"}, "n_iterations must be a number unless there is a pool"),
         ({"model": "MLP", "sizes": (8, 9)}, r"class MLP is built for one size, got sizes \(8, 9\)"),
         ({"pool_size": 63}, "pool_size must be 0 or at least batch_size 64, got 63"),
         ({"state_noise": 0.1}, "state_noise needs a pool: set pool_size"),
@@ -132,8 +128,11 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
             "pool_edits needs levels that are edited: set p",
         ),
         ({"pool_retry": 1.0}, "pool_retry needs a pool: set pool_size"),
-        ({"learning_rate": float("inf")}, "learning_rate must be from 1e-08 to 10, got inf"),
-        ({**POOL, "pool_retry": float("nan")}, "pool_retry must be from 0 to 1,024, got nan"),
+        ({"gradient_growth": float("nan")}, "gradient_growth must be from 0 to 1,024, got nan"),
+        ({"guidance": 1.0, "task": "diameter"}, "guidance is for the task shortest-path, not diameter"),
+        ({"guidance": 1.0, "n_channels": 4}, "guidance needs at least 5 channels, got 4"),
+        ({"guidance": 1.0, "n_channels": 6, "max_pool": True}, "guidance needs at least 7 channels, got 6"),
+        ({"nearest_solution": 0.5, "evolve": True}, "nearest_solution is not for levels that evolve"),
         ({**POOL, "model": "GCN", "n_iterations": 8}, "those of GCN depend on the step .* with n_iterations 8"),
         (
             {**POOL, "shared_weights": False, "n_iterations": 8},
@@ -170,17 +169,8 @@ def test_a_changed_model_loses_the_options_that_it_has_not(model):
         ({"evolve": True, "tile_rate": 0, "source_rate": 0}, "tile_rate and source_rate are both 0"),
         ({"evolve": True, "capacity": 2**20 + 1}, "capacity must be"),
         ({"evolve": True, "evolve_every": 0}, "evolve_every must be"),
-        ({"evolve": True, "tile_rate": 1.1}, "tile_rate must be"),
-        ({"evolve": True, "tile_rate": "some"}, "tile_rate must be"),
-        ({"evolve": True, "source_rate": float("nan")}, "source_rate must be"),
-        ({"evolve": True, "mutation": "edits", "n_edits": 0}, "n_edits must be"),
         ({"edge_features": True}, "a model of class NCA has no option edge_features; its options: kernel_size, cut_"),
-        ({"model": "GAT", "traversable_edges_only": True}, "class GAT has no option traversable_edges_only; its opti"),
-        ({"model": "MLP", "shared_weights": True}, "class MLP has no option shared_weights; its options: n_nodes"),
         ({"kernel_size": 4}, "kernel_size must be odd, got 4"),
-        ({"kernel_size": 65}, "kernel_size must be an integer from 1 to 63, got 65"),
-        ({"max_pool": True, "n_channels": 2}, "n_channels must be an integer from 3 to 65536, got 2"),
-        ({"model": "MLP", "n_nodes": 0}, "n_nodes must be an integer from 1 to 65536, got 0"),
     ],
 )
 def test_values_that_are_refused(changes, message):
@@ -245,24 +235,11 @@ def test_initial_weights_of_an_mlp_are_from_the_same_range_either_way():
         assert usual[name].abs().max().item() == pytest.approx(paper[name].abs().max().item(), rel=0.1)
 
 
-NUMBERS = (
-    "n_channels",
-    "n_iterations",
-    "n_levels",
-    "batch_size",
-    "n_updates",
-    "pool_size",
-    "long_of",
-    "seed",
-    "kernel_size",
-)
-
-
 @for_each("name", [name for name in OPTIONS if name not in ("tile_rate", "source_rate", "n_edits")])
 def test_values_of_another_type(name):
     kind = type_name(OPTIONS[name].type)
     wrong: list[object] = ["many", b"", {}, [], (None,), {1}]
-    wrong += [1.0, True] if name in NUMBERS else []
+    wrong += [1.0, True] if kind in ("int", "int | None") else []
     wrong += [1, 0.0, "True"] if kind in ("bool", "bool | None") else []
     wrong += [True, "0.1"] if kind == "float" else []
     wrong += [1, None] if kind == "str" else []
@@ -292,23 +269,7 @@ def test_every_option_has_a_default_and_a_help():
     assert all(option.help for option in OPTIONS.values())
 
 
-@for_each("many", [(10,), [10], 10, np.int64(10), np.array([10])])
-def test_one_thing_where_there_may_be_several(many):
-    config = changed(TrainingConfig(), sizes=many, families="perfect", learning_rate=1)
-    assert config == changed(TrainingConfig(), sizes=(10,), families=("perfect",), learning_rate=1.0)
-    assert [type(size) for size in config.levels.sizes] == [int]
-    assert type(config.optimiser.learning_rate) is float
-
-
-@for_each(
-    ("name", "meant"),
-    [
-        ("learning_rte", "'learning_rate'"),
-        ("lr", "'learning_rate'"),
-        ("epochs", "'n_updates'"),
-        ("n_chanels", "'n_channels'"),
-    ],
-)
+@for_each(("name", "meant"), [("lr", "'learning_rate'"), ("epochs", "'n_updates'"), ("n_chanels", "'n_channels'")])
 def test_a_misspelt_option_says_which_is_meant(name, meant):
     with pytest.raises(ValueError, match=rf"a configuration has no option {name}\. Did you mean {meant}\?"):
         changed(TrainingConfig(), **{name: 1})
@@ -340,6 +301,8 @@ def test_json_that_is_no_configuration(change, message):
     change(values)
     with pytest.raises(ValueError, match=message):
         TrainingConfig.from_json(values)
+    with pytest.raises(ValueError, match="a configuration must be an object with a value for every field, got"):
+        TrainingConfig.from_json([values])
 
 
 @for_each("name", sorted(DEFAULTS))
@@ -347,9 +310,3 @@ def test_an_option_that_a_file_lacks_has_its_default(name):
     values = TrainingConfig().to_json()
     del values[name]
     assert TrainingConfig.from_json(values) == TrainingConfig()
-
-
-@for_each("values", [None, [], "fast", 3])
-def test_json_that_is_no_object(values):
-    with pytest.raises(ValueError, match="a configuration must be an object with a value for every field, got"):
-        TrainingConfig.from_json(values)

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from tables import for_each
-from training_runs import EVOLVING, POOL, device_batch, make_updates, pool_of, started, tiny
+from training_runs import POOL, device_batch, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.rollouts import Batch, rollout
 from maze_nca_gym.agents.training.data import LevelStream
@@ -76,19 +75,3 @@ def test_solutions_are_learned(task):
     losses = make_updates(started(**LENIENT, task=task), 150)
     assert all(map(math.isfinite, losses))
     assert np.mean(losses[-20:]) < 0.7 * np.mean(losses[:20])
-
-
-@for_each(
-    ("changes", "message"),
-    [
-        ({"nearest_solution": -0.1}, "nearest_solution must be from 0 to 1, got -0.1"),
-        ({"nearest_solution": 1.5}, "nearest_solution must be from 0 to 1, got 1.5"),
-        (
-            {"nearest_solution": 0.5, **EVOLVING},
-            "nearest_solution is not for levels that evolve: regret needs one solution",
-        ),
-    ],
-)
-def test_bad_values(changes, message):
-    with pytest.raises(ValueError, match=message):
-        tiny(**changes)
