@@ -10,6 +10,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+from tables import for_each
 from training_runs import POOL, tiny
 
 from maze_nca_gym import levels, solvers
@@ -74,7 +75,7 @@ def n_mazes_without_loops(batch: Batch) -> int:
     return sum(nx.is_tree(graph) and len(graph) > 12 for graph in map(free_tiles, batch.tiles))
 
 
-@pytest.mark.parametrize(("batch_size", "n_perfect"), [(16, 8), (15, 7), (2, 1)])
+@for_each(("batch_size", "n_perfect"), [(16, 8), (15, 7), (2, 1)])
 def test_every_batch_has_equal_parts_of_the_families(batch_size, n_perfect):
     stream = LevelStream(tiny(families=("random", "perfect"), batch_size=batch_size))
     assert [n_mazes_without_loops(stream.batch(update)) for update in range(8)] == [n_perfect] * 8
@@ -111,16 +112,13 @@ def test_some_levels_have_no_border():
     assert framed.sum() == 30
 
 
-def test_a_fixed_set_is_seen_once_an_epoch_in_another_order():
+def test_a_fixed_set_is_seen_once_an_epoch_in_another_order_even_if_it_is_smaller_than_a_batch():
     stream = LevelStream(tiny(n_levels=20, n_updates=15))
     seen = [content for update in range(15) for content in contents(stream.batch(update))]
     epochs = [seen[start : start + 20] for start in range(0, 120, 20)]
     assert all(Counter(epoch) == Counter(epochs[0]) for epoch in epochs)
     assert len(set(epochs[0])) == 20
     assert len({tuple(epoch) for epoch in epochs}) == 6
-
-
-def test_a_fixed_set_smaller_than_a_batch():
     stream = LevelStream(tiny(n_levels=3, batch_size=7, n_updates=6))
     seen = Counter(content for update in range(6) for content in contents(stream.batch(update)))
     assert sorted(seen.values()) == [14, 14, 14]
@@ -159,8 +157,9 @@ def test_batches_of_a_level_set_hold_its_levels_and_no_others(tmp_path):
     assert {level.tobytes() for batch in batches for level in batch.tiles} == own
     for batch in batches:
         np.testing.assert_array_equal(batch.target, shortest_path(batch.tiles))
-    assert batches[0].tiles.tobytes() == LevelStream(given(tmp_path)).batch(0).tiles.tobytes()
-    assert batches[0].tiles.tobytes() != batches[1].tiles.tobytes()
+    assert equal(batches[0], LevelStream(given(tmp_path)).batch(0))
+    assert not equal(batches[0], batches[1])
+    assert LevelStream(given(tmp_path, task="diameter")).batch(0).tiles.max() == levels.Tile.WALL
 
 
 def test_dihedral_copies_are_turned_and_mirrored_levels_of_the_set(tmp_path):
@@ -187,7 +186,7 @@ def test_a_pool_of_a_level_set(tmp_path):
     assert {level.tobytes() for level in stream.draw(np.random.default_rng(0), 9, 6).tiles} <= known
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("options", "message"),
     [
         ({"sizes": (7,)}, "have an inner size of 6, and sizes is 7: give 6"),
@@ -195,23 +194,11 @@ def test_a_pool_of_a_level_set(tmp_path):
         ({"level_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
     ],
 )
-def test_level_sets_that_cannot_be_trained_on(tmp_path, options, message):
+def test_level_sets_that_cannot_be_trained_on_are_refused_before_anything_is_written(tmp_path, options, message):
     own_levels(tmp_path)
     with pytest.raises(ValueError, match=message):
-        LevelStream(changed(given(tmp_path), **options))
-
-
-def test_nothing_is_written_for_a_level_set_that_cannot_be_trained_on(tmp_path):
-    own_levels(tmp_path)
-    with pytest.raises(ValueError, match="give 6"):
-        train(changed(given(tmp_path), sizes=(7,)), out=tmp_path / "run", device="cpu")
+        train(changed(given(tmp_path), **options), out=tmp_path / "run", device="cpu")
     assert not (tmp_path / "run").exists()
-
-
-def test_a_diameter_s_level_set_is_without_sources_and_targets(tmp_path):
-    own_levels(tmp_path)
-    config = given(tmp_path, task="diameter")
-    assert LevelStream(config).batch(0).tiles.max() == levels.Tile.WALL
 
 
 def test_a_run_validates_on_its_own_validation_set(tmp_path):
@@ -220,27 +207,37 @@ def test_a_run_validates_on_its_own_validation_set(tmp_path):
     batch = validation_batch(config)
     np.testing.assert_array_equal(batch.tiles, own.tiles[:1024])
     np.testing.assert_array_equal(batch.target, shortest_path(own.tiles[:1024]))
+    validation_levels("random", 6, "shortest-path", 20).save(tmp_path / "own.npz")
+    assert len(validation_batch(config)) == 20, "levels of the package's own validation set may be there"
 
 
-def test_validation_sets_that_do_not_fit(tmp_path):
+@for_each(
+    ("options", "message"),
+    [
+        ({"validation_set": "two.npz"}, r"2 of 2 levels of two.npz are trained on: validate on others"),
+        (
+            {"validation_set": "mirrored.npz", "dihedral": True},
+            r"2 of 2 levels of mirrored.npz are trained on: validate on others",
+        ),
+        (
+            {"validation_set": "own.npz", "level_set": None, "sizes": (5, 7)},
+            "have an inner size of 6, and sizes is 5, 7: give 6",
+        ),
+        ({"validation_set": "nowhere.npz"}, "neither a file, a known name nor a drawing"),
+        (
+            {"validation_set": "maze-hard-30", "level_set": None, "sizes": (28,)},
+            "1,000 of 1,000 levels of maze-hard-30 are in test sets",
+        ),
+    ],
+)
+def test_validation_sets_that_do_not_fit(tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
     own = own_levels(tmp_path)
-    levels.LevelSet(own.tiles[4:]).save(tmp_path / "two.npz")
-    with pytest.raises(ValueError, match=r"2 of 2 levels of .*two.npz are trained on: validate on others"):
-        train(given(tmp_path, validation_set=str(tmp_path / "two.npz")), out=tmp_path / "run", device="cpu")
-    levels.LevelSet(np.ascontiguousarray(own.tiles[4:, ::-1])).save(tmp_path / "two.npz")
-    mirrored = given(tmp_path, validation_set=str(tmp_path / "two.npz"))
-    assert len(validation_batch(mirrored)) == 2
-    with pytest.raises(ValueError, match=r"2 of 2 levels of .*two.npz are trained on: validate on others"):
-        validation_batch(changed(mirrored, dihedral=True))
-    with pytest.raises(ValueError, match="have an inner size of 6, and sizes is 5, 7: give 6"):
-        validation_batch(tiny(sizes=(5, 7), validation_set=str(tmp_path / "own.npz")))
-    with pytest.raises(ValueError, match="neither a file, a known name nor a drawing"):
-        validation_batch(tiny(validation_set="nowhere.npz"))
-    with pytest.raises(ValueError, match=r"1,000 of 1,000 levels of maze-hard-30 are in test sets"):
-        validation_batch(tiny(sizes=(28,), validation_set="maze-hard-30"))
-    held_out = validation_levels("random", 6, "shortest-path", 20)
-    held_out.save(tmp_path / "own.npz")
-    assert len(validation_batch(tiny(sizes=(6,), validation_set=str(tmp_path / "own.npz")))) == 20
+    levels.LevelSet(own.tiles[4:]).save("two.npz")
+    levels.LevelSet(np.ascontiguousarray(own.tiles[4:, ::-1])).save("mirrored.npz")
+    assert len(validation_batch(given(tmp_path, validation_set="mirrored.npz"))) == 2
+    with pytest.raises(ValueError, match=message):
+        train(given(tmp_path, **options), out="run", device="cpu")
     assert not (tmp_path / "run").exists()
 
 
@@ -256,16 +253,16 @@ def test_level_sets_need_square_and_solvable_levels(tmp_path):
         LevelStream(given(tmp_path))
 
 
-@pytest.mark.parametrize("border", [True, False])
+@for_each("border", [True, False])
 def test_networks_need_a_border_if_all_levels_of_their_set_have_one(tmp_path, border):
     own_levels(tmp_path, size=6 if border else 8, border=border)
     assert given(tmp_path).make_model().guarantees.needs_border is border
 
 
-def test_with_a_pool_only_newcomers_are_drawn():
-    for fresh, n in ((0.0, 0), (0.25, 2), (1.0, 8)):
-        batch = LevelStream(tiny(**POOL | {"pool_edited": 0.0}, pool_fresh=fresh)).batch(0)
-        assert batch.tiles.shape == batch.target.shape == (n, 8, 8)
+@for_each(("fresh", "n"), [(0.0, 0), (0.25, 2), (1.0, 8)])
+def test_with_a_pool_only_newcomers_are_drawn(fresh, n):
+    batch = LevelStream(tiny(**POOL | {"pool_edited": 0.0}, pool_fresh=fresh)).batch(0)
+    assert batch.tiles.shape == batch.target.shape == (n, 8, 8)
 
 
 def test_levels_that_are_held_out_are_drawn_anew(monkeypatch):
@@ -333,7 +330,7 @@ def n_producers() -> int:
     return sum(thread.name.startswith("levels") for thread in threading.enumerate())
 
 
-@pytest.mark.parametrize(("n_updates", "start"), [(1, 0), (5, 0), (9, 0), (30, 0), (30, 27), (30, 30)])
+@for_each(("n_updates", "start"), [(1, 0), (5, 0), (9, 0), (30, 0), (30, 27), (30, 30)])
 def test_batches_made_ahead_are_those_of_the_stream_in_order(n_updates, start):
     stream = CountedStream(tiny(n_updates=n_updates, batch_size=1))
     with made_ahead(stream, start) as batches:
@@ -354,11 +351,7 @@ def test_a_consumer_may_stop_early():
     with pytest.raises(ZeroDivisionError), made_ahead(stream, 0) as batches:
         1 / len(next(batches).tiles[:0])
     assert not n_producers()
-
-
-def test_who_stops_does_not_wait_for_batches_that_nobody_takes():
-    stream = CountedStream(tiny(n_updates=1000, batch_size=1))
-    stream.seconds = 0.1
+    stream.asked, stream.seconds = 0, 0.1  # nobody waits for batches that nobody takes
     with made_ahead(stream, 0) as batches:
         next(batches)
     assert stream.asked <= 4

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 
 import numpy as np
 import pytest
 from PIL import Image
+from tables import for_each
 
 from maze_nca_gym import files
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder, duration, read_metrics
-from maze_nca_gym.agents.training import TrainingConfig, changed, reports
+from maze_nca_gym.agents.training import TrainingConfig, changed, figures, reports
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet
-from maze_nca_gym.rendering import draw_level
+from maze_nca_gym.rendering import captioned, draw_level
 
 CONFIG = changed(TrainingConfig(), n_channels=4, n_iterations=8, sizes=(5,), n_updates=100)
 SCORES = {"valid_loss": 0.05, "accuracy": 0.25, "complete": 0.125, "optimal": 0.5}
 
 
-def line(update, **more):
-    return {"update": update, "seconds": update / 10, "loss": 1 / update, "learning_rate": 0.001, **more}
-
-
 def logged(update, **more):
-    return line(update, levels_per_second=640.0, **more)
-
-
-def text_of(*lines):
-    return "".join(json.dumps(one) + "\n" for one in lines)
+    usual = {"seconds": update / 10, "loss": 1 / update, "learning_rate": 0.001, "levels_per_second": 640.0}
+    return {"update": update, **usual, **more}
 
 
 def opened(path, config, update=0, **options):
@@ -83,7 +76,7 @@ class TestProgressLine:
         assert "update 50 of 100, loss 0.0200" in out
         assert out.endswith("\x1b[2K")
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("seconds", "words"),
         [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (3569, "59 min"), (3571, "1 h 00 min"), (7500, "2 h 05 min")],
     )
@@ -129,53 +122,41 @@ class TestPictures:
             pass
         assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
 
-    @pytest.mark.parametrize("families", [("random",), ("random", "perfect", "loops"), ("rooms",) * 5])
-    def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families):
-        from maze_nca_gym.agents.training.figures import _rows, draw_rollouts
-        from maze_nca_gym.rendering import captioned
-
+    @for_each(("families", "n_rows"), [(("random",), 4), (("random", "perfect", "loops"), 6), (("rooms",) * 5, 5)])
+    def test_a_row_of_the_sheet_is_a_level_and_ends_with_its_solution(self, tmp_path, policy, families, n_rows):
         config = changed(CONFIG, families=families)
-        rows = _rows(config)
-        assert len(rows) in (4, 6, 5)
-        assert len(rows) % len(families) == 0
-        draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
+        rows = figures._rows(config)
+        assert len(rows) == n_rows
+        lengths = rows.target.sum(axis=(1, 2)).reshape(len(families), -1)
+        assert (np.diff(lengths) >= 0).all(), "the last level of a family is the hardest candidate"
+        assert lengths.shape[1] == 1 or (lengths[:, 0] < lengths[:, -1]).all()
+        figures.draw_rollouts(policy, config, "title", tmp_path / "sheet.png")
         with Image.open(tmp_path / "sheet.png") as image:
             sheet = np.asarray(image)
         side = 34 * 7
         caption = len(captioned(np.zeros((1, 1, 3), np.uint8), "")) - 1
         assert sheet.shape[1] == 5 * side + 6 * 12
-        for i, row in enumerate(reversed(rows)):
+        for i, row in enumerate(zip(rows.tiles[::-1], rows.target[::-1], strict=True)):
             bottom = sheet.shape[0] - 12 - i * (side + caption + 12)
             shown = sheet[bottom - side : bottom, -12 - side : -12]
-            np.testing.assert_array_equal(shown, draw_level(row.tiles, row.target, 34))
+            np.testing.assert_array_equal(shown, draw_level(*row, 34))
 
-    @pytest.mark.parametrize("n", [1, 3, 100])
+    @for_each("n", [1, 3, 100])
     def test_the_rows_are_of_the_validation_set_if_there_is_one(self, tmp_path, n):
-        from maze_nca_gym.agents.training.figures import _rows
-
         own = LevelSet(generate(np.random.default_rng(3), n, CONFIG.levels.sizes[0]))
         own.save(tmp_path / "own.npz")
-        rows = _rows(changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops")))
+        rows = figures._rows(changed(CONFIG, validation_set=str(tmp_path / "own.npz"), families=("random", "loops")))
         assert len(rows) == 4
-        assert {row.tiles.tobytes() for row in rows} <= {level.tobytes() for level in own.tiles[:64]}
-
-    def test_the_last_level_of_a_family_is_the_hardest_candidate(self):
-        from maze_nca_gym.agents.training.figures import _rows
-
-        lengths = [row.target.sum() for row in _rows(CONFIG)]
-        assert lengths == sorted(lengths)
-        assert lengths[0] < lengths[-1]
+        assert {tiles.tobytes() for tiles in rows.tiles} <= {tiles.tobytes() for tiles in own.tiles[:64]}
 
     def test_the_sheet_shows_enough_for_the_longest(self, tmp_path, monkeypatch):
-        from maze_nca_gym.agents.training import figures
-
         shown = []
         monkeypatch.setattr(figures, "_frames", lambda policy, rows, n_steps: shown.append(n_steps))
         for n_iterations, family, size in ((8, "random", 6), (None, "random", 6), (None, "perfect", 24)):
             config = changed(CONFIG, n_iterations=n_iterations, pool_size=64, families=(family,), sizes=(size,))
             with pytest.raises(TypeError):  # there is nothing to draw
                 figures.draw_rollouts(config.make_model(), config, "title", tmp_path / "sheet.png")
-        longest = max(row.target.sum() for row in figures._rows(config))
+        longest = figures._rows(config).target.sum(axis=(1, 2)).max()
         assert shown == [8, 96, math.ceil(96 * longest / 48)]
 
     def test_figures_that_are_not_finite_are_no_error(self, tmp_path):
