@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from training_runs import ACCEL, ALONE, EVOLVING, POOL, content, loaded, make_updates, opened, started, tiny, train_in
+from tables import for_each
+from training_runs import ACCEL, ALONE, EVOLVING, POOL, content, loaded, make_updates, opened, started, train_in
 
 from maze_nca_gym.agents.runs import CHECKPOINT, DESCRIPTION
 from maze_nca_gym.agents.training import MODEL, Intervals, run_updates
@@ -133,6 +134,19 @@ def test_training_on_a_full_disk_ends_with_the_reason(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [DESCRIPTION]
 
 
+@for_each(
+    ("values", "message"),
+    [
+        *(({"log": log, "validate": 25}, "multiple of log, both at least 1, got 25 and") for log in (0, 10)),
+        ({"validate": 0}, "multiple of log, both at least 1, got 0 and 25"),
+        *(({"save": save}, "save must be at least 0 seconds, got") for save in (-1, float("nan"))),
+    ],
+)
+def test_the_intervals_are_checked(values, message):
+    with pytest.raises(ValueError, match=message):
+        Intervals(**values)
+
+
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     state = started()
     with torch.no_grad():
@@ -140,13 +154,3 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     with pytest.raises(ValueError, match=r"tensor 'model.weights.0' must hold finite float32 or float64 numbers"):
         state.save(opened(tmp_path, state.config))
     assert not (tmp_path / CHECKPOINT).exists()
-
-
-def test_the_intervals_are_checked():
-    for values in ({"log": 0}, {"log": 10, "validate": 25}, {"validate": 0}):
-        with pytest.raises(ValueError, match="validate must be a multiple of log, both at least 1, got"):
-            Intervals(**values)
-    for save in (-1, float("nan")):
-        with pytest.raises(ValueError, match="save must be at least 0 seconds, got"):
-            Intervals(save=save)
-    assert tiny().n_updates == 12

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
+from tables import for_each
 from training_runs import POOL, make_updates, pool_of, started, tiny
 
 from maze_nca_gym.agents.training.data import LevelStream
@@ -68,25 +68,27 @@ def test_the_seed_decides_and_the_levels_themselves_stay():
     assert np.array_equal(edit(tiles, tiles), edit(tiles, tiles))
     assert not np.array_equal(edit(tiles, tiles), edit(tiles, tiles, seed=1))
     assert np.array_equal(tiles, before)
+    for n in range(1, 8):
+        assert edit(tiles[:n], tiles).shape == tiles[:n].shape
 
 
-@pytest.mark.parametrize("n", range(1, 8))
-def test_any_number_of_levels_can_be_edited(n):
-    tiles = levels(8).tiles
-    assert edit(tiles[:n], tiles).shape == tiles[:n].shape
-
-
-@pytest.mark.parametrize("task", ["shortest-path", "diameter"])
-def test_edited_levels_have_new_solutions_and_some_grace(task):
-    batch = levels(30, task)
+@for_each(("task", "n_sources"), [("shortest-path", 1), ("diameter", 0)])
+@for_each(("edits", "most", "grace"), [("few", 4, 0), ("all-kinds", 144, 8)])
+def test_levels_in_a_pool_are_edited_where_they_stand(edits, most, grace, task, n_sources):
+    batch, places = levels(40, task), np.arange(3, 33)
     pool = pool_of(batch, 2)
-    pool.put(torch.arange(30), torch.ones(30, 2, 12, 12), 7)
-    pool.edit(np.random.default_rng(0), torch.arange(10, 30), task, "all-kinds")
+    pool.put(torch.arange(40), torch.ones(40, 2, 12, 12), 7)
+    pool.edit(np.random.default_rng(0), torch.from_numpy(places), task, edits)
     tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
-    assert pool.ages.tolist() == [7] * 10 + [-8] * 20
+    n_changed = (tiles != batch.tiles).sum(axis=(1, 2))
+    assert not n_changed[[0, 1, 2, *range(33, 40)]].any()
+    assert (n_changed[places] >= 1).mean() > 0.9, "few are refused"
+    assert n_changed.max() <= most, "two edits change four tiles at most: each may leave an empty one elsewhere"
+    assert ((tiles == Tile.SOURCE).sum(axis=(1, 2)) == n_sources).all()
     assert np.array_equal(target, find_task(task).solve(tiles))
-    assert (tiles[10:] != batch.tiles[10:]).any(axis=(1, 2)).mean() > 0.9
+    assert (target != batch.target).any(axis=(1, 2)).sum() > 5
     assert (pool.states == 1).all()
+    assert pool.ages.tolist() == [-grace if place in places else 7 for place in range(40)]
 
 
 def test_a_run_edits_in_the_way_of_its_configuration():

@@ -22,8 +22,7 @@ from maze_nca_gym.agents.training.losses import LOSSES, counted_iterations, had_
 from maze_nca_gym.agents.training.optimisers import RISE, SCHEDULES
 from maze_nca_gym.agents.training.pool import Patience
 from maze_nca_gym.agents.training.updates import normalise, update
-from maze_nca_gym.levels import Tile, one_hot
-from maze_nca_gym.tasks import find_task
+from maze_nca_gym.levels import one_hot
 
 
 def test_gradients_are_divided_by_their_own_norms():
@@ -292,25 +291,6 @@ def test_losses_beyond_that_of_an_empty_path_are_damped_on_demand():
     slopes = state.grad.sum(dim=(1, 2, 3))
     assert slopes[[0, 1, 3]].tolist() == [0, pytest.approx(2 * 0.5 / 4), pytest.approx(2 / 1e6 / 4)]
     assert state.grad.isfinite().all()
-
-
-@pytest.mark.parametrize(("task", "n_sources"), [("shortest-path", 1), ("diameter", 0)])
-def test_levels_in_a_pool_are_edited_where_they_stand(task, n_sources):
-    levels = LevelStream(tiny(batch_size=40, task=task)).batch(0)
-    pool = pool_of(levels, 2)
-    pool.put(torch.arange(40), torch.ones(40, 2, 8, 8), 7)
-    places = np.arange(3, 33)
-    pool.edit(np.random.default_rng(0), torch.arange(3, 33), task, "few")
-    tiles, target = pool.levels.tiles.numpy(), pool.levels.target.numpy()
-    n_changed = (tiles != levels.tiles).sum(axis=(1, 2))
-    assert not n_changed[[0, 1, 2, *range(33, 40)]].any()
-    assert (n_changed[places] >= 1).all()
-    assert n_changed.max() <= 4, "two edits, each of which may leave an empty tile elsewhere"
-    assert ((tiles == Tile.SOURCE).sum(axis=(1, 2)) == n_sources).all()
-    assert np.array_equal(target, find_task(task).solve(tiles))
-    assert (target != levels.target).any(axis=(1, 2)).sum() > 5
-    assert (pool.states == 1).all()
-    assert pool.ages.tolist() == [0 if place in places else 7 for place in range(40)]
 
 
 def test_a_level_of_a_test_set_does_not_come_of_an_edit(monkeypatch):
