@@ -93,20 +93,16 @@ class LevelStream:
         return np.where(refused[:, None, None], tiles, turned)
 
     def _of_family(self, rng: np.random.Generator, family: str, n: int, size: int) -> Batch:
-        n_borderless = round(self.config.levels.borderless * n)
-        parts = [self._with_long(rng, family, n - n_borderless, size, border=True)]
-        if n_borderless:  # no draws for none: the levels of runs without this option stay what they were
-            parts.append(self._with_long(rng, family, n_borderless, size, border=False))
-        return concatenate(parts)
-
-    def _with_long(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool) -> Batch:
-        n_long = round(self.config.levels.long_fraction * n)
-        return concatenate(
-            [
-                self._longest(rng, family, n_long, size, border, self.config.levels.long_of),
-                self._longest(rng, family, n - n_long, size, border, 1),
+        levels, parts = self.config.levels, []
+        n_borderless = round(levels.borderless * n)
+        # no draws for none without a border: the levels of runs without this option stay what they were
+        for border, count in ((True, n - n_borderless), (False, n_borderless))[: 1 + bool(n_borderless)]:
+            n_long = round(levels.long_fraction * count)
+            parts += [
+                self._longest(rng, family, n_long, size, border, levels.long_of),
+                self._longest(rng, family, count - n_long, size, border, 1),
             ]
-        )
+        return concatenate(parts)
 
     def _longest(self, rng: np.random.Generator, family: str, n: int, size: int, border: bool, of: int) -> Batch:
         """Return n levels, each the one with the longest solution among `of` candidates."""
