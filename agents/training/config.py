@@ -199,9 +199,9 @@ class TrainingConfig:
     @property
     def n_shown(self) -> int:
         """Number of leading channels that the loss reads: the path, and with guidance the four first steps."""
-        from .losses import n_channels_shown
+        from .losses import GUIDED
 
-        return n_channels_shown(guided=self.loss.guidance > 0)
+        return GUIDED.stop if self.loss.guidance else GUIDED.start
 
     @property
     def model_arguments(self) -> dict[str, Any]:

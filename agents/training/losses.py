@@ -48,11 +48,6 @@ def cross_entropy(path: Tensor, target: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"mse": mse, "cross-entropy": cross_entropy}
 
 
-def n_channels_shown(guided: bool) -> int:
-    """Return the number of leading channels that the loss reads: the path, and with guidance the four first steps."""
-    return GUIDED.stop if guided else PATH + 1
-
-
 def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Tensor, damped: bool = False) -> Tensor:
     """Return (K,) losses of K states, each (B, C, H, W), against (B, H, W) float targets.
 
