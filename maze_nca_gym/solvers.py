@@ -5,10 +5,14 @@ border. Nothing ever wraps around an edge. Source and target are free tiles like
 tiles, and its length counts them, both ends included.
 
 If there are several optima, the *canonical* one is returned. The shortest path starts at the source and takes, at each
-tile, the first of up, left, down, right that stays on a shortest path. The diameter path starts at the first tile, row
-by row, whose eccentricity is the diameter, the largest over all connected components. It is the canonical shortest path
-from there to the farthest tile that a breadth-first search finds first. These are the paths that networkx finds on the
-grid graph with nodes in row-major order and neighbours in that order.
+tile, the first direction that stays on a shortest path, in the order up, left, down, right. The diameter path starts at
+the first tile, row by row, whose eccentricity is the diameter, the largest over all connected components. It is the
+canonical shortest path from there to the farthest tile that a breadth-first search finds first. These are the paths
+that networkx finds on the grid graph with nodes in row-major order and neighbours in that order.
+
+Functions whose result depends on the order of directions take another one as `order`, the letters U, L, D and R in any
+order. With "DLRU", the shortest path is the one of a breadth-first search from the source that visits the tile below
+first, then those to the left, to the right and above. They raise ValueError for what is no order.
 """
 
 from __future__ import annotations
@@ -21,15 +25,18 @@ from numpy.typing import ArrayLike, NDArray
 from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym._kernels.registry import MALFORMED, UNSOLVABLE
 from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
+from maze_nca_gym.orders import USUAL_ORDER, order_code
 
-_UINT8 = np.dtype(np.uint8)
+# a dtype is cheaper to pass than its class, and a call for one level is short
+_UINT8, _BOOL = np.dtype(np.uint8), np.dtype(np.bool_)
 
 
-def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
+def shortest_path(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:
     """Return the canonical shortest path from source to target.
 
     Args:
         tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+        order: order of directions.
 
     Returns:
         Bool array of the same shape. In a batch, a level whose target is out of reach has no path tile at all:
@@ -38,22 +45,24 @@ def shortest_path(tiles: ArrayLike) -> NDArray[np.bool_]:
     Raises:
         ValueError: a single level is unsolvable; any level lacks or repeats source or target.
     """
-    tiles = _fast_tiles(tiles)
-    paths = np.zeros(tiles.shape, np.bool_)
+    tiles, code = _fast_tiles(tiles), order_code(order)
+    paths = np.zeros(tiles.shape, _BOOL)
     if tiles.ndim == 2:
-        status = kernels.shortest_path(tiles, paths)
+        status = kernels.shortest_path(tiles, code, paths)
         if status == UNSOLVABLE:
             raise ValueError("the level is unsolvable: no path joins source and target")
         if status == MALFORMED:
             _raise_malformed("the level", tiles)
         return paths
-    malformed = kernels.shortest_paths(tiles, paths)
+    malformed = kernels.shortest_paths(tiles, code, paths)
     if malformed >= 0:
         _raise_malformed(f"level {malformed}", tiles[malformed])
     return paths
 
 
-def shortest_paths_from(tiles: ArrayLike, targets: ArrayLike, start: ArrayLike | None = None) -> NDArray[np.bool_]:
+def shortest_paths_from(
+    tiles: ArrayLike, targets: ArrayLike, start: ArrayLike | None = None, order: str = USUAL_ORDER
+) -> NDArray[np.bool_]:
     """Return the canonical shortest paths from one tile of a maze to many, in about the time of one.
 
     >>> from maze_nca_gym.levels import parse
@@ -64,6 +73,7 @@ def shortest_paths_from(tiles: ArrayLike, targets: ArrayLike, start: ArrayLike |
         tiles: (H, W).
         targets: (K, 2) integers, the (row, col) of each target.
         start: (row, col) where all paths start; by default the level's source.
+        order: order of directions.
 
     Returns:
         (K, H, W) bool. A target that is out of reach has no path tile at all.
@@ -79,16 +89,17 @@ def shortest_paths_from(tiles: ArrayLike, targets: ArrayLike, start: ArrayLike |
     starts = _sources(level[None]) if start is None else _check_places("start", level[None], start)
     ends = _check_places("targets", np.broadcast_to(level, (len(places), *level.shape)), places)
     paths = np.zeros((len(ends), *level.shape), np.bool_)
-    kernels.shortest_paths_from(level, starts[0], ends, paths)
+    kernels.shortest_paths_from(level, order_code(order), starts[0], ends, paths)
     return paths
 
 
-def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
+def diameter(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:
     """Return the canonical longest of the shortest paths between any two connected tiles (paper, "Computing the
     diameter").
 
     Args:
         tiles: (H, W) or (N, H, W); mazes need not be connected.
+        order: order of directions.
 
     Returns:
         Bool array of the same shape, of diameter + 1 tiles a level. In a batch, a level without a free tile has no
@@ -97,13 +108,13 @@ def diameter(tiles: ArrayLike) -> NDArray[np.bool_]:
     Raises:
         ValueError: a single level has no free tile.
     """
-    tiles = _fast_tiles(tiles)
-    paths = np.zeros(tiles.shape, np.bool_)
+    tiles, code = _fast_tiles(tiles), order_code(order)
+    paths = np.zeros(tiles.shape, _BOOL)
     if tiles.ndim == 2:
-        if kernels.diameter(tiles, paths) == UNSOLVABLE:
+        if kernels.diameter(tiles, code, paths) == UNSOLVABLE:
             raise ValueError("the level has no free tile, hence no diameter")
     else:
-        kernels.diameters(tiles, paths)
+        kernels.diameters(tiles, code, paths)
     return paths
 
 
@@ -188,7 +199,7 @@ def is_valid(tiles: ArrayLike, path: ArrayLike) -> bool | NDArray[np.bool_]:
     return result if np.ndim(tiles) == 3 else bool(result[0])
 
 
-def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
+def best_path(tiles: ArrayLike, values: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:
     """Return the optimal solution, canonical or not, whose tiles have the greatest sum of values.
 
     With the tiles of some path as values, it is the optimum that shares most of them. A level with source and target
@@ -198,6 +209,7 @@ def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
     Args:
         tiles: (H, W) or (N, H, W), in a batch all with source and target, or none.
         values: finite numbers, of the same shape.
+        order: order of directions.
 
     Returns:
         Bool array of the same shape. In a batch, a level that has no solution has no path tile at all.
@@ -215,7 +227,7 @@ def best_path(tiles: ArrayLike, values: ArrayLike) -> NDArray[np.bool_]:
     paths = np.zeros(levels.shape, np.bool_)
     statuses = np.empty(len(levels), np.int8)
     endpoints = bool((levels >= Tile.SOURCE).any())
-    kernels.choose_paths(levels, gains.reshape(levels.shape), paths, statuses, endpoints)
+    kernels.choose_paths(levels, order_code(order), gains.reshape(levels.shape), paths, statuses, endpoints)
     for i in np.flatnonzero(statuses == MALFORMED)[:1]:
         _raise_malformed("the level" if np.ndim(tiles) == 2 else f"level {i}", levels[i])
     if np.ndim(tiles) == 3:

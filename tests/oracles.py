@@ -6,6 +6,7 @@ canonical one.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import chain, combinations
 
@@ -19,14 +20,21 @@ from maze_nca_gym.levels import Tile
 
 Place = tuple[int, int]
 MOVES = ((-1, 0), (0, -1), (1, 0), (0, 1))
+ORDERS = st.permutations("ULDR").map("".join)
+"""Orders of directions."""
 
 
-def grid_graph(tiles: NDArray[np.uint8]) -> nx.DiGraph:
-    """The free tiles of one level, each with edges to its free neighbours."""
+def in_order(order: str) -> list[Place]:
+    """The moves of an order of directions."""
+    return [MOVES["ULDR".index(towards)] for towards in order]
+
+
+def grid_graph(tiles: NDArray[np.uint8], order: str = "ULDR") -> nx.DiGraph:
+    """The free tiles of one level, each with edges to its free neighbours in an order of directions."""
     graph = nx.DiGraph()
     graph.add_nodes_from((int(row), int(col)) for row, col in np.argwhere(tiles != Tile.WALL))
     for row, col in list(graph):
-        for d_row, d_col in MOVES:
+        for d_row, d_col in in_order(order):
             if (row + d_row, col + d_col) in graph:
                 graph.add_edge((row, col), (row + d_row, col + d_col))
     return graph
@@ -53,6 +61,26 @@ def canonical_shortest_path(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | Non
     return mask_of(paths[target], tiles.shape) if target in paths else None
 
 
+def first_path_of_search(tiles: NDArray[np.uint8], order: str) -> NDArray[np.bool_] | None:
+    """The path of a breadth-first search from the source, by a queue, that visits neighbours in an order."""
+    source, target = place_of(tiles, Tile.SOURCE), place_of(tiles, Tile.TARGET)
+    before, queue = {source: source}, deque([source])
+    while queue:
+        row, col = queue.popleft()
+        for d_row, d_col in in_order(order):
+            to = (row + d_row, col + d_col)
+            inside = 0 <= to[0] < tiles.shape[0] and 0 <= to[1] < tiles.shape[1]
+            if inside and tiles[to] != Tile.WALL and to not in before:
+                before[to] = (row, col)
+                queue.append(to)
+    if target not in before:
+        return None
+    path = [target]
+    while path[-1] != source:
+        path.append(before[path[-1]])
+    return mask_of(path, tiles.shape)
+
+
 def path_by_distances(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
     """The same as `canonical_shortest_path`, for large levels: a walk along distances to the target."""
     place, distances = place_of(tiles, Tile.SOURCE), distance_grid(tiles, place_of(tiles, Tile.TARGET))
@@ -64,9 +92,9 @@ def path_by_distances(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
     return mask_of(path, tiles.shape) if path else None
 
 
-def canonical_diameter(tiles: NDArray[np.uint8]) -> NDArray[np.bool_] | None:
+def canonical_diameter(tiles: NDArray[np.uint8], order: str = "ULDR") -> NDArray[np.bool_] | None:
     """The first strictly longest of all pairs' shortest paths, None where no tile is free."""
-    graph = grid_graph(tiles)
+    graph = grid_graph(tiles, order)
     best: list[Place] = []
     for start in graph:
         for path in nx.shortest_path(graph, start).values():

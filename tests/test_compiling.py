@@ -171,7 +171,9 @@ def test_only_what_is_asked_for_is_compiled_and_by_one_thread(compiled: dict[str
         user.start()
     for user in users:
         user.join()
-    expected = "find_endpoints has_border lay_out_bordered lay_out in_level in_map search walk solve_shortest_path"
+    expected = (
+        "find_endpoints has_border lay_out_bordered lay_out in_level in_map offset search walk solve_shortest_path"
+    )
     assert sorted(compiled) == sorted(expected.split())
 
 

@@ -13,11 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from oracles import (
+    ORDERS,
     all_subsets,
     canonical_diameter,
     canonical_shortest_path,
     distance_grid,
     eccentricity_grid,
+    first_path_of_search,
     grid_graph,
     levels_with_endpoints,
     mask_of,
@@ -63,6 +65,14 @@ class TestShortestPath:
     )
     def test_ties_go_up_left_down_right(self, text: str, path: str) -> None:
         np.testing.assert_array_equal(solvers.shortest_path(parse(text)), path_of(path))
+
+    @given(levels_with_endpoints(), ORDERS)
+    @example(parse("...\n..T\nS.."), "RULD")
+    def test_is_that_of_a_search_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
+        expected, found = first_path_of_search(tiles, order), solvers.shortest_path(tiles[None], order)[0]
+        np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+        if expected is not None:
+            np.testing.assert_array_equal(solvers.shortest_path(tiles, order), expected)
 
     def test_batch_leaves_unsolvable_levels_empty(self) -> None:
         batch = np.stack([parse("S.#T"), parse("S..T"), parse("T#.S")])
@@ -157,6 +167,11 @@ class TestDiameter:
         paths = solvers.diameter(np.stack([NO_FREE_TILE, parse("#.\n##")]))
         assert paths.any(axis=(1, 2)).tolist() == [False, True]
 
+    @given(mazes(), ORDERS)
+    def test_is_networkx_first_longest_path_in_the_order(self, tiles: NDArray[np.uint8], order: str) -> None:
+        expected, found = canonical_diameter(tiles, order), solvers.diameter(tiles[None], order)[0]
+        np.testing.assert_array_equal(found, np.zeros_like(found) if expected is None else expected)
+
     @pytest.mark.slow
     @settings(max_examples=3000)
     @given(mazes(largest=20))
@@ -234,12 +249,12 @@ class TestDistances:
 
 
 class TestFromOneTile:
-    @given(mazes(), st.randoms(use_true_random=False))
-    def test_are_the_canonical_paths_to_every_tile(self, tiles: NDArray[np.uint8], random: Any) -> None:
+    @given(mazes(), ORDERS, st.randoms(use_true_random=False))
+    def test_are_the_canonical_paths_to_every_tile(self, tiles: NDArray[np.uint8], order: str, random: Any) -> None:
         places = list(grid_graph(tiles))
         if places:
             start = random.choice(places)
-            paths = solvers.shortest_paths_from(tiles, places, start)
+            paths = solvers.shortest_paths_from(tiles, places, start, order)
             for place, path in zip(places, paths, strict=True):
                 level = np.where(tiles == Tile.WALL, Tile.WALL, Tile.EMPTY).astype(np.uint8)
                 level[place] = Tile.TARGET
@@ -247,7 +262,7 @@ class TestFromOneTile:
                     assert np.argwhere(path).tolist() == [list(start)]
                     continue
                 level[start] = Tile.SOURCE
-                np.testing.assert_array_equal(path, solvers.shortest_path(level[None])[0])
+                np.testing.assert_array_equal(path, solvers.shortest_path(level[None], order)[0])
 
     def test_start_at_the_source_by_default(self) -> None:
         tiles = parse("S..#.")
@@ -396,12 +411,13 @@ class TestBestPath:
         best = (masks * values).sum(axis=(1, 2)).argmax()
         np.testing.assert_array_equal(solvers.best_path(tiles, values), masks[best])
 
-    @given(levels_with_endpoints() | mazes())
-    def test_of_equal_values_is_the_canonical_one(self, tiles: NDArray[np.uint8]) -> None:
+    @given(levels_with_endpoints() | mazes(), ORDERS)
+    def test_of_equal_values_is_the_canonical_one(self, tiles: NDArray[np.uint8], order: str) -> None:
         endpoints = bool((tiles >= Tile.SOURCE).any())
-        expected = (solvers.shortest_path if endpoints else solvers.diameter)(tiles[None])
+        expected = (solvers.shortest_path if endpoints else solvers.diameter)(tiles[None], order)
         for value in (0.0, 1.0, -2.0):  # of which sums are exact
-            np.testing.assert_array_equal(solvers.best_path(tiles[None], np.full((1, *tiles.shape), value)), expected)
+            values = np.full((1, *tiles.shape), value)
+            np.testing.assert_array_equal(solvers.best_path(tiles[None], values, order), expected)
 
     def test_batch_is_each_level_alone(self) -> None:
         values = np.random.default_rng(0).random(LEVELS.shape)
@@ -429,6 +445,22 @@ class TestBestPath:
     def test_bad_arguments(self, text: str, values: Any, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             solvers.best_path(parse(text), values)
+
+
+ORDERED: dict[str, Callable[[Any], Any]] = {
+    "shortest path": lambda order: solvers.shortest_path(parse("S.T"), order),
+    "paths from": lambda order: solvers.shortest_paths_from(parse("S.T"), [(0, 2)], order=order),
+    "diameter": lambda order: solvers.diameter(parse("..."), order),
+    "best path": lambda order: solvers.best_path(parse("S.T"), np.ones((1, 3)), order),
+}
+
+
+@pytest.mark.parametrize("solve", ORDERED.values(), ids=ORDERED)
+def test_what_is_no_order(solve: Callable[[Any], Any]) -> None:
+    for order in ("", "DLR", "DLRD", "DLRUU", "dlru", "DLRX", None, 0, ["D", "L", "R", "U"]):
+        with pytest.raises(ValueError, match=r"each of the letters U, L, D and R .* once, .*got") as raised:
+            solve(order)
+        assert repr(order) in str(raised.value)
 
 
 Solver = Callable[[Any], Any]

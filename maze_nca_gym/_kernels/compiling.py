@@ -55,7 +55,7 @@ class Kernels:
 
 
 kernels = Kernels()
-"""All kernels: `kernels.shortest_path(tiles, path)`."""
+"""All kernels: `kernels.shortest_path(tiles, order, path)`."""
 
 
 def compile_all() -> None:

@@ -66,8 +66,7 @@ def search(found, stride, start, goal, queue):
     """Search breadth-first; return the number of tiles found, which `queue` then lists, nearest first.
 
     The search stops once `goal` has its distance; with goal -1 it finds everything in reach. Neighbours are pushed in
-    the order up, left, down, right, the order that breaks ties in canonical solutions. `found` and `queue` come from
-    `new_map`.
+    the order up, left, down, right. `found` and `queue` come from `new_map`.
     """
     # `start` must be free. Nothing checks that, and a search from a wall would spread just the same.
     found[start] = 0
@@ -122,6 +121,17 @@ def forget(found, size, queue, count):
 def in_map(place, width, stride):
     """Return the index in the map of the level's tile `place` = row * width + col."""
     return place if stride == width else (place // width + 1) * stride + place % width
+
+
+@kernel("i8(i8, i8, i8)", inline=True)
+def offset(order, place, row):
+    """Return how far the index moves in a direction, the one at a place from 0 to 3 of an order (`orders.order_code`).
+
+    `row` is the number of indices from one row to the next.
+    """
+    towards = order >> 2 * place & 3  # 0 up, 1 left, 2 down, 3 right
+    distance = 1 if towards & 1 else row
+    return distance if towards & 2 else -distance
 
 
 @kernel("i8(i8, i8, i8)", inline=True)

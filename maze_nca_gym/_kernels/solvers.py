@@ -13,13 +13,14 @@ from maze_nca_gym._kernels.search import (
     lay_out,
     list_components,
     new_map,
+    offset,
     search,
 )
 
 
-@kernel("void(i4[::1], i8, i8, i8, i8, i8, b1[:, ::1])")
-def walk(found, stride, tile, following, change, moves, path):
-    """Mark a walk from `tile` that always takes the first of up, left, down, right whose value in the map is expected.
+@kernel("void(i4[::1], i8, i8, i8, i8, i8, i8, b1[:, ::1])")
+def walk(found, stride, order, tile, following, change, moves, path):
+    """Mark a walk from `tile` that always takes the first direction of an order whose value in the map is expected.
 
     The expected value is `following` at the first move and changes by `change` with every move. Each time some
     neighbour must have it.
@@ -28,26 +29,30 @@ def walk(found, stride, tile, following, change, moves, path):
     flat = path.flat
     # `tile` is an index into the map, whose rows may be longer by the padding; `at` is the same place in the level.
     at = in_level(tile, width, stride)
+    first, first_at = offset(order, 0, stride), offset(order, 0, width)
+    second, second_at = offset(order, 1, stride), offset(order, 1, width)
+    third, third_at = offset(order, 2, stride), offset(order, 2, width)
+    last, last_at = offset(order, 3, stride), offset(order, 3, width)
     flat[at] = True
     for _ in range(moves):
-        if found[tile - stride] == following:
-            tile -= stride
-            at -= width
-        elif found[tile - 1] == following:
-            tile -= 1
-            at -= 1
-        elif found[tile + stride] == following:
-            tile += stride
-            at += width
+        if found[tile + first] == following:
+            tile += first
+            at += first_at
+        elif found[tile + second] == following:
+            tile += second
+            at += second_at
+        elif found[tile + third] == following:
+            tile += third
+            at += third_at
         else:  # one neighbour has the value, so the last needs no test
-            tile += 1
-            at += 1
+            tile += last
+            at += last_at
         flat[at] = True
         following += change
 
 
-@kernel("i1(u1[:, ::1], b1[:, ::1], i4[::1], i4[::1], i4[::1])", inline=True)
-def solve_shortest_path(tiles, path, found, queue, endpoints):
+@kernel("i1(u1[:, ::1], i8, b1[:, ::1], i4[::1], i4[::1], i4[::1])", inline=True)
+def solve_shortest_path(tiles, order, path, found, queue, endpoints):
     """Mark the canonical shortest path of one level; return its status."""
     if not find_endpoints(tiles, endpoints):
         return MALFORMED
@@ -57,20 +62,20 @@ def solve_shortest_path(tiles, path, found, queue, endpoints):
     search(found, stride, in_map(endpoints[1], tiles.shape[1], stride), source, queue)
     if found[source] < 0:
         return UNSOLVABLE
-    walk(found, stride, source, found[source] - 1, -1, found[source], path)
+    walk(found, stride, order, source, found[source] - 1, -1, found[source], path)
     return SOLVED
 
 
-@kernel("i1(u1[:, ::1], b1[:, ::1])")
-def shortest_path(tiles, path):
+@kernel("i1(u1[:, ::1], i8, b1[:, ::1])")
+def shortest_path(tiles, order, path):
     """Mark the canonical shortest path of one level; `path` must be all False before."""
     height, width = tiles.shape
     found, queue = new_map(height, width)
-    return solve_shortest_path(tiles, path, found, queue, np.empty(2, np.int32))
+    return solve_shortest_path(tiles, order, path, found, queue, np.empty(2, np.int32))
 
 
-@kernel("i8(u1[:, :, ::1], b1[:, :, ::1])")
-def shortest_paths(levels, paths):
+@kernel("i8(u1[:, :, ::1], i8, b1[:, :, ::1])")
+def shortest_paths(levels, order, paths):
     """Mark the canonical shortest path of every level; return the first that is malformed, or -1.
 
     `paths` must be all False before.
@@ -80,13 +85,30 @@ def shortest_paths(levels, paths):
     endpoints = np.empty(2, np.int32)
     for i in range(n):
         # An unsolvable level is no error here: its path stays empty, and the caller decides.
-        if solve_shortest_path(levels[i], paths[i], found, queue, endpoints) == MALFORMED:
+        if solve_shortest_path(levels[i], order, paths[i], found, queue, endpoints) == MALFORMED:
             return i
     return -1
 
 
-@kernel("void(u1[:, ::1], i8, i8[::1], b1[:, :, ::1])")
-def shortest_paths_from(tiles, start, targets, paths):
+@kernel("void(i4[::1], i8, i8, i8, i4[::1])", inline=True)
+def search_ranks(found, stride, order, start, queue):
+    """Search all that `start` reaches, neighbours in an order; write into the map how many tiles were found before."""
+    found[start] = 0
+    queue[0] = start
+    head, tail = 0, 1
+    while head < tail:
+        tile = queue[head]
+        head += 1
+        for place in range(4):
+            neighbour = tile + offset(order, place, stride)
+            if found[neighbour] < 0:  # only UNSEEN is negative
+                found[neighbour] = tail
+                queue[tail] = neighbour
+                tail += 1
+
+
+@kernel("void(u1[:, ::1], i8, i8, i8[::1], b1[:, :, ::1])")
+def shortest_paths_from(tiles, order, start, targets, paths):
     """Mark the canonical shortest paths from one tile to others; a target out of reach gets none.
 
     Places are counted row by row. `paths` must be all False before.
@@ -96,9 +118,7 @@ def shortest_paths_from(tiles, start, targets, paths):
     stride = lay_out(tiles, found)
     # The search finds tiles of the same distance in the order of their canonical paths. So of the neighbours of a tile
     # the first to be found is the one before it on its path.
-    for rank in range(search(found, stride, in_map(start, width, stride), -1, queue)):
-        # Distances are not needed any more, so the ranks take their place in the same map.
-        found[queue[rank]] = rank
+    search_ranks(found, stride, order, in_map(start, width, stride), queue)
     # A walk back along falling ranks ends at the start, whose rank is 0.
     for i in range(len(targets)):
         at, tile = targets[i], in_map(targets[i], width, stride)
@@ -231,12 +251,12 @@ ON_THE_WAY = 1 << 29
 distance."""
 
 
-@kernel("void(i4[::1], i8, i4[::1], i8, b1[:, ::1])", inline=True)
-def mark_longest(found, stride, queue, count, path):
-    """Mark the canonical path from a search's start to the farthest tile found first; overwrites the distances.
+@kernel("void(i4[::1], i8, i8, i4[::1], i8, b1[:, ::1])", inline=True)
+def mark_longest(found, stride, order, queue, count, path):
+    """Mark the canonical path from a search's start to the farthest tile that comes first; overwrites the distances.
 
-    Each move takes the first of up, left, down, right that lies on a shortest path to some farthest tile. The search
-    pushed neighbours in this order, so the walk ends at the farthest tile that it found first. It is also the canonical
+    Each move takes the first direction of the order that lies on a shortest path to some farthest tile. So the walk
+    ends at the farthest tile that a search finds first if it pushes neighbours in this order. It is also the canonical
     path to that tile, which chooses among fewer directions and would choose the same.
     """
     step = np.uint64(stride)
@@ -248,11 +268,11 @@ def mark_longest(found, stride, queue, count, path):
         leads |= (found[tile + step] == following) | (found[tile + UNIT] == following)
         # A mark far above all distances keeps the distance readable below it, so that one map holds both.
         found[tile] += ON_THE_WAY if leads | (found[tile] == farthest) else 0
-    walk(found, stride, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
+    walk(found, stride, order, queue[0], 1 + ON_THE_WAY, 1, farthest, path)
 
 
-@kernel("i8(u1[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1])", inline=True)
-def solve_diameter(tiles, path, found, scratch):
+@kernel("i8(u1[:, ::1], i8, b1[:, ::1], i4[::1], i4[:, ::1])", inline=True)
+def solve_diameter(tiles, order, path, found, scratch):
     """Mark the canonical diameter path of one level; return how many moves it has, or -1 if there is no free tile.
 
     Upper bounds save most searches. Every component that is large enough to matter is probed, the largest first. Then
@@ -281,28 +301,28 @@ def solve_diameter(tiles, path, found, scratch):
                 if marked >= 0:
                     path[:] = False
                 best = marked = bound[tile]
-                mark_longest(found, stride, queue, count, path)
+                mark_longest(found, stride, order, queue, count, path)
             forget(found, size, queue, count)
     return marked
 
 
-@kernel("i1(u1[:, ::1], b1[:, ::1])")
-def diameter(tiles, path):
+@kernel("i1(u1[:, ::1], i8, b1[:, ::1])")
+def diameter(tiles, order, path):
     """Mark the canonical diameter path of one level; `path` must be all False before."""
     height, width = tiles.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
-    moves = solve_diameter(tiles, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
+    moves = solve_diameter(tiles, order, path, found, np.empty((4, (height + 2) * (width + 1) + 4), np.int32))
     return SOLVED if moves >= 0 else UNSOLVABLE
 
 
-@kernel("void(u1[:, :, ::1], b1[:, :, ::1])")
-def diameters(levels, paths):
+@kernel("void(u1[:, :, ::1], i8, b1[:, :, ::1])")
+def diameters(levels, order, paths):
     """Mark the canonical diameter path of every level; `paths` must be all False before."""
     n, height, width = levels.shape
     found = np.empty((height + 2) * (width + 1), np.int32)
     scratch = np.empty((4, (height + 2) * (width + 1) + 4), np.int32)
     for i in range(n):
-        solve_diameter(levels[i], paths[i], found, scratch)
+        solve_diameter(levels[i], order, paths[i], found, scratch)
 
 
 NONE = -np.inf
@@ -340,11 +360,11 @@ def weigh(found, stride, goal, queue, count, gains, sums):
     return sums[queue[0]]
 
 
-@kernel("void(i4[::1], i8, i8, i8, f8[::1], b1[:, ::1])")
-def ascend(found, stride, tile, moves, sums, path):
+@kernel("void(i4[::1], i8, i8, i8, i8, f8[::1], b1[:, ::1])")
+def ascend(found, stride, order, tile, moves, sums, path):
     """Mark the walk from `tile`, away from the search's start, that always moves to the neighbour of greatest sum.
 
-    Ties go to the first of up, left, down, right.
+    Ties go to the first direction of the order.
     """
     width = path.shape[1]
     flat = path.flat
@@ -352,7 +372,8 @@ def ascend(found, stride, tile, moves, sums, path):
     for moved in range(moves + 1):
         flat[in_level(tile, width, stride)] = True
         following = tile
-        for neighbour in (tile - stride, tile - 1, tile + stride, tile + 1):
+        for place in range(4):
+            neighbour = tile + offset(order, place, stride)
             # The last tile of the walk has no next one, however the map goes on.
             onwards = moved < moves and found[neighbour] == found[tile] + 1
             if onwards and (following == tile or sums[neighbour] > sums[following]):
@@ -360,8 +381,8 @@ def ascend(found, stride, tile, moves, sums, path):
         tile = following
 
 
-@kernel("i1(u1[:, ::1], f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
-def choose_shortest_path(tiles, values, path, found, scratch, weights):
+@kernel("i1(u1[:, ::1], i8, f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
+def choose_shortest_path(tiles, order, values, path, found, scratch, weights):
     """Mark the shortest path of one level that has the greatest sum of values; return its status."""
     width = tiles.shape[1]
     endpoints = np.empty(2, np.int32)
@@ -374,14 +395,14 @@ def choose_shortest_path(tiles, values, path, found, scratch, weights):
     if found[target] < 0:
         return UNSOLVABLE
     weigh(found, stride, target, scratch[0], count, weights[0], weights[1])
-    ascend(found, stride, source, found[target], weights[1], path)
+    ascend(found, stride, order, source, found[target], weights[1], path)
     return SOLVED
 
 
-@kernel("i1(u1[:, ::1], f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
-def choose_diameter(tiles, values, path, found, scratch, weights):
+@kernel("i1(u1[:, ::1], i8, f8[:, ::1], b1[:, ::1], i4[::1], i4[:, ::1], f8[:, ::1])")
+def choose_diameter(tiles, order, values, path, found, scratch, weights):
     """Mark the diameter path of one level that has the greatest sum of values; return its status."""
-    diameter = solve_diameter(tiles, path, found, scratch)
+    diameter = solve_diameter(tiles, order, path, found, scratch)
     if diameter < 0:
         return UNSOLVABLE
     stride = lay_out(tiles, found)
@@ -400,13 +421,13 @@ def choose_diameter(tiles, values, path, found, scratch, weights):
                 if gain > best:
                     best = gain
                     path[:] = False
-                    ascend(found, stride, tile, diameter, weights[1], path)
+                    ascend(found, stride, order, tile, diameter, weights[1], path)
             forget(found, size, queue, count)
     return SOLVED
 
 
-@kernel("void(u1[:, :, ::1], f8[:, :, ::1], b1[:, :, ::1], i1[::1], b1)")
-def choose_paths(levels, values, paths, status, endpoints):
+@kernel("void(u1[:, :, ::1], i8, f8[:, :, ::1], b1[:, :, ::1], i1[::1], b1)")
+def choose_paths(levels, order, values, paths, status, endpoints):
     """Mark the best solution of every level, all with endpoints or all without; `paths` must be all False before."""
     n, height, width = levels.shape
     area = (height + 2) * (width + 1)
@@ -415,6 +436,6 @@ def choose_paths(levels, values, paths, status, endpoints):
     weights = np.empty((2, area), np.float64)
     for i in range(n):
         if endpoints:
-            status[i] = choose_shortest_path(levels[i], values[i], paths[i], found, scratch, weights)
+            status[i] = choose_shortest_path(levels[i], order, values[i], paths[i], found, scratch, weights)
         else:
-            status[i] = choose_diameter(levels[i], values[i], paths[i], found, scratch, weights)
+            status[i] = choose_diameter(levels[i], order, values[i], paths[i], found, scratch, weights)
