@@ -15,6 +15,7 @@ import gymnasium as gym
 from maze_nca_gym import ENVIRONMENTS, environment_id
 from maze_nca_gym.envs.level_source import shape_and_border
 from maze_nca_gym.families import find_family
+from maze_nca_gym.orders import USUAL_ORDER, split_order
 
 from .guarantees import Guarantees
 
@@ -70,7 +71,14 @@ def border_warning(name: str) -> str:
 def _choices(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an environment that the policy decides; lists, because a spec is stored as JSON."""
     highlight = {} if "channel_names" in options else {"highlight": policy.highlight}  # other names may lack it
-    return {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **highlight}
+    chosen = {"n_channels": policy.n_channels, "channel_names": list(policy.channel_names), **highlight}
+    return chosen | order_option(policy.task)
+
+
+def order_option(task: str) -> dict[str, str]:
+    """Return the order of directions of a task as an option of its registered environment, if it needs one."""
+    order = split_order(task)[1]
+    return {} if order == USUAL_ORDER else {"order": order}
 
 
 def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from maze_nca_gym.tables import Table
 from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
-from .environments import make_env
+from .environments import make_env, order_option
 from .guarantees import DRAWINGS, Guarantees
 from .precision import tf32
 from .program import Program
@@ -168,7 +168,8 @@ class Policy(nn.Module):
             raise ValueError(f"maze and state must share a floating dtype, got {maze.dtype} and {state.dtype}")
 
     def _fitting_environment(self) -> str:
-        call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels})"
+        options = "".join(f", {name}={value!r}" for name, value in order_option(self.task).items())
+        call = f"gym.make({environment_id(self.task)!r}, n_channels={self.n_channels}{options})"
         return f"make its environment with policy.make_env() or {call}"
 
     def make_env(self, num_envs: int | None = None, **options: Any) -> Any:

@@ -10,6 +10,8 @@ from importlib.metadata import version
 
 from gymnasium import register, registry
 
+from maze_nca_gym.orders import split_order
+
 __version__ = version("maze-nca-gym")
 
 # id -> (task, steps within which its hand-coded solver finishes every maze of 16 x 16 inner tiles: 2 moves + 2 for a
@@ -48,14 +50,15 @@ def register_environment(id: str, task: str, max_episode_steps: int) -> None:
 
 
 def environment_id(task: str) -> str:
-    """Return the registered id of the environment with a task.
+    """Return the registered id of the environment with a task, in whatever order of directions.
 
     Raises:
         ValueError: there is none.
     """
-    for id, (its_task, _) in ENVIRONMENTS.items():
-        if its_task == task:
-            return id
+    for name in (task, split_order(task)[0]):
+        for id, (its_task, _) in ENVIRONMENTS.items():
+            if its_task == name:
+                return id
     raise ValueError(f"no environment has the task {task!r}: see maze_nca_gym.register_environment")
 
 

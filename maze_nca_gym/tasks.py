@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial, update_wrapper
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from maze_nca_gym import solvers
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import check_count, find
+from maze_nca_gym.orders import USUAL_ORDER, Registry, split_order, with_order
 from maze_nca_gym.scoring import IsOptimal
 
 Rank: TypeAlias = Callable[[Tiles, NDArray[np.bool_]], NDArray[np.int64]]
@@ -23,11 +26,13 @@ class Task:
     """A question about mazes whose answer is a set of tiles, called the path.
 
     Attributes:
-        name: what environments, policies and level sets call it.
+        name: what environments, policies and level sets call it. In an order of directions that is not the usual one,
+            it ends with the order.
         n_tiles: T, kinds of tile: the channels of the one-hot maze. 4, or 2 for mazes without source and target.
         has_endpoints: whether its levels have a source and a target.
         n_channels: default number of state channels of its environments, enough for the hand-coded automaton.
-        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none.
+        solve: (N, H, W) tiles -> (N, H, W) bool canonical solutions, empty where there is none. It may take an `order`
+            of directions.
         is_optimal: (N, H, W) tiles and bool paths -> (N,) bool, whether each path is some optimal solution.
         usual_length: approximate number of tiles on the longest solutions of the paper's mazes at size 16.
         default_steps: iterations at size 16 for a model that states no number itself.
@@ -36,6 +41,7 @@ class Task:
             whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
         rank: (N, H, W) tiles and bool paths -> (N,) int64 by which the best of several paths is chosen without the
             solution: 0 for what is no valid path, and more for a better one. None if there is no such choice.
+        order: order of directions of its canonical solutions, see `solvers`.
     """
 
     name: str
@@ -49,15 +55,19 @@ class Task:
     found: str = "solved"
     may_be_empty: bool = False
     rank: Rank | None = None
+    order: str = USUAL_ORDER
 
     def __post_init__(self) -> None:
         """Check values whose errors would be hard to explain later.
 
         Raises:
-            ValueError: no name, a number below 1, or another number of kinds of tile than the levels have.
+            ValueError: no name, or one that ends with another order; a number below 1, or another number of kinds of
+                tile than the levels have.
         """
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
+        if with_order(self.name, self.order) != self.name:
+            raise ValueError(f"the name of a task ends with its order only, which is {self.order}, got {self.name!r}")
         for name in ("n_channels", "usual_length", "default_steps"):
             check_count(name, getattr(self, name))
         wanted = _kinds_of_tile(self.has_endpoints)
@@ -65,6 +75,28 @@ class Task:
             raise ValueError(
                 f"n_tiles must be {wanted} where has_endpoints is {self.has_endpoints}, got {self.n_tiles!r}"
             )
+
+    @property
+    def question(self) -> str:
+        """The name without the order of directions, which is the same in all orders."""
+        return split_order(self.name)[0]
+
+    def ordered(self, order: str) -> Task:
+        """Return this task with canonical solutions in another order of directions.
+
+        >>> SHORTEST_PATH.ordered("DLRU").name
+        'shortest-path-DLRU'
+
+        Raises:
+            ValueError: no order, or the task's `solve` takes none.
+        """
+        name = with_order(self.name, order)
+        if order == self.order:
+            return self
+        if "order" not in inspect.signature(self.solve).parameters:
+            raise ValueError(f"the task {self.name!r} has one order of directions only: its solve takes no `order`")
+        solve: Any = self.solve
+        return replace(self, name=name, order=order, solve=update_wrapper(partial(solve, order=order), solve))
 
     @property
     def judge(self) -> IsOptimal | None:
@@ -144,7 +176,7 @@ DIAMETER = Task(
 )
 """The longest of the shortest paths between any two tiles (paper, "Computing the diameter")."""
 
-TASKS = {task.name: task for task in (SHORTEST_PATH, DIAMETER)}
+TASKS = Registry({task.name: task for task in (SHORTEST_PATH, DIAMETER)})
 """All tasks by name; `register_task` adds to them."""
 _BUILT_IN = frozenset(TASKS)
 _TINY = ["#####\n#S..#\n#.#.#\n#..T#\n#####", "#####\n#S.##\n##..#\n#..T#\n#####"]
@@ -203,13 +235,14 @@ def _check_result(task: Task, name: str, result: Any, shape: tuple[int, ...], dt
         )
 
 
-def find_task(name: str) -> Task:
-    """Return the task of that name.
+def find_task(name: str, order: str | None = None) -> Task:
+    """Return the task of that name, in another order of directions if one is given.
 
     Raises:
-        ValueError: unknown name.
+        ValueError: unknown name, or no order of that task.
     """
-    return find("task", name, TASKS)
+    task = find("task", name, TASKS)
+    return task if order is None else task.ordered(order)
 
 
 def usual_task(n_tiles: int) -> Task:

@@ -120,22 +120,23 @@ def on_device(policies: Mapping[str, Policy], device: str | None) -> dict[str, P
 def prepare(policies: Mapping[str, Policy], sets: Sequence[LevelSet], steps: int | None) -> list[Cell]:
     """Pair every policy with every set, policy by policy, and try each pair for one iteration.
 
-    So what cannot work fails before anything is measured. Each set is solved once for all policies. If a policy needs a
-    border and the levels of a set have none, a warning says so; it points to the caller of the caller.
+    So what cannot work fails before anything is measured. Each set is solved once for all policies of one order of
+    directions. If a policy needs a border and the levels of a set have none, a warning says so; it points to the caller
+    of the caller.
 
     Args:
-        policies: policies of one task by name.
+        policies: policies of one task, in whatever orders of directions, by name.
         sets: levels of that task, whose `config` has their name.
         steps: iterations on a level, by default the policy's usual number.
 
     Raises:
         ValueError: a policy cannot run on a set, or for that many iterations.
     """
-    cells, solved = [], dict[int, NDArray[np.bool_]]()
+    cells, solved = [], dict[tuple[int, str], NDArray[np.bool_]]()
     for name, policy in policies.items():
         for i, levels in enumerate(sets):
-            labelled = label(policy, levels, solved.get(i))
-            solved[i] = labelled.target  # the same for all policies of a task, whatever they are to draw
+            labelled = label(policy, levels, solved.get((i, policy.task)))
+            solved[i, policy.task] = labelled.target  # the same for all policies of a task, whatever they are to draw
             usual = default_steps(policy, labelled.target)
             n_steps, enough = usual if steps is None else steps, usual if policy.guarantees.exact else None
             cells.append(Cell(name, policy, levels, labelled, n_steps, enough))

@@ -18,15 +18,16 @@ def judge(
 ) -> dict[str, NDArray[np.bool_]]:
     """Return which answers are right, by each of `SCORES`.
 
-    An answer is exact if it equals the set's label, and canonical if it equals the solution of
-    `solvers.shortest_path`. It is valid if its tiles form one line of free tiles from source to target: without gaps
-    or forks, and adjacent tiles always follow one another on the line. It is optimal if no line is shorter.
+    An answer is exact if it equals the set's label, and canonical if it equals the canonical solution. It is valid if
+    its tiles form one line of free tiles from source to target: without gaps or forks, and adjacent tiles always follow
+    one another on the line. It is optimal if no line is shorter.
 
     Args:
         tiles: (N, H, W) uint8, solvable.
         paths: (N, H, W) bool, the answers, both ends included.
         labels: (N, H, W) bool, from the set's `label`.
-        canonical: (N, H, W) bool, the solutions of `solvers.shortest_path`, if they are known.
+        canonical: (N, H, W) bool, the canonical solutions in the policy's order of directions; by default those of
+            `solvers.shortest_path` in the usual one.
 
     Returns:
         Score -> (N,) bool.

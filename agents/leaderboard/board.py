@@ -34,7 +34,8 @@ it is the same, and with the training that the row states. Compare rows of one s
   Manhattan distance to the goal, equal ones in the order in which they were found. Neighbours are found up, left,
   right, down. The labels of `maze-hard-original-30` are those of its authors' files: breadth-first paths from the
   start, ties in the order down, left, right, up.
-- **canonical**: the one shortest path that this package trains on. On Maze-Hard the label is mostly another one.
+- **canonical**: the one shortest path that this package trains on, in the policy's order of directions. On Maze-Hard
+  the label is mostly another one.
 - **valid**: one line of free tiles from start to goal. **valid and optimal**: that line is as short as can be.
 - **restarted**, **reused**: on edit streams, all 129 mazes of the stream are solved, each by some shortest path. The
   policy begins from zeros on each maze, or goes on from the state of the one before.

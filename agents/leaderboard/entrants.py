@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from maze_nca_gym.benchmark_sets import BenchmarkSet
 from maze_nca_gym.levels import Tiles
+from maze_nca_gym.orders import split_order
 from maze_nca_gym.tasks import SHORTEST_PATH
 
 from ..evaluation.cells import Cell
@@ -48,7 +49,7 @@ def find_entrants(
     if not entrants:
         raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
     for name, what in entrants.items():
-        if isinstance(what, Policy) and what.task != SHORTEST_PATH.name:
+        if isinstance(what, Policy) and split_order(what.task)[0] != SHORTEST_PATH.name:
             raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
     return entrants, {name: trained_on(sources.get(name)) for name in entrants}
 

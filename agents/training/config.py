@@ -64,6 +64,10 @@ class TrainingConfig:
 
     task: Annotated[str, OneOf(TASKS)] = "shortest-path"
     """Task to learn: shortest-path, diameter, or one of your own."""
+    order: str | None = None
+    """Order of directions by which the canonical solution, the target, is chosen among several optimal ones, such as
+    DLRU. It becomes the end of the task's name, and so a part of the model. None means the order that the task has,
+    usually ULDR: up, left, down, right."""
     n_updates: Annotated[int, Between(1, 10**9)] = 8_000
     """Number of updates of the weights."""
     batch_size: Annotated[int, Between(1, 2**20)] = 64
@@ -99,6 +103,9 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        # one place has the order from here on: all that solves a task takes its name
+        object.__setattr__(self, "task", find_task(self.task, self.order).name)
+        object.__setattr__(self, "order", None)
         object.__setattr__(self, "population", replace(self.population, task=self.task))
         self._check_pool(self._check_model())
         self._check_evolution()
@@ -125,7 +132,8 @@ class TrainingConfig:
                 f"nearest_solution is for the tasks of this package, not {self.task}",
             )
         if self.loss.guidance:
-            check(self.task == "shortest-path", f"guidance is for the task shortest-path, not {self.task}")
+            question = find_task(self.task).question
+            check(question == "shortest-path", f"guidance is for the task shortest-path, not {question}")
             least = self.n_shown + 2 * bool(model.max_pool)
             check(model.n_channels >= least, f"guidance needs at least {least} channels, got {model.n_channels}")
         one_iteration = self.model_arguments | ({} if model.n_iterations is None else {"n_iterations": 1})
@@ -202,6 +210,11 @@ class TrainingConfig:
         from .losses import GUIDED
 
         return GUIDED.stop if self.loss.guidance else GUIDED.start
+
+    @property
+    def guidance_order(self) -> str | None:
+        """The order of directions of the run's guidance; None without guidance."""
+        return find_task(self.task).order if self.loss.guidance else None
 
     @property
     def model_arguments(self) -> dict[str, Any]:

@@ -30,11 +30,12 @@ class DeviceBatch:
     distances: Tensor | None = None
 
     @classmethod
-    def of(cls, batch: Batch, device: torch.device, guided: bool) -> DeviceBatch:
-        """Copy (N, H, W) levels to a device without waiting for it; with guidance if asked for."""
+    def of(cls, batch: Batch, device: torch.device, guidance_order: str | None = None) -> DeviceBatch:
+        """Copy (N, H, W) levels to a device without waiting for it; with guidance in an order of directions if one is
+        given."""
         arrays = [batch.tiles, batch.target]
-        if guided:
-            shown = guidance(batch.tiles)
+        if guidance_order is not None:
+            shown = guidance(batch.tiles, guidance_order)
             arrays += [shown.steps, shown.distances]
         return cls(*(upload(array, device) for array in arrays))
 

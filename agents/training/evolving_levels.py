@@ -168,7 +168,7 @@ def score_levels(model: Policy, levels: Batch, config: TrainingConfig, workers: 
 
 
 def _paths(model: Policy, batch: Batch, config: TrainingConfig, workers: Workers) -> Tensor:
-    maze = DeviceBatch.of(batch, workers.device, guided=False).one_hot(model.n_tiles)
+    maze = DeviceBatch.of(batch, workers.device).one_hot(model.n_tiles)
     n_steps = config.model.n_iterations
     assert n_steps is not None
     with torch.autocast(workers.device.type, torch.bfloat16, enabled=config.precision == "bfloat16"):

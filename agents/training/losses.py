@@ -18,12 +18,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.orders import USUAL_ORDER
 from maze_nca_gym.solvers import distances
 
 from ..policy import PATH
 
 STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
-"""Name -> (rows, columns) to move. Where several are equally good, a canonical path takes the first."""
+"""Name -> (rows, columns) to move."""
 N_STEPS = len(STEPS)
 GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
 """Channels that predict the first steps."""
@@ -107,8 +108,8 @@ class Guidance:
     """First steps of canonical shortest paths to the target.
 
     Attributes:
-        steps: (N, 4, H, W) bool: which step to take, of up, left, down and right. None is set at the target, at walls
-            and where the target cannot be reached.
+        steps: (N, 4, H, W) bool: which step to take, of up, left, down and right, whatever the order of directions.
+            None is set at the target, at walls and where the target cannot be reached.
         distances: (N, H, W) int32, moves to the target; 0 at walls and where the target cannot be reached.
     """
 
@@ -116,8 +117,8 @@ class Guidance:
     distances: NDArray[np.int32]
 
 
-def guidance(tiles: Tiles) -> Guidance:
-    """Return the guidance of (N, H, W) levels that have one target each."""
+def guidance(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
+    """Return the guidance of (N, H, W) levels that have one target each, in an order of directions."""
     height, width = tiles.shape[1:]
     targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
     away = distances(tiles, targets)
@@ -127,5 +128,7 @@ def guidance(tiles: Tiles) -> Guidance:
         axis=1,
     )
     nearer &= (away > 0)[:, None]
-    first = nearer & (np.cumsum(nearer, axis=1) == 1)
+    places = [USUAL_ORDER.index(towards) for towards in order]
+    first = np.zeros_like(nearer)
+    first[:, places] = nearer[:, places] & (np.cumsum(nearer[:, places], axis=1) == 1)
     return Guidance(first, np.maximum(away, 0))

@@ -114,11 +114,13 @@ class StatePool:
         """
         way, device = EDITS[edits], self._device
         edited = way.edit(rng, read_back(self.levels.tiles[places]), read_back(self.levels.tiles))
-        target = find_task(task).solve(edited)
-        allowed = np.flatnonzero(~is_held_out(edited, task) & find_task(task).is_answer(target))
+        found = find_task(task)
+        target = found.solve(edited)
+        allowed = np.flatnonzero(~is_held_out(edited, task) & found.is_answer(target))
         places = places[upload(allowed, device)]
         batch = Batch(edited[allowed], target[allowed])
-        self._replace(places, DeviceBatch.of(batch, device, guided=self.levels.steps is not None))
+        order = None if self.levels.steps is None else found.order
+        self._replace(places, DeviceBatch.of(batch, device, order))
         self.ages[places] = -way.grace
 
     def _replace(self, places: Tensor, levels: DeviceBatch) -> None:
@@ -164,6 +166,6 @@ class StatePool:
         held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)
         states = torch.zeros(held.shape)
         states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
-        levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, guided=config.loss.guidance > 0).copy()
+        levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, config.guidance_order).copy()
         states = states.view(*held.shape[:2], height, width).to(device, copy=True)
         return cls(levels, states, ages.to(device, copy=True), Patience.of(config))

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from maze_nca_gym.random_streams import rng_for, torch_rng_for
 from maze_nca_gym.solvers import best_path
+from maze_nca_gym.tasks import find_task
 from maze_nca_gym.transfer import read_back, upload
 
 from ..policy import PATH
@@ -112,7 +113,7 @@ def _check(loss: float, norm: float, number: int) -> None:
 def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
     assert config.model.n_iterations is not None
-    share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.loss.guidance > 0)
+    share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guidance_order)
     ages = torch.zeros(len(share), device=workers.device)
     return _backward(state, share, None, ages, config.model.n_iterations)
 
@@ -122,7 +123,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     config = state.config
     rng = rng_for(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2, workers.device)
-    fresh = DeviceBatch.of(newcomers, workers.device, config.loss.guidance > 0)
+    fresh = DeviceBatch.of(newcomers, workers.device, config.guidance_order)
     places = pool.draw(rng, config.batch_size, fresh)
     n_edited = round(config.pool.pool_edited * config.batch_size)
     if n_edited:
@@ -149,7 +150,7 @@ def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.de
     if size not in state.pools:
         config = state.config
         levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
-        batch = DeviceBatch.of(levels, device, config.loss.guidance > 0)
+        batch = DeviceBatch.of(levels, device, config.guidance_order)
         state.pools[size] = StatePool.fresh(batch, state.model.n_channels, Patience.of(config))
     return state.pools[size]
 
@@ -169,7 +170,7 @@ def _backward(
         wanted = (
             batch.target
             if not config.loss.nearest_solution
-            else _nearest_optima(batch, states[-1], config.loss.nearest_solution)
+            else _nearest_optima(batch, states[-1], config.loss.nearest_solution, find_task(config.task).order)
         )
         target, had = wanted.float(), torch.stack([ages + mark for mark in marks])
         counted = had_time(target, had, config.loss.loss_after)
@@ -180,11 +181,14 @@ def _backward(
     return losses.detach().sum(), states[-1].detach()
 
 
-def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float) -> Tensor:
-    """Return (B, H, W) bool optimal solutions, see `LossConfig.nearest_solution`; they are computed on the CPU."""
+def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, order: str) -> Tensor:
+    """Return (B, H, W) bool optimal solutions, see `LossConfig.nearest_solution`; they are computed on the CPU.
+
+    Of several that are equally near, the first in the order of directions is chosen.
+    """
     path = read_back(state[:, PATH].detach().float().clamp(0, 1).nan_to_num())
     tiles, target = read_back(batch.tiles), read_back(batch.target)
-    return upload(best_path(tiles, path + (1 - nearest_solution) * target), state.device)
+    return upload(best_path(tiles, path + (1 - nearest_solution) * target, order), state.device)
 
 
 def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor) -> Tensor:

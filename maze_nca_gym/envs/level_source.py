@@ -38,6 +38,7 @@ ARGUMENTS = (
     "render_fps",
     "channel_names",
     "highlight",
+    "order",
 )
 """Arguments of the single environment besides a generator's options: suggestions for a misspelt option."""
 

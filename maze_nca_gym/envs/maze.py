@@ -87,6 +87,7 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
         render_fps: float | None = None,
         channel_names: Sequence[str] | None = None,
         highlight: str | None = None,
+        order: str | None = None,
         **generator_options: Any,
     ) -> None:
         """Check every argument; nothing is drawn yet.
@@ -103,12 +104,14 @@ class MazeEnv(gym.Env[Observation, NDArray[np.float32]]):
             render_fps: the window's steps a second, and the speed of recorded videos; by default 10.
             channel_names: names of the channels, shown in pictures.
             highlight: the name of the channel that tints the maze in pictures; None for no tint.
+            order: order of directions by which the canonical target is chosen among optimal paths, such as "DLRU";
+                None for the task's own, which is "ULDR": up, left, down, right.
             generator_options: the generator's own, such as `wall_probability=0.5`.
 
         Raises:
             ValueError: a bad argument; the message says what is allowed.
         """
-        self._task = find_task(task)
+        self._task = find_task(task, order)
         self._judge = self._task.judge  # kept, since the property costs time and steps are short
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn

@@ -64,6 +64,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         device: str = "cpu",
         output: str = "numpy",
+        order: str | None = None,
         **generator_options: Any,
     ) -> None:
         """Check every argument; nothing is drawn yet.
@@ -74,8 +75,8 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
             autoreset_mode: what happens after an episode's end.
             device: "cpu", "cuda", "cuda:1" … A GPU needs `output="torch"`.
             output: "numpy" or "torch", the kind of all arrays, including actions.
-            task, size, generator, n_channels, levels, render_mode, channel_names, highlight, generator_options: as of
-                `MazeEnv`.
+            task, size, generator, n_channels, levels, render_mode, channel_names, highlight, order, generator_options:
+                as of `MazeEnv`.
 
         Raises:
             ValueError: a bad argument; the message says what is allowed.
@@ -84,7 +85,7 @@ class MazeVectorEnv(VectorEnv[Any, Any, Any]):
         if max_episode_steps is not None:
             check_count("max_episode_steps", max_episode_steps)
         self._max_episode_steps = max_episode_steps
-        self._task = find_task(task)
+        self._task = find_task(task, order)
         self._source = LevelSource(self._task, size, generator, levels, generator_options)
         self._choose: Choose = as_drawn
         self._n_channels = check_count("n_channels", self._task.n_channels if n_channels is None else n_channels)

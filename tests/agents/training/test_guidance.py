@@ -34,13 +34,14 @@ def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
     return path
 
 
+@pytest.mark.parametrize("order", ["ULDR", "DLRU", "RULD"])
 @pytest.mark.parametrize(
     ("generator", "options", "size"),
     [("random", {"wall_probability": 0.2}, 6), ("random", {}, 9), ("perfect", {}, 7), ("perfect", {}, (4, 9))],
 )
-def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, size):
+def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, size, order):
     levels = generate(np.random.default_rng(0), 4, size, generator, endpoints=True, **options)
-    shown = guidance(levels)
+    shown = guidance(levels, order)
     assert shown.steps.shape == (4, 4, *levels.shape[1:])
     assert shown.steps.dtype == np.bool_
     for tiles, steps, away in zip(levels, shown.steps, shown.distances, strict=True):
@@ -48,7 +49,7 @@ def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, 
         assert np.array_equal(away, np.maximum(to_target, 0))
         assert not steps[:, to_target <= 0].any(), "at walls, at the target and out of its reach"
         for tile in map(tuple, np.argwhere(to_target > 0)):
-            assert np.array_equal(walk(steps, tile), shortest_path(with_source_at(tiles, tile)))
+            assert np.array_equal(walk(steps, tile), shortest_path(with_source_at(tiles, tile), order))
 
 
 def test_the_loss_against_numpy():

@@ -94,7 +94,7 @@ def pool_of(batch: Batch, n_channels: int, patience: Patience | None = None) -> 
 
 def device_batch(batch: Batch) -> DeviceBatch:
     """Levels on the CPU, without guidance."""
-    return DeviceBatch.of(batch, CPU, guided=False)
+    return DeviceBatch.of(batch, CPU)
 
 
 def content(state: TrainingState, folder: Path) -> bytes:
