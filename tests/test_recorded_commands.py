@@ -143,6 +143,7 @@ def test_runs_of_python_are_recorded_as_commands_too(own_module):
     [
         HintConfig(),
         HintConfig.of("diameter", seed=4, sizes=(4, 5)),
+        HintConfig.of("shortest-path", order="DLRU", seed=1),
         HintConfig.of("shortest-path-healing", balanced=False, families=("caves",), learning_rate=1e-4),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym.levels import Tile, Tiles
+from maze_nca_gym.orders import Registry, order_code, split_order
 from maze_nca_gym.tasks import find_task
 
 from ..guarantees import StepBound
@@ -54,6 +55,7 @@ class Automaton:
         heals: whether it restarts when the maze changes.
         settles: whether its states repeat after a while on every maze, at most every second one. If it does not settle,
             it is watched for `UNSETTLED` iterations, and its bound must be None.
+        in_order: order of directions -> the automaton in that order; None if it has one order only.
         learning: options of `hinting.config.HintConfig` with which networks learn it, as far as they differ from the
             defaults.
 
@@ -74,6 +76,7 @@ class Automaton:
     theorem: Theorem | None = None
     heals: bool = False
     settles: bool = True
+    in_order: Callable[[str], Automaton] | None = None
     learning: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -102,6 +105,19 @@ class Automaton:
         held = [int(signal) for part in (*self.parts, self.everywhere) for signal in part]
         if sorted(held) != list(range(len(signals))):
             raise ValueError(f"`parts` and `everywhere` of {self.name} must have each signal once between them")
+
+    def ordered(self, order: str) -> Automaton:
+        """Return this automaton in another order of directions.
+
+        Raises:
+            ValueError: no order, or it has one order only.
+        """
+        order_code(order)
+        if order == split_order(self.name)[1]:
+            return self
+        if self.in_order is None:
+            raise ValueError(f"the automaton {self.name} has one order of directions only: its `in_order` is None")
+        return self.in_order(order)
 
     @property
     def kinds(self) -> tuple[Tile, ...]:
@@ -187,7 +203,7 @@ class Automaton:
         return 64 + (16 * n_tiles if self.bound is None else 2 * int(self.bound(n_tiles, n_tiles)))
 
 
-AUTOMATA: dict[str, Automaton] = {}
+AUTOMATA: Registry[Automaton] = Registry()
 """Automata by name."""
 
 
@@ -202,6 +218,14 @@ def register_automaton(automaton: Automaton) -> Automaton:
     if AUTOMATA.setdefault(automaton.name, automaton) is not automaton:
         raise ValueError(f"there is another automaton {automaton.name}: choose another name")
     return automaton
+
+
+def automata_of(task: str) -> list[Automaton]:
+    """Return all known automata of a task, in the order of directions of that task."""
+    question, order = split_order(task)
+    known = AUTOMATA.values()
+    in_order = [each.ordered(order) for each in known if each.task == question != task and each.in_order is not None]
+    return [each for each in known if each.task == task] + in_order
 
 
 class MapView:

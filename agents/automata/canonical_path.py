@@ -7,8 +7,8 @@ phases in place of NEAR (`handcoded.canonical` and the machine code), or with th
 - **FLOOD** starts at the end of the path, and spreads over free tiles.
 - **NEAR**: a neighbour that the flood reaches before the tile is nearer to the end by one. Distances of neighbours on a
   grid differ by exactly one, so every neighbour is either nearer or farther.
-- **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order up,
-  left, down, right. Until the flood has come to a tile, no neighbour is NEAR, so the path waits.
+- **ENTER**: the path begins at its start. From each of its tiles it enters the first nearer neighbour in the order of
+  directions, usually up, left, down, right. Until the flood has come to a tile, no neighbour is NEAR: the path waits.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from functools import partial, reduce
 from operator import or_
 
 from maze_nca_gym.levels import Tile
+from maze_nca_gym.orders import USUAL_ORDER
 
-from ..neighbours import DIRECTIONS, OPPOSITE
+from ..neighbours import OPPOSITE
 from .rules import Bits, Rule, View, any_on, around, several_on
 
 
@@ -30,28 +31,30 @@ class CanonicalPath:
     """The rule on the signals of some automaton.
 
     Attributes:
-        signals: the automaton's signals, with FLOOD, NEAR_U, NEAR_L, NEAR_D, optionally NEAR_R, and ENTER_U, ENTER_L,
-            ENTER_D, ENTER_R. Without NEAR_R, the neighbour to the right is the nearer one where no other is.
+        signals: the automaton's signals, with FLOOD, and NEAR_U, ENTER_U and so on for all directions. The NEAR of the
+            last direction may be missing: that neighbour is the nearer one where no other is.
         start: (view, tap) -> where the path begins.
         end: (view, tap) -> where it ends, and the flood starts.
         wiped_by: a signal that switches all of these off, except the start of the flood.
+        order: the order of directions, see `maze_nca_gym.orders`.
     """
 
     signals: type[IntEnum]
     start: Callable[[View, str], Bits]
     end: Callable[[View, str], Bits]
     wiped_by: IntEnum | None = None
+    order: str = USUAL_ORDER
 
     @property
     def near(self) -> tuple[IntEnum, ...]:
-        """The signals of nearer neighbours, in the order of `DIRECTIONS`."""
-        names = (f"NEAR_{towards}" for towards in DIRECTIONS)
+        """The signals of nearer neighbours, in the order of directions."""
+        names = (f"NEAR_{towards}" for towards in self.order)
         return tuple(self.signals[name] for name in names if name in self.signals.__members__)
 
     @property
     def enter(self) -> tuple[IntEnum, ...]:
-        """The signals of moves by which the path comes in, in the order of `DIRECTIONS`."""
-        return tuple(self.signals[f"ENTER_{towards}"] for towards in DIRECTIONS)
+        """The signals of moves by which the path comes in, in the order of directions."""
+        return tuple(self.signals[f"ENTER_{towards}"] for towards in self.order)
 
     @property
     def rules(self) -> dict[IntEnum, Rule]:
@@ -70,8 +73,8 @@ class CanonicalPath:
         """
         entered = any_on(see, self.enter)
         backwards = (
-            see(enter) & self._nearer(DIRECTIONS.index(OPPOSITE[towards]), see, "C")
-            for towards, enter in zip(DIRECTIONS, self.enter, strict=True)
+            see(enter) & self._nearer(self.order.index(OPPOSITE[towards]), see, "C")
+            for towards, enter in zip(self.order, self.enter, strict=True)
         )
         return (
             ~several_on(see, self.enter)
@@ -90,12 +93,12 @@ class CanonicalPath:
 
     def _near(self, place: int, see: View) -> Bits:
         flood = self.signals["FLOOD"]
-        arrives = see(flood, DIRECTIONS[place]) & ~see(flood)
+        arrives = see(flood, self.order[place]) & ~see(flood)
         return self._kept(see, (see(self.near[place]) | arrives) & ~see.tile(Tile.WALL))
 
     def _enter(self, place: int, see: View) -> Bits:
         """Return where the path enters from the tile before, which must be on it and point here."""
-        before = OPPOSITE[DIRECTIONS[place]]
+        before = OPPOSITE[self.order[place]]
         return self._kept(see, self.on_path(see, before) & self._points(place, see, before))
 
     def _points(self, place: int, see: View, tap: str) -> Bits:

@@ -32,10 +32,12 @@ here. It is tested on all 9,418 mazes of up to 3 x 4 or 4 x 3 tiles.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial, reduce
 
 from maze_nca_gym.levels import Tile
+from maze_nca_gym.orders import USUAL_ORDER, with_order
 
 from ..guarantees import StepBound
 from .automaton import Automaton
@@ -179,26 +181,31 @@ def _invariant(see: View) -> Bits:
     return CANONICAL.invariant(see) & ~several_on(see, [signal for signal in WALKER if signal != S.LAUNCH])
 
 
-DIAMETER = Automaton(
-    name="diameter",
-    task="diameter",
-    signals=Signal,
-    rules=RULES,
-    bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
-    pooled=S.MOVES,
-    everywhere=EVERYWHERE,
-    parts=((S.PATH,), WAVE_A, WAVE_B, RETURN, (*VISITED, *WALKER)),
-    invariant=_invariant,
-    learning={
-        "sizes": (4, 5, 6),
-        "n_levels": 4,
-        "n_recombined": 300_000,
-        "largest": 20.0,
-        "ridge": 1e-3,
-        "balanced": True,
-        "extremes": True,
-        "sparsity": 3e-5,
-        "n_updates": 3_000,
-    },
-)
+def _automaton(order: str) -> Automaton:
+    return Automaton(
+        name=with_order("diameter", order),
+        task=with_order("diameter", order),
+        signals=Signal,
+        rules={**RULES, **replace(CANONICAL, order=order).rules},
+        bound=StepBound(constant=20, per_move=4, per_tile=12, per_move_and_tile=2),
+        pooled=S.MOVES,
+        everywhere=EVERYWHERE,
+        parts=((S.PATH,), WAVE_A, WAVE_B, RETURN, (*VISITED, *WALKER)),
+        invariant=_invariant,
+        in_order=_automaton,
+        learning={
+            "sizes": (4, 5, 6),
+            "n_levels": 4,
+            "n_recombined": 300_000,
+            "largest": 20.0,
+            "ridge": 1e-3,
+            "balanced": True,
+            "extremes": True,
+            "sparsity": 3e-5,
+            "n_updates": 3_000,
+        },
+    )
+
+
+DIAMETER = _automaton(USUAL_ORDER)
 """The automaton of the diameter. In the end only TICK, OVER and RESET change, in a cycle of two iterations."""

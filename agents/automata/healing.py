@@ -27,10 +27,12 @@ at any iteration, and on 1 x 3 tiles after any sequence of mazes, however fast t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import IntEnum
 from functools import partial
 
 from maze_nca_gym.levels import Tile
+from maze_nca_gym.orders import USUAL_ORDER, with_order
 
 from ..guarantees import StepBound
 from ..neighbours import Offset
@@ -123,40 +125,46 @@ def _others(picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
     }
 
 
-HEALING = Automaton(
-    name="shortest-path-healing",
-    task="shortest-path",
-    signals=Signal,
-    rules={
-        **CANONICAL.rules,
-        **{signal: _until_reset(rule) for signal, rule in WIPED.items()},
-        S.WAS_WALL: lambda see: see.tile(Tile.WALL),
-        S.RESET: lambda see: see(S.ALARM),
-    },
-    bound=StepBound(constant=3, per_move=2),
-    pooled=S.RESET,
-    everywhere=(S.RESET,),
-    # the path may enter from several sides while a source moves, so any ENTER may be on together
-    parts=(
-        (S.FLOOD, *NEAR, S.ROOT),
-        ENTER,
-        (S.WAS_WALL, S.OPENED),
-        (S.MANY_V, S.FEW_V),
-        (S.MANY_H, S.FEW_H),
-        *((signal,) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM)),
-    ),
-    theorem=PathSignals(CANONICAL, _others).theorem,
-    heals=True,
-    learning={
-        "sizes": (4, 6, 9),
-        "n_levels": 16,
-        "n_recombined": 200_000,
-        "ridge": 1e-3,
-        "balanced": True,
-        "extremes": True,
-        "sparsity": 3e-5,
-        "n_dense": 0,
-        "n_updates": 3_000,
-    },
-)
+def _automaton(order: str) -> Automaton:
+    canonical = replace(CANONICAL, order=order)
+    return Automaton(
+        name=with_order("shortest-path-healing", order),
+        task=with_order("shortest-path", order),
+        signals=Signal,
+        rules={
+            **canonical.rules,
+            **{signal: _until_reset(rule) for signal, rule in WIPED.items()},
+            S.WAS_WALL: lambda see: see.tile(Tile.WALL),
+            S.RESET: lambda see: see(S.ALARM),
+        },
+        bound=StepBound(constant=3, per_move=2),
+        pooled=S.RESET,
+        everywhere=(S.RESET,),
+        # the path may enter from several sides while a source moves, so any ENTER may be on together
+        parts=(
+            (S.FLOOD, *NEAR, S.ROOT),
+            ENTER,
+            (S.WAS_WALL, S.OPENED),
+            (S.MANY_V, S.FEW_V),
+            (S.MANY_H, S.FEW_H),
+            *((signal,) for signal in (S.PATH, S.ON, S.ORPHAN, S.ALARM)),
+        ),
+        theorem=PathSignals(canonical, _others).theorem,
+        heals=True,
+        in_order=_automaton,
+        learning={
+            "sizes": (4, 6, 9),
+            "n_levels": 16,
+            "n_recombined": 200_000,
+            "ridge": 1e-3,
+            "balanced": True,
+            "extremes": True,
+            "sparsity": 3e-5,
+            "n_dense": 0,
+            "n_updates": 3_000,
+        },
+    )
+
+
+HEALING = _automaton(USUAL_ORDER)
 """The automaton of the shortest path that heals; from any state it reaches a fixed point, unless arrows form a loop."""

@@ -1,8 +1,8 @@
 """The theorem of the canonical path: how far the flood and the walk back have come after t iterations.
 
 Its ghosts are what a search of the maze finds. A tile that the target can be reached from is REACHED, and DISTANCE
-is its number of moves to the target. A tile of the canonical path is ON_PATH, and ENTERS_U ... say by which move the
-path comes into it. LENGTH is the number of moves of the path.
+is its number of moves to the target. A tile of the path that is canonical in the order of directions is ON_PATH, and
+ENTERS_U ... say by which move the path comes into it. LENGTH is the number of moves of the path.
 
 The flood is at distance d in iteration d + 1. It is at the source after LENGTH + 1 iterations, and from there the path
 takes a tile an iteration: it comes to distance d in iteration 2 LENGTH + 1 - d.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 from operator import or_
 from typing import Any
@@ -42,14 +42,15 @@ def nearer(picture: Picture, at: Offset, towards: str) -> Truth:
     return picture.true(REACHED, there) & (picture.number(DISTANCE, there) < picture.number(DISTANCE, at))
 
 
-def goes(picture: Picture, at: Offset, towards: str) -> Truth:
+def goes(picture: Picture, at: Offset, towards: str, order: str) -> Truth:
     """Return whether the canonical move from a tile is in a direction: the first of its neighbours that is nearer."""
-    earlier = DIRECTIONS[: DIRECTIONS.index(towards)]
+    earlier = order[: order.index(towards)]
     return reduce(lambda kept, rival: kept & ~nearer(picture, at, rival), earlier, nearer(picture, at, towards))
 
 
-def axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
-    """Return what is true of the ghosts of a tile and its neighbours in every maze, by name."""
+def axioms(order: str, picture: Picture, at: Offset) -> dict[str, Truth]:
+    """Return what is true of the ghosts of a tile and its neighbours in every maze, by name; the canonical path is that
+    of an order of directions."""
     reached, distance = picture.true(REACHED, at), picture.number(DISTANCE, at)
     on_path, length = picture.true(ON_PATH, at), picture.of_map(LENGTH)
     is_source, is_target = picture.tile(Tile.SOURCE, at), picture.tile(Tile.TARGET, at)
@@ -81,7 +82,7 @@ def axioms(picture: Picture, at: Offset) -> dict[str, Truth]:
             free(picture, at)
             & picture.true(ON_PATH, before)
             & ~picture.tile(Tile.TARGET, before)
-            & goes(picture, before, towards)
+            & goes(picture, before, towards, order)
         )
     for p, q in combinations((at, *around), 2):
         apart = picture.number(DISTANCE, p) != picture.number(DISTANCE, q)
@@ -107,19 +108,22 @@ class PathSignals:
     def theorem(self) -> Theorem:
         """The theorem of an automaton with these signals."""
         return Theorem(
-            axioms,
+            partial(axioms, self.path.order),
             self._signals,
             answer=lambda picture, at: picture.true(ON_PATH, at),
             n_moves=lambda picture: picture.of_map(LENGTH),
-            ghosts=ghosts,
+            ghosts=partial(ghosts, self.path.order),
         )
 
     def _signals(self, picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
         flooded = picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
-        near = {signal: flooded & nearer(picture, at, DIRECTIONS[place]) for place, signal in enumerate(self.path.near)}
+        near = {
+            signal: flooded & nearer(picture, at, towards)
+            for towards, signal in zip(self.path.order, self.path.near, strict=False)
+        }
         enter = {
             signal: picture.true(ENTERS[towards], at) & has_come(picture, at, t)
-            for towards, signal in zip(DIRECTIONS, self.path.enter, strict=True)
+            for towards, signal in zip(self.path.order, self.path.enter, strict=True)
         }
         return {self.path.signals["FLOOD"]: flooded, **near, **enter, **self.others(picture, at, t)}
 
@@ -134,11 +138,11 @@ def entered(picture: Picture, at: Offset) -> Truth:
     return reduce(or_, (picture.true(ENTERS[towards], at) for towards in DIRECTIONS))
 
 
-def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+def ghosts(order: str, tiles: Tiles) -> Mapping[str, Any]:
     """Return the ghosts of a (H, W) maze by the exact solvers; nothing is on a path if there is none."""
     target = tiles == Tile.TARGET
     distance = np.asarray(distances(tiles, tuple(np.argwhere(target)[0])), np.int64)
-    path = np.asarray(shortest_path(tiles[None])[0])
+    path = np.asarray(shortest_path(tiles[None], order)[0])
     found: dict[str, Any] = {REACHED: distance >= 0, DISTANCE: distance, ON_PATH: path}
     found[LENGTH] = max(0, int(path.sum()) - 1)
     framed = np.pad(path, 1)

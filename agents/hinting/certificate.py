@@ -40,7 +40,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automata import AUTOMATA, Automaton
+from ..automata import Automaton
+from ..automata.automaton import automata_of
 from ..learned.nca import NCA
 from ..policy import Policy
 from .bounds import PATH_TOLERANCE, POOLED, TOLERANCE, Bounds, Doubles, Kinds, Network
@@ -118,7 +119,7 @@ def automaton_of(policy: Policy) -> Automaton:
     Raises:
         ValueError: no automaton of that task is registered.
     """
-    automata = [automaton for automaton in AUTOMATA.values() if automaton.task == policy.task]
+    automata = automata_of(policy.task)
     if not automata:
         raise ValueError(f"no automaton of the task {policy.task} is known; `register_automaton` makes one known")
     return next((automaton for automaton in automata if automaton.channels == policy.channel_names), automata[0])

@@ -9,6 +9,7 @@ from typing import Annotated, Any, cast
 from maze_nca_gym.families import FAMILIES
 from maze_nca_gym.names import unknown_name
 from maze_nca_gym.options import Above, Between, OneOf, check, check_known, check_options, differences, flat, to_json
+from maze_nca_gym.orders import USUAL_ORDER, split_order, with_order
 
 from ..automata import AUTOMATA, Automaton
 from ..registry import import_own
@@ -23,6 +24,9 @@ class HintConfig:
 
     automaton: str = "shortest-path"
     """Automaton to learn: shortest-path, shortest-path-healing, diameter, or module:NAME of one of your own."""
+    order: str | None = None
+    """Order of directions of the automaton, such as DLRU. It becomes the end of the automaton's name. None means the
+    order that the automaton has, usually ULDR: up, left, down, right."""
     families: Annotated[tuple[str, ...], OneOf(FAMILIES, "family of levels")] = tuple(FAMILIES)
     """Families of the levels on which the automaton runs to collect patches."""
     sizes: Annotated[tuple[int, ...], Between(LEAST_SIZE)] = (4, 6, 9, 12)
@@ -68,6 +72,9 @@ class HintConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.order is not None:
+            object.__setattr__(self, "automaton", with_order(self.automaton, self.order))
+            object.__setattr__(self, "order", None)
         check(bool(self.families), f"families must name at least one of {', '.join(FAMILIES)}")
         check(bool(self.sizes), "sizes must hold at least one number")
         if self.largest <= 2 * self.margin:
@@ -81,7 +88,7 @@ class HintConfig:
             ValueError: an unknown automaton, or a value of the wrong type or out of range.
         """
         check_known(given, [field.name for field in fields(cls)], "a configuration")
-        found = find_automaton(automaton)
+        found = find_automaton(automaton, given.get("order"))
         name = automaton if isinstance(automaton, str) else found.name
         return cls(**{"automaton": name, **found.learning, **given})
 
@@ -112,22 +119,29 @@ class HintConfig:
         return cls(**values)
 
 
-def find_automaton(automaton: str | Automaton) -> Automaton:
-    """Return an automaton by its name in `AUTOMATA`, as "module:NAME", or as it is.
+def find_automaton(automaton: str | Automaton, order: str | None = None) -> Automaton:
+    """Return an automaton by its name in `AUTOMATA`, as "module:NAME", or as it is; in another order of directions if
+    one is given.
 
     Raises:
-        ValueError: an unknown name, or no automaton.
+        ValueError: an unknown name, no automaton, or no order of that automaton.
     """
+    found = _find(automaton)
+    return found if order is None else found.ordered(order)
+
+
+def _find(automaton: str | Automaton) -> Automaton:
     if isinstance(automaton, Automaton):
         return automaton
     if not isinstance(automaton, str):
         raise ValueError(f"an automaton is given by name, or as an Automaton, got {automaton!r}")
     if ":" in automaton:
-        module, name = automaton.split(":", 1)
+        usual, order = split_order(automaton)
+        module, name = usual.split(":", 1)
         found = getattr(import_own(module, f"the automaton {automaton}"), name, None)
         if not isinstance(found, Automaton):
             raise ValueError(f"the module {module!r} has no Automaton {name!r}")
-        return found
+        return found if order == USUAL_ORDER else found.ordered(order)
     if automaton not in AUTOMATA:
         raise ValueError(unknown_name("automaton", automaton, AUTOMATA, ", or module:NAME"))
     return AUTOMATA[automaton]

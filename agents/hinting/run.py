@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.options import Between, Further, Option, Shown, Stored, checked, flat, options_of, with_defaults
+from maze_nca_gym.orders import with_order
 
 from ..automata import Automaton
 from ..automata.proof import proof_in_words
@@ -80,7 +81,7 @@ def learn_automaton(
     folder = Path(out)
     check_folder("--out", folder)
     config = HintConfig.of(automaton, **{name: value for name, value in options.items() if value is not None})
-    automaton = find_automaton(automaton)
+    automaton = find_automaton(automaton, options.get("order"))
     split = separated(automaton)
     torch.set_num_threads(threads)
     run = RunFolder.open(folder, config.to_json(), (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
@@ -95,6 +96,7 @@ def learn_automaton(
 def compile_automaton(
     automaton: Annotated[str | Automaton, Stored(str), Shown("NAME|MODULE:NAME", positional=True)] = "shortest-path",
     *,
+    order: str | None = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
     overwrite: bool = False,
 ) -> tuple[NCA, Certificate]:
@@ -111,6 +113,8 @@ def compile_automaton(
     Args:
         automaton: automaton to compile: shortest-path, shortest-path-healing, diameter, another registered name, or
             module:NAME of one of your own. In Python also an `Automaton`.
+        order: order of directions of the automaton, such as DLRU. None means the order that it has, usually ULDR: up,
+            left, down, right.
         out: folder that receives model.safetensors, and config.json with the certificate.
         overwrite: delete the run in the folder, if there is one.
 
@@ -127,7 +131,8 @@ def compile_automaton(
     if out is not None:
         check_folder("--out", Path(out))
     name = automaton if isinstance(automaton, str) else automaton.name
-    automaton = find_automaton(automaton)
+    name = name if order is None else with_order(name, order)
+    automaton = find_automaton(automaton, order)
     model, certificate = compile_weights(separated(automaton))
     _guarantee(automaton, model, certificate)
     if out is not None:

@@ -76,6 +76,18 @@ def test_recorded_traces_have_the_rules_path(name: str, maze: str) -> None:
         np.testing.assert_array_equal(state[0], signals[0, Signal.PATH])
 
 
+@for_each("order", ["DLRU", "RULD", "LDUR", "URDL"])
+def test_automata_end_with_the_canonical_path_of_their_order(order: str) -> None:
+    tiles = mazes_of_all_families(7, 2, 5, 5)
+    for automaton in (SHORTEST_PATH, HEALING, DIAMETER):
+        ordered = automaton.ordered(order)
+        task = find_task(ordered.task)
+        assert (task.order, task.question) == (order, automaton.task)
+        levels = task.prepare(tiles)[: 4 if automaton is DIAMETER else None]
+        *_, last = ordered.trace(levels)
+        np.testing.assert_array_equal(last[:, ordered.signals["PATH"]], task.solve(levels))
+
+
 def test_the_automaton_that_heals_has_all_signals_and_its_path_an_iteration_later() -> None:
     """But for the source, which is not later."""
     shared = [signal for signal in Signal if signal != Signal.PATH]

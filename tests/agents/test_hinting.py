@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 
@@ -15,7 +16,7 @@ from tables import for_each
 from maze_nca_gym.agents import iterate, load, rollout
 from maze_nca_gym.agents.automata import DIAMETER, HEALING, SHORTEST_PATH
 from maze_nca_gym.agents.hinting.certificate import PATH_TOLERANCE, automaton_of, certify
-from maze_nca_gym.agents.hinting.config import HintConfig, changes
+from maze_nca_gym.agents.hinting.config import HintConfig, changes, find_automaton
 from maze_nca_gym.agents.hinting.learning import Examples, inputs, learn, losses, patches_to_learn
 from maze_nca_gym.agents.hinting.patches import (
     KIND_BITS,
@@ -27,6 +28,7 @@ from maze_nca_gym.agents.hinting.patches import (
     recombine,
     tile_codes,
 )
+from maze_nca_gym.agents.hinting.run import compile_automaton, learn_automaton
 from maze_nca_gym.agents.hinting.worlds import find_worlds
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.families import FAMILIES
@@ -309,6 +311,52 @@ class TestConfig:
         ):
             HintConfig.of("longest")
 
+    def test_an_order_becomes_part_of_the_automaton(self):
+        ordered, usual = HintConfig.of("diameter", order="DLRU"), HintConfig.of("diameter")
+        assert (ordered.automaton, ordered.order, ordered.sizes) == ("diameter-DLRU", None, usual.sizes)
+        assert ordered == HintConfig.of("diameter-DLRU") == HintConfig.of(DIAMETER, order="DLRU")
+        assert ordered == HintConfig.from_json(ordered.to_json())
+        assert changes(ordered) == {}
+        assert HintConfig.of("diameter-DLRU", order="ULDR") == usual
+        own = f"{SHORTEST_PATH.signals.__module__}:SHORTEST_PATH"
+        assert find_automaton(f"{own}-DLRU").name == find_automaton(own, "DLRU").name == "shortest-path-DLRU"
+        assert HintConfig.of(own, order="DLRU").automaton == f"{own}-DLRU"
+        assert SHORTEST_PATH.ordered("ULDR") is SHORTEST_PATH
+
+    @for_each("automaton", [SHORTEST_PATH, HEALING])
+    def test_another_order_is_compiled_and_proven(self, automaton, tmp_path):
+        model, certificate = compile_automaton(automaton.name, order="DLRU", out=tmp_path / automaton.name)
+        assert certificate.holds
+        assert model.guarantees.exact
+        described = json.loads((tmp_path / automaton.name / "config.json").read_text())
+        assert described["command"] == f"maze-nca-gym compile-automaton {automaton.name}-DLRU"
+        tiles = generate(np.random.default_rng(12), 32, 9, wall_probability=0.2)
+        target = shortest_path(tiles, "DLRU")
+        with torch.no_grad():
+            state = rollout(model, torch.from_numpy(one_hot(tiles)), 2 * int(target.sum(axis=(1, 2)).max()) + 3)
+        np.testing.assert_array_equal(state[:, 0] > 0.5, target)
+
+    @for_each(
+        ("automaton", "order", "message"),
+        [
+            ("diameter", "dlru", "each of the letters U, L, D and R .* got 'dlru'"),
+            (DIAMETER, 3, "each of the letters U, L, D and R .* got 3"),
+            (replace(SHORTEST_PATH, name="own", in_order=None), "DLRU", "own has one order of directions only"),
+        ],
+    )
+    def test_an_order_that_it_cannot_have(self, automaton, order, message):
+        with pytest.raises(ValueError, match=message):
+            HintConfig.of(automaton, order=order)
+
+    def test_a_network_of_an_order_is_certified_against_the_automaton_of_its_order(self, tmp_path):
+        short = {"families": ("random",), "sizes": (6,), "n_updates": 8, "n_recombined": 0}
+        model, certificate = learn_automaton("shortest-path", order="DLRU", out=tmp_path, **short)
+        assert not certificate.holds
+        assert model.task == load(str(tmp_path / "model.safetensors")).task == "shortest-path-DLRU"
+        assert automaton_of(model).name == "shortest-path-DLRU"
+        assert automaton_of(model).channels == model.channel_names != SHORTEST_PATH.channels
+        assert certify(model, 10.0) == certificate
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["loops", "random"])
@@ -322,6 +370,18 @@ def test_tiles_that_are_not_active_can_be_left_alone(family):
         np.testing.assert_allclose(state.transpose(2, 0, 1), expected, atol=0.01)
         np.testing.assert_array_equal(state[..., 0] > 0.5, path)
         assert n_steps < 200
+
+
+@pytest.mark.slow
+@for_each("automaton", [SHORTEST_PATH, HEALING])
+def test_another_order_is_learned_and_proven(automaton, tmp_path):
+    model, certificate = learn_automaton(automaton.name, order="DLRU", out=tmp_path, overwrite=True)
+    assert certificate.holds
+    tiles = generate(np.random.default_rng(12), 64, 14, wall_probability=0.2)
+    target = shortest_path(tiles, "DLRU")
+    with torch.no_grad():
+        state = rollout(model, torch.from_numpy(one_hot(tiles)), 2 * int(target.sum(axis=(1, 2)).max()) + 3)
+    np.testing.assert_array_equal(state[:, 0] > 0.5, target)
 
 
 @pytest.mark.slow

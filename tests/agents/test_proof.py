@@ -34,14 +34,17 @@ def test_the_package_proves_the_shortest_path_and_the_fresh_start_of_the_one_tha
     assert WITH_THEOREMS == [SHORTEST_PATH, HEALING]
 
 
-@for_each("automaton", WITH_THEOREMS)
+ORDERED = [*WITH_THEOREMS, SHORTEST_PATH.ordered("DLRU"), HEALING.ordered("RUDL")]
+
+
+@for_each("automaton", ORDERED)
 def test_the_theorem_is_true_of_real_mazes(automaton):
     for tiles in real_mazes():
         assert not broken_axioms(automaton.theorem, tiles)
         assert not list(mistakes(automaton, tiles))
 
 
-@for_each("automaton", WITH_THEOREMS)
+@for_each("automaton", ORDERED)
 def test_the_automaton_is_proven_right_on_every_maze(automaton):
     proof = prove(automaton)
     assert proof.holds, [(lemma.claim, lemma.counterexample) for lemma in proof.refused]
@@ -82,6 +85,14 @@ def test_a_wrong_rule_is_refused_with_a_maze(signal, rule, refused):
     assert lemma.holds is False
     assert {"length", "t"} <= set(lemma.counterexample.replace(",", " ").split())
     assert any(glyph in lemma.counterexample for glyph in ".#ST")
+
+
+def test_the_rules_of_another_order_are_refused():
+    ordered, other = (SHORTEST_PATH.ordered(order) for order in ("DLRU", "DLUR"))
+    assert [signal.name for signal in ordered.signals][2:5] == ["NEAR_D", "NEAR_L", "NEAR_R"]
+    proof = prove(replace(HEALING.ordered("DLRU"), rules=HEALING.ordered("DLUR").rules))
+    assert {lemma.claim.partition(" ")[0] for lemma in proof.refused} == {"ENTER_R", "ENTER_U"}
+    assert ordered.channels != other.channels
 
 
 @for_each(
