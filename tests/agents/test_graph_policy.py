@@ -88,3 +88,23 @@ def test_walls_keep_state_0_whatever_they_had(model):
     assert not after.masked_select(wall).any()
     assert torch.equal(after, policy(maze, state.masked_fill(wall, 1e6)))
     assert GCN(4, 4, traversable_edges_only=False)(maze, state).masked_select(wall).any()
+
+
+@for_each("turn", [lambda grid: grid.transpose(2, 3), lambda grid: grid.rot90(1, (2, 3)), lambda grid: grid.flip(3)])
+@for_each(
+    ("model", "tells_directions_apart"),
+    [
+        (GCN, False),
+        (partial(GCN, traversable_edges_only=False), False),
+        (GAT, False),
+        (partial(GAT, edge_features=True), True),
+    ],
+)
+def test_a_turned_maze_gives_the_turned_state_unless_edges_have_features(model, tells_directions_apart, turn):
+    tiles, policy = sample(np.random.default_rng(5), "random 0.3", 3, 4, 5), model(4, 6)
+    maze, state = (
+        torch.from_numpy(one_hot(tiles, 4)),
+        torch.randn(3, 6, 4, 5, generator=torch.Generator().manual_seed(5)),
+    )
+    difference = (policy(turn(maze), turn(state)) - turn(policy(maze, state))).abs().max()
+    assert difference > 0.01 if tells_directions_apart else difference < 1e-6

@@ -14,16 +14,10 @@ from maze_samples import sample
 from tables import for_each
 
 from maze_nca_gym.agents import Policy, iterate, rollout
-from maze_nca_gym.agents import learned as learned_package
 from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.rollouts.engines import PYTORCH, preferring
-from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.levels import one_hot
 
-LEVEL = parse("""
-    S..#.
-    .#.#T
-    .....
-""")
 GRAPH_MODELS: dict[str, Callable[..., Policy]] = {
     "GCN": GCN,
     "GCN, all tiles": partial(GCN, traversable_edges_only=False),
@@ -46,7 +40,7 @@ every_model = for_each("model", MODELS.values())
 
 
 def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mazes of 3 x 5 tiles, the kind of `LEVEL`, and states with negative values."""
+    """Mazes of 3 x 5 tiles, and states with negative values."""
     tiles = sample(np.random.default_rng(4), "random 0.3", n_mazes, 3, 5)
     state = torch.randn(n_mazes, n_channels, 3, 5, generator=torch.Generator().manual_seed(4))
     return torch.from_numpy(one_hot(np.where(tiles < n_tiles, tiles, 0).astype(np.uint8), n_tiles)), state
@@ -104,6 +98,18 @@ def test_a_last_relu_makes_all_iterations_alike(name):
     assert last.arguments == {**none.arguments, "n_iterations": 3, "last_relu": True}
 
 
+def test_a_path_that_is_nowhere_has_no_gradient_behind_a_last_relu():
+    maze, _ = random_batch(2, 6)
+    for last_relu in (False, True):
+        nca = NCA(4, 6, n_iterations=3, last_relu=last_relu)
+        with torch.no_grad():
+            nca.biases[0][0] = -9
+        path = rollout(nca, maze, 3)[:, 0]
+        assert (path <= 0).all()
+        (path - 1).square().sum().backward()
+        assert bool(nca.biases[0].grad.any()) != last_relu
+
+
 @for_each("model", [NCA, GCN, GAT])
 def test_unshared_weights_need_a_step_that_they_have(model):
     policy = model(4, 3, shared_weights=False, n_iterations=2)
@@ -126,6 +132,46 @@ def test_every_weight_gets_a_gradient(model):
         assert parameter.grad.any(), name
 
 
+def test_kernels_are_written_and_read():
+    nca = NCA(4, 2, cut_corners=True)
+    kernel, bias = torch.zeros(2, 6, 3, 3), torch.tensor([1.0, -1.0])
+    kernel[0, 5, 1, 2] = 3
+    nca.set_kernel(kernel, bias)
+    assert torch.equal(nca.kernel(), kernel)
+    assert torch.equal(nca.biases[0], bias)
+    maze, state = torch.zeros(1, 4, 1, 2), torch.tensor([[[[5.0, 5.0]], [[0.0, 2.0]]]])
+    assert nca(maze, state).tolist() == [[[[7.0, 1.0]], [[0.0, 0.0]]]], "the kernel reads the tile to the right"
+    kernel[1, 0, 0, 0] = 1
+    with pytest.raises(ValueError, match="weights on corners that this network cuts"):
+        nca.set_kernel(kernel, bias)
+    with pytest.raises(ValueError, match=r"shapes \(2, 6, 3, 3\) and \(2,\), got \(2, 6, 5, 5\) and \(2,\)"):
+        nca.set_kernel(torch.zeros(2, 6, 5, 5), bias)
+    with pytest.raises(ValueError, match="unknown hand-coded network 'dijkstra'; known: shortest-path, diameter"):
+        NCA.from_handcoded("dijkstra")
+
+
+def test_symmetric_kernels_do_not_distinguish_neighbours():
+    nca = NCA(4, 3, cut_corners=True, symmetric=True, n_iterations=None)
+    assert nca.n_weights == 3 * 7 * 2
+    kernel = nca.kernel().detach() + 1
+    kernel[:, :, [0, 0, 2, 2], [0, 2, 0, 2]] = 0
+    nca.set_kernel(kernel, torch.zeros(3))
+    assert torch.equal(nca.kernel(), kernel)
+    assert torch.equal(kernel, kernel.rot90(dims=(2, 3)))
+    kernel[0, 0, 1, 2] += 1
+    with pytest.raises(ValueError, match="different weights for neighbours"):
+        nca.set_kernel(kernel, torch.zeros(3))
+
+
+@for_each(("height", "width"), [(5, 4), (3, 5), (4, 6), (18, 18)])
+def test_a_network_of_one_size_refuses_others(height, width):
+    maze, mlp = torch.zeros(3, 4, height, width), MLP(4, 3, size=(2, 3), n_nodes=5)
+    message = f"built for mazes of size 2 x 3, which are 4 x 5 tiles with their border, got {height} x {width} tiles"
+    for run in (lambda: mlp(maze, torch.zeros(3, 3, height, width)), lambda: rollout(mlp, maze, 2)):
+        with pytest.raises(ValueError, match=message):
+            run()
+
+
 @for_each("model", [GCN, partial(GAT, edge_features=True)])
 def test_mazes_without_free_tiles(model):
     maze, state = torch.zeros(2, 2, 3, 5), torch.ones(2, 6, 3, 5)
@@ -143,6 +189,22 @@ def test_initial_weights_come_from_the_generator_alone(model):
         assert torch.equal(parameter, same.get_parameter(name))
         assert torch.equal(default.get_parameter(name), zero.get_parameter(name))
         assert parameter.ndim == 1 or not torch.equal(parameter, other.get_parameter(name))
+
+
+@for_each(
+    ("model", "weights", "bound"),
+    [
+        (MLP(4, 6, size=3, n_nodes=100), {"encoder", "encoder_bias"}, (10 * 25) ** -0.5),
+        (MLP(4, 6, size=3, n_nodes=100), {"decoder", "decoder_bias"}, 100**-0.5),
+        (GCN(4, 50), {"layers.0.lin.weight"}, (6 / (50 + 54)) ** 0.5),
+    ],
+)
+def test_initial_weights_are_uniform_within_a_bound(model, weights, bound):
+    """By the inputs of a tile for an MLP, as PyTorch's own layers; by Glorot's rule for graphs."""
+    for name in weights:
+        values = model.get_parameter(name)
+        assert values.abs().max() <= bound
+        assert values.std().item() == pytest.approx(bound / np.sqrt(3), rel=0.05 if values.ndim > 1 else 0.3)
 
 
 @every_model
@@ -175,11 +237,22 @@ def test_constructors_reject(model):
 @for_each(
     ("model", "arguments", "message"),
     [
-        (
-            GCN,
-            {"n_iterations": None, "shared_weights": False},
-            "n_iterations must be a number if weights are not shared",
-        ),
+        (NCA, {"n_channels": 2, "max_pool": True}, "n_channels must be an integer from 3 to 65536, got 2"),
+        (NCA, {"kernel_size": 4}, "kernel_size must be odd, got 4"),
+        (NCA, {"kernel_size": 65}, "kernel_size must be an integer from 1 to 63, got 65"),
+        (NCA, {"symmetric": True}, "symmetric needs cut_corners and a kernel_size of 3, got cut_corners False and 3"),
+        (NCA, {"symmetric": True, "cut_corners": True, "kernel_size": 5}, "got cut_corners True and 5"),
+        (NCA, {"state_limit": 0.5}, "state_limit must be a number above 0.5, at most 16,777,216, or None, got 0.5"),
+        *[(NCA, {"state_limit": value}, "state_limit must be") for value in (float("nan"), 2e7, True, "3")],
+        *[(NCA, {"channel_names": names}, "be a sequence of strings") for names in ("abc", ["path", 1, 2])],
+        *[
+            (NCA, {name: 1}, f"{name} must be True or False, got 1")
+            for name in ("cut_corners", "max_pool", "last_relu", "pool_before_activation")
+        ],
+        *[
+            (model, {"n_iterations": None, "shared_weights": False}, "n_iterations must be a number if weights are not")
+            for model in (NCA, GCN)
+        ],
         (GAT, {"shared_weights": 1}, "shared_weights must be True or False, got 1"),
         (GCN, {"traversable_edges_only": None}, "traversable_edges_only must be True or False, got None"),
         (GAT, {"edge_features": 2}, "edge_features must be True or False, got 2"),
@@ -190,7 +263,7 @@ def test_constructors_reject(model):
 )
 def test_constructors_reject_what_only_some_take(model, arguments, message):
     with pytest.raises(ValueError, match=message):
-        model(4, 3, **arguments)
+        model(**{"n_tiles": 4, "n_channels": 3, **arguments})
 
 
 @every_model
@@ -241,10 +314,3 @@ def test_torch_geometric_is_imported_late_and_silently():
     code = "import sys, maze_nca_gym.agents.learned as learned; print('torch_geometric' in sys.modules); "
     code += "print(learned.GCN(4, 5).n_channels, learned.GAT(4, 6).n_channels)"
     assert run_python(code).split() == ["False", "5", "6"]
-
-
-def test_the_package_names_what_it_has():
-    for name in learned_package.__all__:
-        assert getattr(learned_package, name).__name__ == name
-    with pytest.raises(AttributeError, match="has no attribute 'CNN'"):
-        learned_package.CNN  # noqa: B018
