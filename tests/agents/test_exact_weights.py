@@ -1,8 +1,13 @@
-"""Networks with hand-written weights: exact on every maze, as plain convolutions and ReLUs."""
+"""Networks with hand-written weights: exact on every maze, as plain convolutions, ReLUs and a maximum over the map.
+
+That their signals are the rule's, iteration by iteration, is in `test_canonical_path.py`; that a file keeps them and
+that they are exact with and without a border, in `test_policy_contract.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,19 +17,31 @@ from tables import for_each
 from torch.nn import functional as F
 
 from maze_nca_gym import generation
-from maze_nca_gym.agents import iterate, list_policies, load, rollout
+from maze_nca_gym.agents import iterate, load
 from maze_nca_gym.agents.exact_weights import NETWORKS
+from maze_nca_gym.agents.exact_weights.diameter_weights import Channel
 from maze_nca_gym.agents.learned import NCA
-from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.levels import one_hot
-from maze_nca_gym.solvers import shortest_path
+from maze_nca_gym.levels import one_hot, parse
+from maze_nca_gym.solvers import diameter, eccentricities, shortest_path
 
-NAME = "nca-shortest-path-exact-weights"
+TINY = [
+    parse("."),
+    parse("#"),
+    parse("#.#..#..#"),
+    parse(".#.#.#.").T.copy(),
+    parse("""
+        ..#.
+        #.#.
+        .###
+        ....
+    """),
+]
 
 
-def mazes(tiles: Tiles) -> torch.Tensor:
-    return torch.from_numpy(one_hot(tiles))
+@cache
+def made(name: str) -> NCA:
+    return NCA.from_handcoded(name)
 
 
 def n_edges(paths: np.ndarray) -> np.ndarray:
@@ -32,75 +49,89 @@ def n_edges(paths: np.ndarray) -> np.ndarray:
     return np.maximum(paths.sum(axis=(1, 2)) - 1, 0)
 
 
-def check(tiles: Tiles, dtype: torch.dtype = torch.float32) -> int:
-    """Complete after exactly 2 L + 2 iterations, in {0, 1}, stable; returns how many mazes had a path."""
-    nca, paths = NCA.from_handcoded("shortest-path"), shortest_path(tiles)
-    due = 2 * n_edges(paths) + 2
-    target, solvable = torch.from_numpy(paths), torch.from_numpy(paths.any(axis=(1, 2)))
+def check_path(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
+    """Complete after exactly 2 L + 2 iterations, in {0, 1}, stable."""
+    paths = shortest_path(tiles)
+    due, solvable = 2 * n_edges(paths) + 2, torch.from_numpy(paths.any(axis=(1, 2)))
+    assert solvable.any(), "mazes without a path test little"
+    maze = torch.from_numpy(one_hot(tiles)).to(dtype)
     with torch.no_grad():
-        for step, state in enumerate(iterate(nca, mazes(tiles).to(dtype), int(due.max()) + 8)):
-            path = state[:, 0]
-            right = (path == target).flatten(1).all(dim=1)
+        for step, state in enumerate(iterate(made("shortest-path"), maze, int(due.max()) + 8)):
+            right = (state[:, 0] == torch.from_numpy(paths)).flatten(1).all(dim=1)
             assert torch.equal(right, torch.from_numpy(due <= step) | ~solvable)
-            assert ((path == 0) | (path == 1)).all()
-    return int(solvable.sum())
+            assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
 
 
-@pytest.fixture(scope="module")
-def nca() -> NCA:
-    return NCA.from_handcoded("shortest-path")
+def scan_time(tiles: Tiles) -> np.ndarray:
+    """(N,) iterations within which every wave has ended, by the bound that the module states."""
+    _, height, width = tiles.shape
+    return np.where(tiles == 0, eccentricities(tiles) + 5, 0).sum(axis=(1, 2)) + 2 * height * (width + 1)
 
 
-@for_each(("height", "width"), [(5, 5), (9, 12), (13, 4)])
-def test_every_maze_is_solved_in_the_guaranteed_number_of_iterations(height, width):
-    rng = np.random.default_rng([height, width])
-    n_solvable = check(np.concatenate([sample(rng, family, 8, height, width) for family in FAMILIES]))
-    assert n_solvable > 36, "mazes without a path test little"
-
-
-def test_bfloat16_is_exact():
-    rng = np.random.default_rng(1)
-    tiles = [sample(rng, family, 4, 9, 9) for family in ("random 0.3", "perfect", "loops")]
-    check(np.concatenate(tiles), torch.bfloat16)
-
-
-def test_a_long_corridor(nca):
-    tiles = sample(np.random.default_rng(3), "spiral", 1, 41, 41)
-    tiles[0][tiles[0] > 1] = 0
-    tiles[0, 0, 0], tiles[0, 20, 20] = 2, 3
-    path = shortest_path(tiles)
-    assert path.sum() > 800
+def check_diameter(tiles: Tiles, dtype: torch.dtype = torch.float32) -> None:
+    """In {0, 1} after every iteration; right within the guaranteed time, with nothing moving, and ever after."""
+    paths, maze = diameter(tiles), torch.from_numpy(one_hot(tiles, 2)).to(dtype)
+    due = int((scan_time(tiles) + 2 * paths.sum(axis=(1, 2)) + 5).max())
     with torch.no_grad():
-        np.testing.assert_array_equal(rollout(nca, mazes(tiles), int(2 * path.sum()))[:, 0], path)
+        for step, state in enumerate(iterate(made("diameter"), maze, due + 3)):
+            assert ((state[:, 0] == 0) | (state[:, 0] == 1)).all()
+            if step >= due:
+                np.testing.assert_array_equal(state[:, 0].float(), paths)
+                assert not state[:, Channel.MOVING].any()
 
 
-def plain_states(nca: NCA, maze: torch.Tensor, n_steps: int) -> Iterator[torch.Tensor]:
-    """The states by convolution and ReLU alone."""
-    state = torch.zeros(len(maze), 10, *maze.shape[2:])
-    for _ in range(n_steps):
-        state = F.relu(F.conv2d(torch.cat([maze, state], dim=1), nca.kernel(), nca.biases[0], padding=1))
-        yield state
+def without_ends(rng: np.random.Generator, family: str, n_mazes: int, height: int, width: int) -> Tiles:
+    return np.stack([FAMILIES[family](rng, height, width) for _ in range(n_mazes)])
 
 
-def test_it_is_an_ordinary_network(nca):
+KINDS: dict[str, tuple[Callable[..., Tiles], Callable[..., None]]] = {
+    "shortest-path": (sample, check_path),
+    "diameter": (without_ends, check_diameter),
+}
+"""Network -> how its mazes are drawn, and what is asked of it."""
+
+
+@for_each(
+    ("name", "n_mazes", "height", "width", "families", "dtype"),
+    [
+        *[("shortest-path", 8, *size, FAMILIES, torch.float32) for size in ((5, 5), (9, 12), (13, 4))],
+        ("shortest-path", 4, 9, 9, ("random 0.3", "perfect", "loops"), torch.bfloat16),
+        *[("diameter", 6, *size, FAMILIES, torch.float32) for size in ((4, 4), (6, 5), (3, 8))],
+        ("diameter", 1, 4, 3, ("random 0.3", "loops", "open"), torch.bfloat16),
+    ],
+)
+def test_every_maze_is_solved_in_the_guaranteed_number_of_iterations(name, n_mazes, height, width, families, dtype):
+    rng, (draw, check) = np.random.default_rng([height, width]), KINDS[name]
+    check(np.concatenate([draw(rng, family, n_mazes, height, width) for family in families]), dtype)
+
+
+@for_each("tiles", TINY)
+def test_tiny_mazes(tiles):
+    check_diameter(tiles[None])
+
+
+@for_each(
+    ("name", "shape", "n_weights", "max_pool"),
+    [("shortest-path", (4, 10, 3), 14 * 10 * 5, False), ("diameter", (2, 33, 3), 35 * 33 * 5, True)],
+)
+def test_it_is_an_ordinary_network(name, shape, n_weights, max_pool):
+    """Whose iterations are those of the equation (`test_learned_equations.py`)."""
+    nca = made(name)
     assert type(nca) is NCA
-    assert (nca.n_channels, nca.kernel_size, nca.n_weights) == (10, 3, 14 * 10 * 5)
+    assert (nca.n_tiles, nca.n_channels, nca.kernel_size) == shape
+    assert (nca.n_weights, nca.max_pool) == (n_weights, max_pool)
     assert nca.cut_corners
     assert nca.shared_weights
     assert nca.stationary_from == 0
-    assert int(nca.kernel().count_nonzero()) == 81
-    maze = mazes(sample(np.random.default_rng(5), "loops", 5, 11, 12))
-    with torch.no_grad():
-        for one, other in zip(plain_states(nca, maze, 60), list(iterate(nca, maze, 60))[1:], strict=True):
-            assert torch.equal(one, other)
 
 
-def test_no_sum_is_too_large_for_bfloat16(nca):
+def test_no_sum_is_too_large_for_bfloat16():
     """Multiples of 1/2 up to 128 in magnitude have at most 8 significant bits."""
+    nca = made("shortest-path")
     signed = nca.kernel().detach(), nca.biases[0].detach()
     positive, negative = ([(sign * w).relu() for w in signed] for sign in (1, -1))
     rng = np.random.default_rng(6)
-    maze = mazes(np.concatenate([sample(rng, family, 2, 9, 9) for family in FAMILIES]))
+    maze = torch.from_numpy(one_hot(np.concatenate([sample(rng, family, 2, 9, 9) for family in FAMILIES])))
     with torch.no_grad():
         for state in iterate(nca, maze, 60):
             assert (2 * state == (2 * state).round()).all()
@@ -111,56 +142,87 @@ def test_no_sum_is_too_large_for_bfloat16(nca):
 
 
 @for_each(("generator", "size"), [("random", 12), ("loops", 11)])
-def test_small_errors_of_a_convolution_do_no_harm(nca, generator, size):
+def test_small_errors_of_a_convolution_do_no_harm(generator, size):
     tiles = generation.generate(np.random.default_rng(7), 20, size, generator)
-    paths = shortest_path(tiles)
+    paths, maze = shortest_path(tiles), torch.from_numpy(one_hot(tiles))
     noise = torch.Generator().manual_seed(0)
     state = torch.zeros(20, 10, *tiles.shape[1:])
     with torch.no_grad():
         for _ in range(int(2 * n_edges(paths).max()) + 2):
-            state = nca(mazes(tiles), state)
+            state = made("shortest-path")(maze, state)
             state = state + 1e-5 * (2 * torch.rand(state.shape, generator=noise) - 1)
     assert (state[:, 0] - torch.from_numpy(paths).float()).abs().max() < 0.1
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@for_each("family", ["random 0.5", "random 0.3", "loops"])
+def test_every_tile_launches_once_in_order_and_its_eccentricity_is_counted(family):
+    tiles = FAMILIES[family](np.random.default_rng(2), 7, 6)[None]
+    measured = []
+    with torch.no_grad():
+        for state in iterate(made("diameter"), torch.from_numpy(one_hot(tiles, 2)), int(scan_time(tiles)[0]) + 5):
+            if state[0, Channel.ENDED].any():
+                (place,) = state[0, Channel.TOKEN].nonzero().tolist()
+                measured.append((tuple(place), int(state[0, Channel.COUNT, 0, 0]) - 1))
+    expected = eccentricities(tiles)[0]
+    assert measured == [((int(r), int(c)), int(expected[r, c])) for r, c in np.argwhere(tiles[0] == 0)]
+
+
+def test_the_guaranteed_times():
+    """The path at a + 3 D + 4, the second wave at a + D + 5, a being when the first wave is at its origin."""
+    steps: dict[str, int] = {}
+    with torch.no_grad():
+        for step, state in enumerate(
+            iterate(made("diameter"), torch.from_numpy(one_hot(parse("......")[None], 2)), 60)
+        ):
+            wet = state[0, Channel.WET] - state[0, Channel.EXCESS]
+            if wet[0, 0] == 1:
+                steps.setdefault("first wave", step)
+            if wet[0, 1] == 1 and wet[0, 0] == 0:
+                steps.setdefault("second wave", step)
+            if (state[0, 0] == 1).all():
+                steps.setdefault("path", step)
+    begin = steps["first wave"]
+    assert (steps["second wave"], steps["path"]) == (begin + 5 + 5, begin + 3 * 5 + 4)
+
+
+@for_each("name", NETWORKS)
 def test_the_shipped_file_is_what_the_code_makes(tmp_path, name):
-    made, shipped = NCA.from_handcoded(name), load(f"nca-{name}-exact-weights")
-    assert isinstance(shipped, NCA)
-    assert shipped.arguments == made.arguments
-    for key, tensor in made.state_dict().items():
-        assert torch.equal(shipped.state_dict()[key], tensor)
-    copies = [save_model(policy, tmp_path / name).read_bytes() for policy, name in ((made, "a"), (shipped, "b"))]
+    shipped = load(f"nca-{name}-exact-weights")
+    copies = [save_model(nca, tmp_path / file).read_bytes() for nca, file in ((made(name), "a"), (shipped, "b"))]
     assert copies[0] == copies[1]
-
-
-def test_cards_describe_what_is_shipped():
-    for name, card in cards().items():
-        assert {"task", "description", "guarantees", "made_by", "data", "measured", "metrics"} <= set(card)
-        assert card["metrics"]
-        assert all(isinstance(value, float) for value in card["metrics"].values())
-        if "unshipped" not in card:
-            info = list_policies(all=True)[name]
-            expected = card["task"], card["description"], card["guarantees"]["exact"], card["metrics"], card["role"]
-            assert (info.task, info.description, info.exact, info.scores, info.role) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("family", "n_mazes", "height", "width"),
+    ("name", "family", "n_mazes", "height", "width"),
     [
-        *[("random 0.5", 4000, 16, 16), ("random 0.3", 500, 20, 33), ("random 0.1", 1000, 12, 12)],
-        *[("random 0.6", 500, 9, 30), ("loops", 500, 31, 17), ("comb", 100, 15, 16), ("spiral", 100, 15, 15)],
-        *[("random 0.3", 100, 64, 64), ("open", 32, 64, 64), ("perfect", 16, 63, 63)],
+        ("shortest-path", "random 0.5", 4000, 16, 16),
+        ("shortest-path", "random 0.3", 500, 20, 33),
+        ("shortest-path", "random 0.1", 1000, 12, 12),
+        ("shortest-path", "random 0.6", 500, 9, 30),
+        ("shortest-path", "loops", 500, 31, 17),
+        ("shortest-path", "comb", 100, 15, 16),
+        ("shortest-path", "spiral", 100, 15, 15),
+        ("shortest-path", "random 0.3", 100, 64, 64),
+        ("shortest-path", "open", 32, 64, 64),
+        ("shortest-path", "perfect", 16, 63, 63),
+        ("diameter", "random 0.5", 400, 10, 10),
+        ("diameter", "random 0.3", 100, 9, 11),
+        ("diameter", "random 0.6", 300, 12, 12),
+        ("diameter", "comb", 20, 9, 9),
+        ("diameter", "perfect", 50, 11, 11),
+        ("diameter", "loops", 50, 11, 9),
+        ("diameter", "open", 10, 9, 10),
+        ("diameter", "random 0.5", 100, 16, 16),
     ],
 )
-def test_many_mazes(family, n_mazes, height, width):
-    rng = np.random.default_rng([n_mazes, height, width])
-    for _ in range(0, n_mazes, 100):
-        check(sample(rng, family, min(100, n_mazes), height, width))
+def test_many_mazes(name, family, n_mazes, height, width):
+    rng, (draw, check) = np.random.default_rng([n_mazes, height, width]), KINDS[name]
+    for _ in range(0, n_mazes, 50):
+        check(draw(rng, family, min(50, n_mazes), height, width))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("generator", "size"), [("random", 16), ("perfect", 21), ("rooms", 24), ("caves", 24)])
 def test_bfloat16_is_exact_on_larger_mazes(generator, size):
-    check(generation.generate(np.random.default_rng(8), 16, size, generator), torch.bfloat16)
+    check_path(generation.generate(np.random.default_rng(8), 16, size, generator), torch.bfloat16)

@@ -67,7 +67,11 @@ class TestGuarantees:
     def test_cards_agree_with_the_files(self, name):
         card, model = SHIPPED[name], load_pretrained(name)
         assert Guarantees.from_json(card["guarantees"]) == model.guarantees
-        assert model.guarantees.exact == find_policy(name).exact
+        info = find_policy(name)
+        expected = card["task"], card["description"], card["guarantees"]["exact"], card["metrics"], card["role"]
+        assert (info.task, info.description, info.exact, info.scores, info.role) == expected
+        assert {"made_by", "data", "measured"} <= set(card)
+        assert all(isinstance(value, float) for value in card["metrics"].values())
         assert json.loads(json.dumps(card)) == card
 
     @for_each("name", [name for name, card in cards().items() if "configuration" in card])
