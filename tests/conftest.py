@@ -62,3 +62,11 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder and a wide terminal for commands."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs draw nothing, which takes longest; pictures have tests of their own."""
+    for name in ("training.reports.Pictures.on_validation", "training.reports.Pictures.draw_curves"):
+        monkeypatch.setattr(f"maze_nca_gym.agents.{name}", lambda *_: None)
+    monkeypatch.setattr("maze_nca_gym.agents.evolution.loop.Evolution.draw", lambda *_: None)

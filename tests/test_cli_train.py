@@ -17,28 +17,16 @@ from tables import for_each
 from maze_nca_gym.agents import load
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.runs import RunFolder
-from maze_nca_gym.agents.training import (
-    PRESETS,
-    TrainingConfig,
-    changed,
-    loop,
-    preset,
-    reports,
-)
+from maze_nca_gym.agents.training import PRESETS, TrainingConfig, changed, loop, preset
 from maze_nca_gym.cli import main
+
+pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
 
 TINY = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6"]
 TINY += ["--n-updates", "20", "--batch-size", "8", "--threads", "1"]
 OFTEN = ["--log-every", "5", "--validate-every", "10"]
 FOLDER = Path("runs/train/fast")
 CHECKPOINT = FOLDER / "checkpoint.safetensors"
-
-
-@pytest.fixture(autouse=True)
-def _without_pictures(command_line, monkeypatch):
-    """Pictures have tests of their own."""
-    monkeypatch.setattr(reports.Pictures, "on_validation", lambda *_: None)
-    monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
 
 
 def metrics(folder=FOLDER):

@@ -15,14 +15,15 @@ from maze_nca_gym.agents import evolve, train
 from maze_nca_gym.agents.hinting.config import HintConfig
 from maze_nca_gym.agents.hinting.config import changes as hint_changes
 from maze_nca_gym.agents.runs import command_line
-from maze_nca_gym.agents.training import PRESETS, changed, preset, register_preset, reports
+from maze_nca_gym.agents.training import PRESETS, changed, preset, register_preset
 from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.agents.weights import MODELS
 from maze_nca_gym.cli import main
 from maze_nca_gym.cli.output import importing_from_here
+from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.tasks import TASKS
 
-pytestmark = pytest.mark.usefixtures("command_line")
+pytestmark = pytest.mark.usefixtures("command_line", "without_pictures")
 
 MODULE = '''
 import numpy as np
@@ -57,12 +58,6 @@ def solve(tiles):
 register_task(replace(SHORTEST_PATH, name="mine", solve=solve))
 '''
 TINY = {"n_channels": 6, "n_iterations": 4, "sizes": 6, "n_updates": 2, "batch_size": 8}
-
-
-@pytest.fixture(autouse=True)
-def _without_pictures(monkeypatch):
-    monkeypatch.setattr(reports.Pictures, "on_validation", lambda *_: None)
-    monkeypatch.setattr(reports.Pictures, "draw_curves", lambda *_: None)
 
 
 @pytest.fixture
@@ -158,19 +153,23 @@ def test_learning_from_hints(config):
         {},
         {"size": (4, 5), "generator": "caves", "wall_probability": 0.5, "smoothing": 1},
         {"mutation": "edits", "n_edits": 2, "capacity": 12, "parents": "fittest", "temperature": 0.5, "steps": 3},
+        {"eviction": "replay-weight", "wall_probability": 0.4},
     ],
 )
 def test_evolution(options):
     small = {"n": 10, "rounds": 1, "n_offspring": 2, "size": 4, "batch": 4}
-    evolve("shortest-path-bfs", out="first", **{**small, **options})
+    population = evolve("shortest-path-bfs", out="first", **{**small, **options})
     there = recorded("first")
     words = shlex.split(there["command"])
     assert main([*words[1:], "--out", "again"]) == 0
     assert recorded("again")["configuration"] == there["configuration"]
     assert sorted(shlex.split(recorded("again")["command"])) == sorted(words)
+    again = LevelPopulation.load("again/population.npz")
+    assert (population.tiles == again.tiles).all()
+    assert population.config == again.config
 
 
-def test_evolution_against_a_model_of_ones_own(own_module):
+def test_a_model_of_ones_own_for_other_commands(own_module, capsys):
     import mine_to_record  # noqa: F401
 
     train("fast", out="run", threads=1, model="Mine", **TINY)
@@ -179,6 +178,14 @@ def test_evolution_against_a_model_of_ones_own(own_module):
     forget()
     assert main([*shlex.split(command)[1:], "--out", "again"]) == 0
     assert "--import mine_to_record" in command
+    forget()
+    capsys.readouterr()
+    solve = ["solve", "run/model.safetensors", "--size", "5", "--n", "2", "--picture", "none"]
+    assert main(solve) == 2
+    assert "Mine" in capsys.readouterr().err
+    for command in (solve, ["policies", "show", "run/model.safetensors"]):
+        forget()
+        assert main([*command, "--import", "mine_to_record"]) == 0
 
 
 def test_a_preset_of_ones_own(capsys):

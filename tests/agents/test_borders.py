@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -32,15 +34,13 @@ def n_complete(family: str, size: int, n: int, border: bool) -> int:
 
 
 @pytest.mark.parametrize("border", [True, False])
-@pytest.mark.parametrize("family", ["random", "perfect"])
-def test_the_guided_network(family: str, border: bool) -> None:
+@pytest.mark.parametrize(
+    ("family", "size", "n"),
+    [
+        *[("random", 8, 16), ("perfect", 8, 16)],
+        *(pytest.param(*case, 64, marks=pytest.mark.slow) for case in product(FAMILIES, (16, 30))),
+    ],
+)
+def test_the_guided_network(family: str, size: int, n: int, border: bool) -> None:
     assert not load(GUIDED).guarantees.needs_border
-    assert n_complete(family, 8, 16, border) == 16
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("border", [True, False])
-@pytest.mark.parametrize("size", [16, 30])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_guided_network_on_every_family(family: str, size: int, border: bool) -> None:
-    assert n_complete(family, size, 64, border) == 64
+    assert n_complete(family, size, n, border) == n

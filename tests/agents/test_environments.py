@@ -7,22 +7,22 @@ import warnings
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from fresh_models import FRESH_MLP
 from gymnasium.envs.registration import EnvSpec
 from tables import for_each
 
-from maze_nca_gym import environment_id
 from maze_nca_gym.agents import Policy, find_policy, list_policies, load, make_env
 from maze_nca_gym.agents.guarantees import DRAWINGS, Guarantees, StepBound
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.policy import facts
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.weights import save_model
-from maze_nca_gym.envs.level_source import LevelSource
-from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import parse
 
 TWO_ROWS = "S..\n..T"
 """A level without a border."""
+PLAIN = parse("####\n#ST#\n#..#\n####")
 
 
 class Still(Policy):
@@ -79,18 +79,13 @@ class TestEpisodeSteps:
             (BOUNDED, {"size": 32}, 2 * (32 * 32 - 1) + 2),
             (BOUNDED, {"size": 32, "max_episode_steps": 7}, 7),
             (BOUNDED, {"levels": "ST\n.."}, 512),
+            (BOUNDED, {"levels": f"S{1998 * '.'}T"}, 2 * 1999 + 2),  # a level without inner tiles may take its moves
             (Still(), {"size": 32}, 512),
         ],
     )
     def test_long_enough_for_the_policy(self, policy, options, steps):
         assert policy.make_env(**options).spec.max_episode_steps == steps
         assert policy.make_env(num_envs=3, **options).unwrapped._max_episode_steps == steps
-
-    def test_a_level_without_inner_tiles_may_take_its_moves(self):
-        policy = Still(guarantees=Guarantees(bound=StepBound(per_move=1)))
-        corridor = np.zeros((1, 2000), np.uint8)
-        corridor[0, [0, -1]] = 2, 3
-        assert policy.make_env(levels=corridor).spec.max_episode_steps == 1999
 
     def test_not_longer_than_there_are_weights(self):
         policy = load("gat-shortest-path-baseline")
@@ -101,34 +96,44 @@ class TestEpisodeSteps:
         assert env.spec.max_episode_steps == 16
 
 
-@pytest.mark.parametrize("options", [{}, {"levels": TWO_ROWS}, {"num_envs": 2}])
-def test_an_environment_is_made_once(options, monkeypatch):
-    made, make = [], LevelSource.__init__
-    monkeypatch.setattr(LevelSource, "__init__", lambda *args: made.append(make(*args)))
-    load("shortest-path-bfs").make_env(**options)
-    assert len(made) == 1
+@for_each(
+    ("needs_border", "options", "warned"),
+    [
+        (True, {"levels": TWO_ROWS}, True),
+        (True, {"levels": np.stack([PLAIN, np.where(np.arange(4) == 0, 0, PLAIN)])}, True),  # one without is enough
+        (True, {"border": False}, True),
+        (True, {"border": False, "num_envs": 2}, True),
+        (True, {}, False),
+        (True, {"levels": "FourRooms"}, False),
+        (True, {"border": True}, False),
+        (False, {"levels": TWO_ROWS}, False),
+    ],
+)
+def test_levels_without_a_border_are_warned_of_where_it_is_needed(needs_border, options, warned):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Still(guarantees=Guarantees(needs_border=needs_border)).make_env(**options)
+    assert len(caught) == warned
+    assert all("the policy Still needs a wall around every level" in str(each.message) for each in caught)
 
 
-class TestBorder:
-    NEEDY = Guarantees(needs_border=True)
-
-    @for_each("options", [{"levels": TWO_ROWS}, {"border": False}, {"border": False, "num_envs": 2}])
-    def test_levels_without_one_are_warned_of(self, options):
-        with pytest.warns(UserWarning, match="the policy Still needs a wall around every level"):
-            Still(guarantees=self.NEEDY).make_env(**options)
-
-    @for_each("options", [{}, {"levels": "FourRooms"}, {"border": True}])
-    def test_with_one_nothing_is_said(self, options):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            Still(guarantees=self.NEEDY).make_env(**options)
-            Still().make_env(levels=TWO_ROWS)
-
-    def test_one_level_without_it_is_enough(self):
-        levels = generate(np.random.default_rng(0), 3, 4)
-        levels[1, 0, 0] = 0
-        with pytest.warns(UserWarning, match="some levels have none"):
-            Still(guarantees=self.NEEDY).make_env(levels=levels)
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_iterations_are_counted_from_the_first_state_of_an_episode(mode):
+    policy = NCA(4, 6, n_iterations=3, shared_weights=False, generator=torch.Generator().manual_seed(0))
+    env = policy.make_env(2, size=5, autoreset_mode=mode)
+    observation, _ = env.reset(seed=1)
+    counters, starts, n_episodes = None, np.ones(2, bool), 0
+    for _ in range(12):
+        action, counters = policy.predict(observation, counters, starts)
+        before, (observation, _, terminated, truncated, _) = observation, env.step(action)
+        for i in np.flatnonzero(~before["state"].any(axis=(1, 2, 3))):
+            n_episodes += 1
+            maze, zeros = (torch.from_numpy(before[key][[i]]) for key in ("maze", "state"))
+            np.testing.assert_allclose(action[i], policy(maze, zeros, 0)[0].detach(), atol=1e-5)
+            assert counters[0][i] == 1
+        starts = terminated | truncated
+    assert n_episodes >= 6
+    env.close()
 
 
 class TestMessages:
@@ -145,11 +150,6 @@ class TestMessages:
         call = str(error.value).split(" or ")[1]
         assert call == "gym.make('MazeDiameter-v0', n_channels=31)"
         policy.predict(eval(call).reset(seed=0)[0])
-
-
-def test_ids_of_tasks():
-    assert environment_id("diameter") == "MazeDiameter-v0"
-    assert environment_id("shortest-path") == "MazeShortestPath-v0"
 
 
 class TestLevelsThatThePolicyIsMeantFor:

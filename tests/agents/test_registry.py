@@ -40,6 +40,20 @@ def test_a_model_file_is_a_policy(tmp_path):
     assert path not in list_policies(all=True)
 
 
+@for_each(
+    ("name", "message"),
+    [
+        ("nowhere:Mine", "no module 'nowhere'"),
+        ("json:Mine", "module 'json' has no 'Mine'"),
+        ("json:dumps", "json:dumps"),
+        ("json:JSONDecoder", "no Policy"),
+    ],
+)
+def test_what_is_no_policy(name, message):
+    with pytest.raises(ValueError, match=message):
+        load(name)
+
+
 def test_options_reach_the_constructor():
     assert load("shortest-path-bfs", ties="all").n_channels == load("all-shortest-paths").n_channels == 8
     with pytest.raises(ValueError, match="unknown ties 'none'; known: canonical, all"):
