@@ -125,31 +125,25 @@ class TestOnnx:
             export(load("depth-first"), tmp_path / "policy", "onnx")
 
 
-class TestRefusals:
+class TestFiles:
     @for_each(
-        "policy",
+        ("policy", "kinds", "message"),
         [
-            load("gcn-shortest-path-baseline"),
-            fresh_mlp(),
-            ShortestPathNCA(form="bounded"),
-            NCA(4, 3, shared_weights=False, n_iterations=2),
-            NCA(4, 3, input_injection=False),
+            (load("gcn-shortest-path-baseline"), ["json"], "json"),
+            (fresh_mlp(), ["json"], "json"),
+            (NCA(4, 3, shared_weights=False, n_iterations=2), ["json"], "json"),
+            (NCA(4, 3, input_injection=False), ["json"], "json"),
+            (ShortestPathNCA(form="bounded"), ["json", "onnx"], "holds .*; torchscript can hold it"),
+            (load("gat-shortest-path-baseline"), ["json", "onnx", "torchscript"], "no other format"),
         ],
     )
-    def test_json_holds_convolutions_with_known_activations(self, policy, tmp_path):
-        with pytest.raises(ValueError, match="json"):
-            export(policy, tmp_path / "policy")
+    def test_what_a_format_cannot_hold_is_refused_and_the_message_says_which_can(
+        self, policy, kinds, message, tmp_path
+    ):
+        for kind in kinds:
+            with pytest.raises(ValueError, match=message):
+                export(policy, tmp_path / "policy", kind)
         assert not list(tmp_path.iterdir())
-
-    @for_each("kind", ["json", "onnx"])
-    def test_the_message_says_which_format_can(self, kind, tmp_path):
-        with pytest.raises(ValueError, match=rf"{kind} holds .*; torchscript can hold it"):
-            export(ShortestPathNCA(form="bounded"), tmp_path / "policy", kind)
-
-    @for_each("kind", ["json", "onnx", "torchscript"])
-    def test_no_format_holds_weights_for_each_iteration(self, kind, tmp_path):
-        with pytest.raises(ValueError, match=r"no other format"):
-            export(load("gat-shortest-path-baseline"), tmp_path / "policy", kind)
 
     @for_each(("name", "start"), [("a.json", b"{"), ("a", b"{"), ("a.b", b"{"), ("a.pt", b"PK")])
     def test_the_suffix_says_which_format(self, name, start, tmp_path):
@@ -157,15 +151,10 @@ class TestRefusals:
         assert path.suffix == (".pt" if start == b"PK" else ".json")
         assert path.read_bytes().startswith(start)
 
-
-class TestCommand:
-    def test_it_writes_a_file(self, tmp_path, monkeypatch, capsys):
-        monkeypatch.chdir(tmp_path)
+    def test_the_command_names_files_by_policies_and_models(self, tmp_path, command_line, capsys):
         assert main(["export", "depth-first"]) == 0
         assert read(tmp_path / "depth-first.json")["name"] == "depth-first"
         assert "depth-first.json" in capsys.readouterr().out
-
-    def test_a_model_file_gives_its_name(self, tmp_path):
-        model = save_model(load("nca-shortest-path-exact-weights"), tmp_path / "mine")
-        assert main(["export", str(model), "--out", str(tmp_path / "there")]) == 0
+        save_model(load("nca-shortest-path-exact-weights"), "mine")
+        assert main(["export", "mine.safetensors", "--out", "there"]) == 0
         assert read(tmp_path / "there.json")["name"] == "mine"

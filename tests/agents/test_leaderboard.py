@@ -140,41 +140,33 @@ class TestPredictions:
         np.testing.assert_array_equal(read_predictions(tmp_path / "mazes.npy", SMALL), self.tokens())
 
     @for_each(
-        ("change", "message"),
+        ("content", "message"),
         [
             (lambda lines: lines[1:], "it must have 12 lines, one for each maze, and has 11"),
             (lambda lines: [lines[0] + ",1", *lines[1:]], "line 1: a maze has 81 tokens, got 82"),
             (lambda lines: [*lines[:4], "6" + lines[4][1:], *lines[5:]], "line 5: a token is .* from 1 to 5, got '6'"),
             (lambda lines: [*lines[:4], "x" + lines[4][1:], *lines[5:]], "line 5: a token is .* from 1 to 5, got 'x'"),
-        ],
-    )
-    def test_wrong_lines_are_explained(self, tmp_path, change, message):
-        file = tmp_path / "bad.csv"
-        self.write(file, self.tokens())
-        file.write_text("\n".join(change(file.read_text().splitlines())))
-        with pytest.raises(ValueError, match=f"bad.csv has no predictions for small-9: {message}"):
-            read_predictions(file, SMALL)
-
-    @for_each(
-        ("array", "message"),
-        [
             (np.ones((12, 80), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(12, 80\)"),
             (np.ones((11, 9, 9), np.uint8), r"it must have 12 mazes of 81 tokens, got shape \(11, 9, 9\)"),
             (np.ones((12, 81)), r"it must hold integers \(N, 81\), got float64 of shape \(12, 81\)"),
             (np.zeros((12, 81), np.int8), "maze 0: a token is a number from 1 to 5, got 0"),
             (np.array([{}], dtype=object), "it is no array of numbers"),
+            *[
+                (b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header, "it is no array")
+                for header in (b"{'descr': '<i8', 'shape'", b"\xff" * 20, b"[" * 90, b"  \n x", b"", b"{(}")
+            ],
         ],
     )
-    def test_wrong_arrays_are_explained(self, tmp_path, array, message):
-        np.save(tmp_path / "bad.npy", array, allow_pickle=True)
-        with pytest.raises(ValueError, match=f"bad.npy has no predictions for small-9: {message}"):
-            read_predictions(tmp_path / "bad.npy", SMALL)
-
-    @for_each("header", [b"{'descr': '<i8', 'shape'", b"\xff" * 20, b"[" * 90, b"  \n x", b"", b"{(}"])
-    def test_damaged_headers_are_explained(self, tmp_path, header):
-        file = tmp_path / "bad.npy"
-        file.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-        with pytest.raises(ValueError, match=r"bad\.npy has no predictions for small-9: it is no array"):
+    def test_wrong_content_is_explained(self, tmp_path, content, message):
+        file = tmp_path / ("bad.csv" if callable(content) else "bad.npy")
+        if callable(content):
+            self.write(file, self.tokens())
+            file.write_text("\n".join(content(file.read_text().splitlines())))
+        elif isinstance(content, bytes):
+            file.write_bytes(content)
+        else:
+            np.save(file, content, allow_pickle=True)
+        with pytest.raises(ValueError, match=f"{file.name} has no predictions for small-9: {message}"):
             read_predictions(file, SMALL)
 
     def test_a_large_file_is_refused_by_its_header_or_size(self, tmp_path):

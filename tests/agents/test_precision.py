@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -38,7 +39,7 @@ def proven(request):
     return policy
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@for_each("dtype", [torch.bfloat16, torch.float16])
 def test_proven_networks_refuse_low_precision(proven, dtype):
     maze = mazes(proven.n_tiles).to(dtype)
     state = torch.zeros(len(maze), proven.n_channels, *maze.shape[2:], dtype=dtype)
@@ -47,15 +48,10 @@ def test_proven_networks_refuse_low_precision(proven, dtype):
     with pytest.raises(ValueError, match=f"{dtype}"):
         rollout(proven, maze, [2])
     with pytest.raises(ValueError, match=f"{dtype}"):
-        proven.to(dtype)(maze.float(), state.float())
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
-def test_proven_networks_refuse_autocast(proven, dtype):
-    maze = mazes(proven.n_tiles)
+        copy.deepcopy(proven).to(dtype)(maze.float(), state.float())
     with torch.autocast("cpu", dtype):
         with pytest.raises(ValueError, match=f"{dtype}.*outside of autocast"):
-            rollout(proven, maze, 2)
+            rollout(proven, maze.float(), 2)
         assert rollout(proven, maze.double(), 2).dtype == torch.float64, "autocast leaves float64 alone"
 
 
@@ -99,9 +95,10 @@ def convolved(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("exact", [True, False])
+@for_each("exact", [True, False])
 def test_where_float32_is_not_certain_exact_networks_convolve_in_float64(exact, convolved):
     """On a GPU; here on the device that stands for any other than the CPU."""
+    convolved.clear()
     policy = NCA(4, 5).to("meta")
     policy.guarantees = Guarantees(exact, StepBound(constant=1))
     state = policy(torch.zeros(1, 4, 3, 3, device="meta"), torch.zeros(1, 5, 3, 3, device="meta"))
