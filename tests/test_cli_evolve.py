@@ -13,9 +13,10 @@ import torch
 from command_lines import files
 from oracles import canonical_diameter, canonical_shortest_path
 from PIL import Image
+from tables import for_each
 
 from maze_nca_gym.agents import load, rollout
-from maze_nca_gym.agents.evolution.loop import Evolution, first_levels
+from maze_nca_gym.agents.evolution.loop import first_levels
 from maze_nca_gym.agents.evolution.measure import EvaluatedPolicy, Regret
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.rollouts import engines
@@ -24,7 +25,6 @@ from maze_nca_gym.cli import main
 from maze_nca_gym.families import is_reserved, reserved_hashes, test_levels
 from maze_nca_gym.levels import LevelSet, level_hashes, one_hot
 from maze_nca_gym.loading import load_levels
-from maze_nca_gym.mutation import apply_edits
 from maze_nca_gym.population import LevelPopulation, PopulationConfig
 
 SMALL = ["--size", "6", "--n", "30", "--n-offspring", "8"]
@@ -39,10 +39,10 @@ def pictures():
 
 
 @pytest.fixture(autouse=True)
-def _folder_and_model(command_line, monkeypatch, request):
-    """Every run is in a folder with a model that fails often, and most draw no pictures, which take longest."""
+def _folder_and_model(command_line, request):
+    """Every run is in a folder with a model that fails often, and most draw no pictures."""
     if "pictures" not in request.fixturenames:
-        monkeypatch.setattr(Evolution, "draw", lambda *_: None)
+        request.getfixturevalue("without_pictures")
     save_model(NCA(4, 6, generator=torch.Generator().manual_seed(1)), "model.safetensors")
 
 
@@ -99,18 +99,6 @@ class TestARun:
             empty = canonical_shortest_path(tiles[i]).mean() if regret != "accuracy" else 1
             assert members["fitness"][i] == pytest.approx(error * empty, abs=1e-5)
 
-    def test_lineage_leads_from_the_first_levels_to_the_last(self):
-        assert main(TINY) == 0
-        evolved = population()
-        youngest = int(evolved.members["generation"].argmax())
-        line = evolved.lineage.ancestors(int(evolved.members["id"][youngest]))
-        assert [record.generation for record in line] == list(range(len(line)))
-        assert len(line) > 1
-        level = line[0].tiles
-        for record in line[1:]:
-            level = apply_edits(level, record.edits)
-        np.testing.assert_array_equal(level, evolved.tiles[youngest])
-
     def test_its_levels_are_for_every_command_and_environment(self, capsys):
         assert main(TINY) == 0
         file = str(FOLDER / "population.npz")
@@ -121,16 +109,11 @@ class TestARun:
         assert re.search(r"│ number of levels +│ 30 ", capsys.readouterr().out)
 
     def test_several_policies_share_the_blame(self):
-        assert (
-            main(
-                ["evolve", "model.safetensors", "shortest-path-bfs", *TINY[2:], "--rounds", "1", "--score", "accuracy"]
-            )
-            == 0
-        )
+        policies = ["model.safetensors", "shortest-path-bfs"]
+        assert main(["evolve", *policies, *TINY[2:], "--rounds", "1", "--score", "accuracy"]) == 0
         members = population().members
-        alone = error_of("model.safetensors", population().tiles[0], 5)
-        other = error_of("shortest-path-bfs", population().tiles[0], 5)
-        assert members["fitness"][0] == pytest.approx((alone + other) / 2, abs=1e-5)
+        errors = [error_of(policy, population().tiles[0], 5) for policy in policies]
+        assert members["fitness"][0] == pytest.approx(sum(errors) / 2, abs=1e-5)
 
     def test_the_diameter(self):
         assert main(["evolve", "diameter", *SMALL, "--rounds", "1", "--steps", "40"]) == 0
@@ -201,25 +184,25 @@ class TestGoingOn:
         assert "another configuration (policies [" in capsys.readouterr().err
 
 
-def cut_statistics(text):
+def cut_statistics(left):
     path = FOLDER / "metrics.jsonl"
-    path.write_text(text if isinstance(text, str) else text(path.read_text()))
+    path.write_text(left(path.read_text()))
 
 
 class TestDamage:
     """What would fail in the middle of a run is refused before it begins, and nothing is touched."""
 
-    @pytest.mark.parametrize(
-        ("damage", "message"),
+    @for_each(
+        ("left", "message"),
         [
-            (lambda: cut_statistics(""), "it must have a line for every round from 0 to 3, but has 0"),
-            (lambda: cut_statistics(lambda text: text[: text.index("\n") + 1]), "from 0 to 3, but has 1"),
-            (lambda: cut_statistics(lambda text: text[text.index("\n") + 1 :]), "from 0 to 3, but has 3"),
+            (lambda text: "", "it must have a line for every round from 0 to 3, but has 0"),
+            (lambda text: text[: text.index("\n") + 1], "from 0 to 3, but has 1"),
+            (lambda text: text[text.index("\n") + 1 :], "from 0 to 3, but has 3"),
         ],
     )
-    def test_records_that_cannot_be_the_populations(self, damage, message, capsys):
-        assert main([*TINY, "--rounds", "3"]) == 0
-        damage()
+    def test_records_that_cannot_be_the_populations(self, left, message, capsys):
+        assert main([*TINY, "--rounds", "3", "--overwrite"]) == 0
+        cut_statistics(left)
         before = {name: (FOLDER / name).read_bytes() for name in files(FOLDER)}
         assert main(TINY) == 2
         err = capsys.readouterr().err
@@ -228,18 +211,13 @@ class TestDamage:
         assert "; choose another --out, or lose that run with --overwrite" in err
         assert {name: (FOLDER / name).read_bytes() for name in files(FOLDER)} == before
 
-    def test_a_finished_run_whose_last_line_is_lost_is_not_finished(self):
-        assert main([*TINY, "--rounds", "3"]) == 0
+    @for_each(("rounds", "n_lines"), [(3, 4), (6, 7)])
+    def test_a_line_that_is_lost_is_written_again_whether_the_run_was_finished_or_goes_on(self, rounds, n_lines):
+        """As after an interruption between a round and its line."""
+        assert main([*TINY, "--rounds", "3", "--overwrite"]) == 0
         cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
-        assert main([*TINY, "--rounds", "3"]) == 0
-        assert [line["round"] for line in lines()] == list(range(4))
-
-    def test_interrupted_before_a_round_is_noted(self):
-        """The population has had a round more than there are lines."""
-        assert main([*TINY, "--rounds", "3"]) == 0
-        cut_statistics(lambda text: "".join(text.splitlines(keepends=True)[:-1]))
-        assert main(TINY) == 0
-        assert [line["round"] for line in lines()] == list(range(7))
+        assert main([*TINY, "--rounds", str(rounds)]) == 0
+        assert [line["round"] for line in lines()] == list(range(n_lines))
 
 
 class TestRegret:
@@ -247,14 +225,6 @@ class TestRegret:
         measure = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 4)], "accuracy", None, lambda: None)
         regret, complete = measure(np.zeros((0, 8, 8), np.uint8), np.zeros((0, 8, 8), bool))
         assert regret.shape == complete.shape == (0,)
-
-    def test_the_loss(self):
-        levels = load_levels("FourRooms").tiles
-        target = canonical_shortest_path(levels[0])
-        idle = Regret([EvaluatedPolicy(load("shortest-path-bfs"), 1)], "loss", None, lambda: None)
-        regret, complete = idle(levels, target[None])
-        assert regret[0] == pytest.approx(target.mean())
-        assert complete[0] == 0
 
     def test_it_can_be_ended_between_iterations(self):
         pauses = []
@@ -269,22 +239,17 @@ class TestRegret:
             measure.paths(EvaluatedPolicy(load("model.safetensors"), 1000), load_levels("FourRooms").tiles)
 
 
-class TestFewWeights:
-    def test_states_are_the_same_to_the_bit(self):
-        model = load("nca-diameter-exact-weights")
-        tiles = test_levels("random", 10, model.task, 3).tiles
-        maze = torch.from_numpy(one_hot(tiles, model.n_tiles))
-        with torch.no_grad():
-            assert engines.engine_for(model, maze) is engines.FEW_WEIGHTS
-            states = rollout(model, maze, 300)
-            with engines.preferring(engines.STEPPING):
-                assert torch.equal(rollout(model, maze, 300), states)
-
-    def test_others_are_run_as_they_are(self):
+def test_networks_of_few_weights_have_an_engine_with_the_same_states_to_the_bit():
+    model = load("nca-diameter-exact-weights")
+    maze = torch.from_numpy(one_hot(test_levels("random", 10, model.task, 3).tiles, model.n_tiles))
+    with torch.no_grad():
+        assert engines.engine_for(model, maze) is engines.FEW_WEIGHTS
+        states = rollout(model, maze, 300)
+        with engines.preferring(engines.STEPPING):
+            assert torch.equal(rollout(model, maze, 300), states)
         names = ("model.safetensors", "shortest-path-bfs", "nca-shortest-path-exact-weights")
         for policy in (*map(load, names), NCA(4, 6, n_iterations=None)):
-            with torch.no_grad():
-                assert engines.engine_for(policy, torch.zeros(1, 4, 3, 3)) is not engines.FEW_WEIGHTS
+            assert engines.engine_for(policy, torch.zeros(1, 4, 3, 3)) is not engines.FEW_WEIGHTS
 
 
 class TestFamilies:
@@ -317,7 +282,7 @@ class TestFamilies:
             assert tree.height > 400
             assert line.n_frames >= len(self.line)
 
-    @pytest.mark.parametrize(
+    @for_each(
         ("arguments", "message"),
         [
             (["--gif", "a.gif"], "--gif shows a level's ancestors: it needs --family"),
