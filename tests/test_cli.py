@@ -45,6 +45,10 @@ def small_levels(n=30, seed=0, generator="random", **options):
     return generation.generate(np.random.default_rng(seed), n, (6, 9), generator, **options)
 
 
+def raising(error):
+    raise error
+
+
 def moves(path):
     return int(path.sum()) - 1
 
@@ -114,31 +118,38 @@ class TestSolve:
             everything.append(results()["metrics"])
         assert everything[0] == everything[1] != everything[2]
 
-    def test_levels_of_a_file_give_what_the_same_fresh_ones_give(self):
-        assert main(["generate", "set", *SMALL]) == 0
-        assert main(["solve", "--levels", "set.npz", "--picture", "none"]) == 0
-        from_file = results()
-        assert main(["solve", *SMALL, "--picture", "none"]) == 0
-        assert from_file["metrics"] == results()["metrics"]
-        assert from_file["configuration"]["levels"]["levels"] == "set.npz"
+    @for_each(
+        ("words", "levels"),
+        [
+            ("--levels set.npz", lambda: small_levels()),
+            ("--levels set.npz --n 4", lambda: small_levels()[:4]),
+            ("--levels Labyrinth", lambda: prefab("Labyrinth")[None]),
+        ],
+    )
+    def test_levels_of_files_and_by_name(self, words, levels):
+        assert main(["generate", "set", *SMALL, "--force"]) == 0
+        assert main(["solve", *words.split(), "--picture", "none"]) == 0
+        steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in levels()]
+        assert results()["metrics"]["mean_steps"] == pytest.approx(np.mean(steps))
+        assert (results()["metrics"]["n_levels"], results()["metrics"]["max_steps"]) == (len(steps), max(steps))
+        assert results()["configuration"]["levels"]["levels"] == words.split()[1]
 
-    def test_the_first_levels_of_a_file(self):
-        LevelSet(small_levels()).save("set.npz")
-        assert main(["solve", "--levels", "set.npz", "--n", "4", "--picture", "none"]) == 0
-        lengths = [moves(canonical_shortest_path(level)) for level in small_levels()[:4]]
-        assert results()["metrics"]["mean_steps"] == pytest.approx(np.mean(lengths) * 2 + 2)
-
-    def test_a_prefab(self, capsys):
-        assert main(["solve", "--levels", "Labyrinth", "--picture", "none"]) == 0
-        steps = 2 * moves(canonical_shortest_path(prefab("Labyrinth"))) + 2
-        assert results()["metrics"]["max_steps"] == steps
-        assert "Labyrinth, 15 x 15 tiles" in capsys.readouterr().out
-
-    @pytest.mark.parametrize("source", [["--size", "4", "--n", "5"], ["--levels", "set.npz"]])
-    def test_the_diameter_of_levels_without_endpoints(self, source):
-        LevelSet(generation.generate(np.random.default_rng(0), 5, 4)).save("set.npz")
-        assert main(["solve", "diameter", *source, "--picture", "none"]) == 0
-        assert results()["metrics"]["solved"] == 1.0
+    @for_each(
+        ("words", "drawing"),
+        [
+            (f"all-shortest-paths {' '.join(SMALL)}", "draws all shortest paths, and is"),
+            (f"depth-first {' '.join(SMALL)}", "draws the tiles that it visits, and is"),
+            ("diameter --size 4 --n 5", ""),
+            ("diameter --levels without.npz", ""),
+            ("nca-diameter-hinted --generator perfect --size 12 --n 2", ""),
+            ("nca-diameter-exact-weights --generator perfect --size 12 --n 2", ""),
+        ],
+    )
+    def test_what_is_exact_gets_the_time_that_it_needs_and_is_measured_by_what_it_draws(self, words, drawing, capsys):
+        LevelSet(generation.generate(np.random.default_rng(0), 5, 4)).save("without.npz")
+        assert main(["solve", *words.split(), "--picture", "none"]) == 0
+        assert results()["metrics"]["solved"] == 1
+        assert drawing in re.sub(r"[│\s]+", " ", capsys.readouterr().out)
 
     def test_an_inexact_policy_may_fail(self, capsys):
         save_model(NCA(4, 8, n_iterations=None), "untrained.safetensors")
@@ -146,20 +157,6 @@ class TestSolve:
         assert results()["metrics"]["solved"] < 1
         assert results()["metrics"]["stopped_at_limit"] + results()["metrics"]["finished_unsolved"] > 0
         assert "error" not in capsys.readouterr().err
-
-    @for_each("name", ["all-shortest-paths", "depth-first"])
-    def test_what_draws_something_else_is_measured_against_that(self, name, capsys):
-        assert main(["solve", name, *SMALL, "--picture", "none"]) == 0
-        assert results()["metrics"]["solved"] == 1
-        assert re.search(
-            r"drawing +│ draws (all shortest paths|the tiles that it visits), and is", capsys.readouterr().out
-        )
-
-    @for_each("name", ["nca-diameter-hinted", "nca-diameter-exact-weights"])
-    def test_whoever_is_exact_gets_the_time_that_it_needs(self, name, capsys):
-        size = ["--generator", "perfect", "--size", "12", "--n", "2"]
-        assert main(["solve", name, *size, "--picture", "none"]) == 0
-        assert results()["metrics"]["solved"] == 1
 
     def test_who_was_stopped_early_is_not_blamed(self, capsys):
         assert main(["solve", *SMALL, "--steps", "4", "--picture", "none"]) == 0
@@ -194,20 +191,6 @@ class TestSolve:
         assert main(["solve", "--levels", "set.npz", "--picture", "none"]) == 0
         assert "needs a wall" not in capsys.readouterr().err
 
-    def test_what_is_coming_is_said_before_each_part_of_long_work(self, capsys, monkeypatch):
-        monkeypatch.setattr(solving, "MANY_TILES", 1000)
-        assert main(["solve", *SMALL, "--picture", "none"]) == 0
-        assert len(capsys.readouterr().err.splitlines()) == 3
-
-    def test_a_failed_device(self, monkeypatch, capsys):
-        def fail(*_, **__):
-            raise torch.OutOfMemoryError("no memory")
-
-        monkeypatch.setattr(solving, "run_until_solved", fail)
-        assert main(["solve", *SMALL]) == 1
-        assert capsys.readouterr().err.endswith("maze-nca-gym: error: --batch 256 is too much for cpu: no memory\n")
-        assert files() == []
-
     @pytest.mark.gpu
     def test_a_gpu_gives_the_same_metrics(self):
         metrics = []
@@ -216,10 +199,20 @@ class TestSolve:
             metrics.append(results(device)["metrics"])
         assert metrics[0] == metrics[1]
 
-    def test_a_progress_bar_on_a_terminal(self, monkeypatch, capsys):
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        assert main(["solve", *SMALL, "--picture", "none"]) == 0
-        assert "shortest-path-bfs" in capsys.readouterr().err
+
+@for_each(
+    ("words", "replaced", "message"),
+    [
+        ("solve", "rollouts.solved.run_until_solved", "--batch 256 is too much for cpu"),
+        ("evaluate depth-first --sizes 5 --n 3 --batch 7", "evaluation.cells.measure", "--batch 7 is too much for cpu"),
+        ("train --batch-size 8 --out run", "training.loop.update", "--batch-size 8 is too much for auto"),
+    ],
+)
+def test_too_little_memory_is_one_line(words, replaced, message, monkeypatch, capsys):
+    monkeypatch.setattr(f"maze_nca_gym.agents.{replaced}", lambda *_, **__: raising(torch.OutOfMemoryError("none")))
+    assert main(words.split()) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == f"maze-nca-gym: error: {message}: none"
+    assert [name for name in files() if not name.startswith("run/")] == []
 
 
 class TestPicture:
@@ -231,19 +224,16 @@ class TestPicture:
             assert image.info["duration"] == 2000
         assert capsys.readouterr().out.endswith("picture: runs/solve/episode.gif\n")
 
-    def test_a_long_episode_is_thinned_out(self, monkeypatch):
-        monkeypatch.setattr(solving, "LARGEST_ANIMATION", 5)
-        assert main(["solve", *SMALL]) == 0
-        assert results()["metrics"]["max_steps"] > 5
-        with Image.open("runs/solve/episode.gif") as image:
-            assert image.n_frames == 5
-
-    def test_a_chosen_level(self):
+    def test_a_level_can_be_chosen_and_a_long_episode_is_thinned_out(self, monkeypatch):
         lengths = [moves(canonical_shortest_path(level)) for level in small_levels()]
         index = lengths.index(min(lengths))
         assert main(["solve", *SMALL, "--picture-level", str(index)]) == 0
         with Image.open("runs/solve/episode.gif") as image:
             assert image.n_frames == 2 * min(lengths) + 3
+        monkeypatch.setattr(solving, "LARGEST_ANIMATION", 5)
+        assert main(["solve", *SMALL]) == 0
+        with Image.open("runs/solve/episode.gif") as image:
+            assert image.n_frames == 5 < results()["metrics"]["max_steps"]
 
     def test_a_still_picture_replaces_the_animation_of_an_earlier_run(self):
         assert main(["solve", *SMALL]) == 0
@@ -252,15 +242,6 @@ class TestPicture:
         with Image.open("runs/solve/episode.png") as image:
             image.load()
             assert image.mode == "RGB"
-
-    def test_interrupted_it_leaves_no_file(self, monkeypatch, capsys):
-        def interrupt(*_, **__):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(solving, "run_until_solved", interrupt)
-        assert main(["solve", *SMALL]) == 130
-        assert capsys.readouterr().err.endswith("maze-nca-gym: interrupted\n")
-        assert files() == []
 
 
 class TestGenerate:
@@ -281,10 +262,8 @@ class TestGenerate:
             "version": __version__,
         }
         assert capsys.readouterr().out.startswith("sub/set.npz: 30 levels of 8 x 11 tiles, ")
-
-    def test_the_same_levels_without_endpoints(self):
-        assert main(["generate", "set.npz", *SMALL, "--no-endpoints"]) == 0
-        np.testing.assert_array_equal(LevelSet.load("set.npz").tiles, clear_endpoints(small_levels()))
+        assert main(["generate", "sub/set", *SMALL, *options, "--no-endpoints", "--force"]) == 0
+        np.testing.assert_array_equal(LevelSet.load("sub/set.npz").tiles, clear_endpoints(levels.tiles))
 
     def test_a_file_is_overwritten_only_by_force(self, capsys):
         assert main(["generate", "set", *SMALL]) == 0
@@ -336,17 +315,14 @@ class TestLevels:
         np.testing.assert_array_equal([parse(drawing) for drawing in drawings], small_levels()[[7, 3]])
         assert err == "set.npz, level 7 of 30\nset.npz, level 3 of 30\n"
 
-    def test_the_solution(self, capsys):
-        assert main(["levels", "show", "FourRooms", "--solution"]) == 0
-        drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
-        path = canonical_shortest_path(prefab("FourRooms"))
-        np.testing.assert_array_equal(drawn, path & (prefab("FourRooms") == Tile.EMPTY))
-
-    def test_the_diameter_of_levels_without_endpoints(self, capsys):
-        LevelSet(clear_endpoints(prefab("FourRooms"))[None]).save("set.npz")
-        assert main(["levels", "show", "set.npz", "--solution"]) == 0
-        drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
-        np.testing.assert_array_equal(drawn, canonical_diameter(prefab("FourRooms")))
+    def test_the_solution_or_the_diameter_of_levels_without_endpoints(self, capsys):
+        tiles = prefab("FourRooms")
+        LevelSet(clear_endpoints(tiles)[None]).save("set.npz")
+        path = canonical_shortest_path(tiles) & (tiles == Tile.EMPTY)
+        for source, expected in (("FourRooms", path), ("set.npz", canonical_diameter(tiles))):
+            assert main(["levels", "show", source, "--solution"]) == 0
+            drawn = np.array([list(line) for line in capsys.readouterr().out.split()]) == "*"
+            np.testing.assert_array_equal(drawn, expected)
 
     def test_colours_on_a_terminal_alone(self, monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", "10")  # narrower than the level: its rows must not be broken
@@ -400,7 +376,7 @@ class TestPolicies:
                 f"^{' +'.join(map(re.escape, cells))}\n  {re.escape(info.description)}$", out, re.MULTILINE
             )
 
-    @pytest.mark.parametrize("details", [False, True])
+    @for_each("details", [False, True])
     def test_narrow_terminals(self, details, capsys, monkeypatch):
         monkeypatch.setenv("COLUMNS", "60")
         assert main(["policies", "list", "--all", *["--details"] * details]) == 0
@@ -453,14 +429,13 @@ class TestPlay:
         steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in levels]
         assert lines == [f"level {i}: optimal after {n} steps" for i, n in enumerate(steps)]
 
-    def test_a_policy_that_draws_something_else(self, capsys):
-        LevelSet(parse("TS.")[None]).save("set.npz")
-        assert main(["play", "depth-first", "--levels", "set.npz", "--episodes", "1", "--fps", "1000"]) == 0
-        assert re.fullmatch(r"level 0: all in reach visited after \d+ steps\n", capsys.readouterr().out)
-
-    def test_the_diameter(self, capsys):
-        assert main(["play", "diameter", "--levels", "SmallCorridor", "--episodes", "1", "--fps", "10000"]) == 0
-        assert "level 0: optimal after" in capsys.readouterr().out
+    @for_each(
+        ("policy", "level", "said"),
+        [("depth-first", "TS.", "all in reach visited"), ("diameter", "SmallCorridor", "optimal")],
+    )
+    def test_other_policies(self, policy, level, said, capsys):
+        assert main(["play", policy, "--levels", level, "--episodes", "1", "--fps", "10000"]) == 0
+        assert re.fullmatch(rf"level 0: {said} after \d+ steps\n", capsys.readouterr().out)
 
     def test_closing_the_window_ends_it(self, monkeypatch, capsys):
         step, count = Session.step, []
@@ -476,17 +451,20 @@ class TestPlay:
         assert len(count) == 3
         assert capsys.readouterr().out == ""
 
-    def test_no_screen(self, monkeypatch, capsys):
-        monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
-        monkeypatch.delenv("SDL_VIDEODRIVER")
-        assert main(["play", "--size", "3", "--fps", "1000"]) == 2
-        message = "error: there is no screen for the window; `solve` writes an animation to a file instead"
-        assert capsys.readouterr().err == f"maze-nca-gym: {message}\n"
-
-    def test_a_window_that_cannot_open(self, monkeypatch, capsys):
-        def fail(*_):
-            raise pygame.error("x11 not available")
-
-        monkeypatch.setattr(pygame.display, "init", fail)
-        assert main(["play", "--size", "3"]) == 2
-        assert "error: the window cannot open: x11 not available; `solve` writes" in capsys.readouterr().err
+    @for_each(
+        ("replaced", "message"),
+        [
+            ({"get_driver": lambda: "offscreen"}, "there is no screen for the window"),
+            (
+                {"init": lambda *_: raising(pygame.error("x11 not available"))},
+                "the window cannot open: x11 not available",
+            ),
+        ],
+    )
+    def test_no_screen(self, replaced, message, monkeypatch, capsys):
+        with monkeypatch.context() as patch:
+            patch.delenv("SDL_VIDEODRIVER")
+            for name, function in replaced.items():
+                patch.setattr(pygame.display, name, function)
+            assert main(["play", "--size", "3", "--fps", "1000"]) == 2
+        assert capsys.readouterr().err.startswith(f"maze-nca-gym: error: {message}; `solve` writes")
