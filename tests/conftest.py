@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # before anything imports pygame
 os.environ["OMP_NUM_THREADS"] = "1"  # before anything imports torch: mazes are too small for more threads to pay, and
 # those of several workers would wait for one another
+
+sys.path.append(str(Path(__file__).parents[1]))  # benchmarks, experiments and tools are not in the package
 
 import pytest
 import torch

@@ -5,18 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-
-from maze_nca_gym import solvers
-from maze_nca_gym.agents import load
-from maze_nca_gym.families import test_levels
-from maze_nca_gym.generation import generate
-
-sys.path.append(str(Path(__file__).parents[1]))  # not in the installed package
+from tables import for_each
 
 from benchmarks import automata, graphs, machine, making, plainly, report, timing, training
 from benchmarks.job import Effort, Job, Peer, Work
@@ -24,6 +17,10 @@ from benchmarks.run import ROWS
 from benchmarks.timing import Comparison, Result, measure
 from experiments import extrapolation, extrapolation_report, fresh_levels
 from experiments.kept import kept
+from maze_nca_gym import solvers
+from maze_nca_gym.agents import load
+from maze_nca_gym.families import test_levels
+from maze_nca_gym.generation import generate
 
 SMALLEST = Effort(rounds=1, seconds=0, share=0.002)
 
@@ -104,7 +101,7 @@ def test_the_report_is_written(tmp_path):
     assert "|  | - absent | missing |  |  |  |" in text
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seconds", "text"), [(463, "463 s"), (0.1, "100 ms"), (0.0123, "12.3 ms"), (4e-6, "4 us"), (1.8e-7, "0.18 us")]
 )
 def test_durations_have_three_digits(seconds, text):

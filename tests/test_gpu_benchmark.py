@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
-
-sys.path.append(str(Path(__file__).parents[1]))  # the benchmarks are no part of the installed package
 
 from benchmarks.gpu import measuring, rows
 from benchmarks.gpu.__main__ import main

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -20,9 +19,6 @@ from maze_nca_gym.families import is_reserved, reserved_hashes
 from maze_nca_gym.levels import LevelSet, level_hashes
 from maze_nca_gym.loading import list_packs, load_levels, pack_file
 from maze_nca_gym.population import LevelPopulation
-
-sys.path.append(str(Path(__file__).parents[1]))  # the tools are no part of the installed package
-
 from tools import publish_pack as publish
 
 PACKS = {

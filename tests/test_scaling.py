@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,15 +12,12 @@ import torch
 from oracles import grid_graph, place_of
 from tables import for_each
 
-from maze_nca_gym.levels import Tile, parse
-
-sys.path.append(str(Path(__file__).parents[1]))  # the experiments are no part of the installed package
-
 from experiments.scaling import __main__ as scaling
 from experiments.scaling.automata import AUTOMATA, automaton
 from experiments.scaling.families import draw
 from experiments.scaling.measure import Effort, Results, describe, measure, run_level
 from experiments.scaling.report import markdown, spread, write
+from maze_nca_gym.levels import Tile, parse
 
 SMALLEST = scaling.Arguments(max_size=8, levels=1)
 LEVEL = parse("""

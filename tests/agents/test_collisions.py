@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from oracles import depth_first_order, distance_grid
 
+from experiments import collisions
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import Tile, parse
-
-sys.path.append(str(Path(__file__).parents[2]))  # the experiments are no part of the installed package
-
-from experiments import collisions
 
 TWO_ARMS = """
     ....

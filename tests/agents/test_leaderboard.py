@@ -56,40 +56,31 @@ def marks(drawing):
 
 class TestScores:
     ROOM = "S...\n....\n....\n...T"
+    DETOUR = "S....\n.###.\nT....\n....."
 
     @for_each(
-        ("answer", "wanted"),
+        ("level", "answer", "wanted"),
         [
-            ("*... *... *... ****", {CANONICAL, VALID, OPTIMAL}),
-            ("**** ...* ...* ...*", {EXACT, VALID, OPTIMAL}),
-            ("**.. .*.. .*** ...*", {VALID, OPTIMAL}),
-            ("**.. .*.. .**. ..**", {VALID, OPTIMAL}),
-            ("**** .... .... ...*", set()),
-            ("**** *..* *..* ****", set()),
-            ("**** **.. .... ....", set()),
-            ("*... *... *... ***.", set()),
-            (".... *... *... ****", set()),
-            ("**** **** **** ****", set()),
-            (".... .... .... ....", set()),
+            (ROOM, "*... *... *... ****", {CANONICAL, VALID, OPTIMAL}),
+            (ROOM, "**** ...* ...* ...*", {EXACT, VALID, OPTIMAL}),
+            (ROOM, "**.. .*.. .*** ...*", {VALID, OPTIMAL}),
+            (ROOM, "**.. .*.. .**. ..**", {VALID, OPTIMAL}),
+            (ROOM, "**** .... .... ...*", set()),
+            (ROOM, "**** *..* *..* ****", set()),
+            (ROOM, "**** **.. .... ....", set()),
+            (ROOM, "*... *... *... ***.", set()),
+            (ROOM, ".... *... *... ****", set()),
+            (ROOM, "**** **** **** ****", set()),
+            (ROOM, ".... .... .... ....", set()),
+            (DETOUR, "***** ....* ***** .....", {VALID}),
+            (DETOUR, "**... .*... **... .....", set()),  # through a wall
         ],
     )
-    def test_answers_of_an_open_room(self, answer, wanted):
-        level = parse(self.ROOM)[None]
-        found = judge(level, marks(answer), hard.label_hard(level))
+    def test_answers_that_are_drawn(self, level, answer, wanted):
+        tiles = parse(level)[None]
+        found = judge(tiles, marks(answer), hard.label_hard(tiles))
         assert {score for score, right in found.items() if right[0]} == wanted
         assert list(found) == list(SCORES)
-
-    def test_a_detour_is_valid_and_not_optimal(self):
-        level = parse("S....\n.###.\nT....\n.....")[None]
-        label = hard.label_hard(level)
-        found = judge(level, marks("***** ....* ***** ....."), label)
-        assert [bool(found[score][0]) for score in SCORES] == [False, False, True, False]
-        through_wall = judge(level, marks("**... .*... **... ....."), label)
-        assert not any(right[0] for right in through_wall.values())
-
-    def test_walls_of_a_prediction_do_not_matter_where_no_path_is(self):
-        level = parse("S.T")[None]
-        assert judge_tokens(level, np.array([[5, 5, 5]], np.uint8), shortest_path(level))[OPTIMAL][0]
 
     def test_optimal_is_what_the_solver_says(self):
         rng = np.random.default_rng(1)
@@ -109,10 +100,11 @@ class TestScores:
         label = hard.label_hard(level)
         tokens = to_tokens(level, label)
         assert all(judge_tokens(level, tokens, label)[score][0] for score in (EXACT, VALID, OPTIMAL))
-        tokens[0, 8] = 1
+        tokens[0, 8] = 1  # a wall of a prediction does not matter to a path where none is
         found = judge_tokens(level, tokens, label)
         assert not found[EXACT][0]
         assert found[OPTIMAL][0]
+        assert judge_tokens(parse("S.T")[None], np.array([[5, 5, 5]], np.uint8), np.ones((1, 1, 3), bool))[OPTIMAL][0]
 
 
 class TestPredictions:

@@ -16,9 +16,6 @@ from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
 from maze_nca_gym.levels import LevelSet
-
-sys.path.append(str(Path(__file__).parents[2]))  # the tools are no part of the installed package
-
 from tools import publish_model as publish
 
 TRAIN = ["train", "--n-channels", "6", "--n-iterations", "4", "--sizes", "6", "--n-updates", "4", "--batch-size", "8"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,9 +12,6 @@ from maze_nca_gym.agents import load, train
 from maze_nca_gym.agents.hinting.config import HintConfig, find_automaton
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.training import TrainingConfig
-
-sys.path.append(str(Path(__file__).parents[2]))  # the tools are no part of the installed package
-
 from tools import retrain
 
 TINY = {"n_channels": 6, "n_iterations": 4, "sizes": (6,), "n_updates": 4, "batch_size": 8}
