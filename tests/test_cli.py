@@ -68,6 +68,11 @@ def test_the_installed_command_is_this_one(capsys):
 
 
 class TestSolve:
+    def test_what_is_coming_is_said_before_each_part_of_long_work(self, capsys, monkeypatch):
+        monkeypatch.setattr(solving, "MANY_TILES", 1000)
+        assert main(["solve", *SMALL, "--picture", "none"]) == 0
+        assert len(capsys.readouterr().err.splitlines()) == 3
+
     def test_steps_are_two_a_move_and_two_more(self, capsys):
         assert main(["solve", *SMALL, "--picture", "none"]) == 0
         steps = [2 * moves(canonical_shortest_path(level)) + 2 for level in small_levels()]
