@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,9 +58,10 @@ def test_runs_of_other_automata(automaton, task, n_weights, n_booleans, capsys):
 
 def test_a_run_with_rounds_of_repair_is_summarised(capsys):
     short = ["--n-updates", "8", "--n-updates-again", "4", "--n-rounds", "2", "--n-recombined", "100", "--sizes", "4"]
-    assert main(["learn-automaton", "shortest-path-healing", *short, "--n-levels", "2"]) == 1
+    assert main(["learn-automaton", "shortest-path-healing", *short, "--n-levels", "2", "--n-worst", "3"]) == 1
     out = capsys.readouterr().out
     assert "round 2 of at most 2" in out
+    assert re.search(r"the worst is \w+, where the sum of its .* can be \S+, too (large|small) by \S+, on U: ", out)
     assert "12 updates, " in out
     lines = [json.loads(line) for line in (FOLDER / "metrics.jsonl").read_text().splitlines()]
     assert [line.get("round") for line in lines] == [None, None, 1, 2]

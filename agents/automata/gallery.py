@@ -121,9 +121,7 @@ class Passing(IntEnum):
 
 
 def _arrives(see: View) -> Bits:
-    come = see.tile(Tile.SOURCE)
-    for tap in AROUND:
-        come = come | see(Passing.FRONT, tap)
+    come = at_least(1, [see.tile(Tile.SOURCE), *(see(Passing.FRONT, tap) for tap in AROUND)])
     return come & ~see.tile(Tile.WALL) & ~see(Passing.SEEN) & ~see(Passing.FRONT)
 
 

@@ -155,7 +155,7 @@ class Network:
         for place, world in enumerate(self.worlds):
             taps = [self._cases(world, tap, reads[tap], rows) for tap in range(len(self.automaton.taps))]
             # any tiles of a world are combined; that includes patches that never occur, so bounds hold for all
-            ways = np.indices(self._checked([len(cases) for cases in taps])).reshape(len(taps), -1)
+            ways = combinations(self.automaton, [len(cases) for cases in taps])
             worlds.append(np.full(ways.shape[1], place))
             codes.append(np.stack([np.array(list(cases))[way] for cases, way in zip(taps, ways, strict=True)], axis=1))
             for found, side in ((lows, 0), (highs, 1)):
@@ -164,15 +164,6 @@ class Network:
         bias, rounding, patches = self._bias[rows], self._rounding[rows], np.concatenate(codes)
         bounds = Bounds(np.concatenate(lows) + bias - rounding, np.concatenate(highs) + bias + rounding)
         return Kinds(reads, patches, np.concatenate(worlds), rule(PatchView(self.automaton, patches)), bounds)
-
-    def _checked(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return the numbers of cases at the taps, if their combinations are not too many."""
-        if prod(numbers) > MOST_KINDS:
-            raise ValueError(
-                f"a rule of {self.automaton.name} tells {prod(numbers):,} kinds of patch apart, but at most "
-                f"{MOST_KINDS:,} are compared: let it read fewer signals or tiles"
-            )
-        return numbers
 
     def _with_differences(self, rows: Doubles) -> Doubles:
         # the difference needs bounds of its own: those of its two channels each assume another size of the pairs that
@@ -276,6 +267,20 @@ class Network:
                     total, tile = total + values.max(), tile | int(component.states[values.argmax()])
                 found.append((float(total), tile))
         return max(found)[1]
+
+
+def combinations(automaton: Automaton, numbers: Sequence[int]) -> Codes:
+    """Return all patches of given numbers of cases at the taps, (taps, P) int64 indices of the cases.
+
+    Raises:
+        ValueError: they are more than `MOST_KINDS`.
+    """
+    if prod(numbers) > MOST_KINDS:
+        raise ValueError(
+            f"a rule of {automaton.name} tells {prod(numbers):,} kinds of patch apart, but at most {MOST_KINDS:,} are "
+            "compared: let it read fewer signals or tiles"
+        )
+    return np.indices(numbers).reshape(len(numbers), -1)
 
 
 def _either(bounds: Bounds, sign: int) -> Doubles:

@@ -38,6 +38,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from ..automata import Automaton
@@ -164,6 +165,20 @@ def certify(
     )
 
 
+def new_network(automaton: Automaton, generator: torch.Generator | None = None) -> NCA:
+    """Return a network with an automaton's channels and neighbourhood, and random weights."""
+    return NCA(
+        n_tiles=len(automaton.kinds),
+        n_channels=len(automaton.channels),
+        cut_corners=automaton.neighbourhood == 5,
+        n_iterations=None,
+        max_pool=automaton.pooled is not None,
+        task=automaton.task,
+        channel_names=automaton.channels,
+        generator=generator,
+    )
+
+
 def _check(model: NCA, automaton: Automaton) -> None:
     channels, pools, cuts = automaton.channels, automaton.pooled is not None, automaton.neighbourhood == 5
     if (model.channel_names, model.cut_corners, model.kernel_size, model.max_pool) != (channels, cuts, 3, pools):
@@ -204,7 +219,7 @@ def worst_patch(automaton: Automaton, model: NCA, largest: float) -> str:
     network = Network(automaton, model, largest, TOLERANCE)
     found = [(worst, signal) for signal in automaton.signals for worst in _wrong(network, signal, 1, 0.0)]
     if not found:
-        return "no sum is wrong"
+        return "no sum is wrong but for rounding"
     worst, signal = max(found, key=lambda each: each[0].excess)
     what = ("its first channel", "its second channel", "the difference of its channels")[worst.row]
     tiles = (_tile_in_words(automaton, code) for code in worst.codes)

@@ -13,8 +13,8 @@ from maze_nca_gym.levels import Tile
 from ..automata.automaton import Automaton
 from ..learned.nca import NCA
 from .bounds import POOLED, Doubles
-from .certificate import Certificate, certify
-from .linear import Sum, cases_of, separate
+from .certificate import Certificate, certify, new_network
+from .linear import Sum, sum_of
 
 
 def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
@@ -35,35 +35,26 @@ def compile_weights(automaton: Automaton) -> tuple[NCA, Certificate]:
     return model, certify(model, largest, 1.25 * error, automaton=automaton)
 
 
-def _sums_of(automaton: Automaton) -> dict[IntEnum, tuple[Sum, float]]:
-    """Return each signal's sum, and the largest value that it can have."""
+def _sums_of(automaton: Automaton) -> dict[IntEnum, Sum]:
+    """Return each signal's sum."""
     sums = {}
     for signal in automaton.signals:
-        cases = cases_of(automaton, automaton.rules[signal])
-        found = separate(cases) if signal in automaton.paired else separate(cases, most=1.0)
+        found = sum_of(automaton, signal)
         if found is None:
             raise ValueError(
                 f"the rule of {signal.name} in {automaton.name} is no weighted sum of what it reads; give the result a "
                 f"signal of its own, which {signal.name} copies"
             )
-        sums[signal] = found, float((cases.read @ found.weights + found.bias).max())
+        sums[signal] = found
     return sums
 
 
-def _network(automaton: Automaton, sums: Mapping[IntEnum, tuple[Sum, float]]) -> tuple[NCA, float]:
+def _network(automaton: Automaton, sums: Mapping[IntEnum, Sum]) -> tuple[NCA, float]:
     """Return a network with given sums, and the upper bound of a pair's second channel."""
-    model = NCA(
-        n_tiles=len(automaton.kinds),
-        n_channels=len(automaton.channels),
-        cut_corners=automaton.neighbourhood == 5,
-        n_iterations=None,
-        max_pool=automaton.pooled is not None,
-        task=automaton.task,
-        channel_names=automaton.channels,
-    )
-    weight, bias = torch.zeros_like(model.weights[0]).double().numpy(), np.zeros(model.n_channels)
+    model = new_network(automaton)
+    weight, bias = np.zeros(model.weights[0].shape), np.zeros(model.n_channels)
     largest = 1.0
-    for signal, (found, most) in sums.items():
+    for signal, found in sums.items():
         pair = signal in automaton.paired
         rows = [2 * signal - 1, 2 * signal] if pair else [_row_of(automaton, signal)]
         # sums of 1 or more, and of 0 or less, become 3/2 or more, and -1/2 or less, so that a convolution that rounds
@@ -73,7 +64,7 @@ def _network(automaton: Automaton, sums: Mapping[IntEnum, tuple[Sum, float]]) ->
         bias[rows] = 2 * found.bias - (0.5 if pair else 1)
         if pair:
             bias[rows[1]] -= 1
-            largest = max(largest, 2 * most)
+            largest = max(largest, 2 * found.largest)
     if automaton.pooled is not None:
         bias[-1] = -1  # the maximum over channels is not used
     with torch.no_grad():

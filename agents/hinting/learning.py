@@ -26,7 +26,7 @@ from maze_nca_gym.random_streams import rng_for, torch_rng_for
 
 from ..automata import Automaton
 from ..learned.nca import NCA
-from .certificate import certify, counterexamples, demands
+from .certificate import certify, counterexamples, demands, new_network
 from .config import HintConfig, find_automaton
 from .cuts import Cuts
 from .patches import Codes, distinct, kinds_of, labels, levels_to_watch, patches_seen, recombine, signals_of
@@ -108,16 +108,7 @@ def learn(config: HintConfig, log: Log, automaton: Automaton | None = None) -> N
         automaton: the automaton to learn; by default that of the configuration.
     """
     automaton = find_automaton(config.automaton) if automaton is None else automaton
-    model = NCA(
-        n_tiles=len(automaton.kinds),
-        n_channels=len(automaton.channels),
-        cut_corners=automaton.neighbourhood == 5,
-        n_iterations=None,
-        max_pool=automaton.pooled is not None,
-        task=automaton.task,
-        channel_names=automaton.channels,
-        generator=torch_rng_for(config.seed, "weights"),
-    )
+    model = new_network(automaton, torch_rng_for(config.seed, "weights"))
     examples = Examples.of(automaton, patches_to_learn(automaton, config))
     generator = torch_rng_for(config.seed, "updates")  # its own, so that other levels change no other draw
     pools = [Pool(examples), Pool(examples, evenly=True)] if config.balanced else [Pool(examples)]
@@ -315,7 +306,7 @@ def _single(sums: Tensor, on: Tensor, margin: float) -> Tensor:
 
 
 def _whitening(pools: Sequence[Tensor], ridge: float) -> tuple[Tensor, Tensor]:
-    """Return the symmetric matrix that whitens (P, F) inputs, and its inverse; all pools have the same weight."""
+    """Return the symmetric matrix that whitens (P, F) inputs, and its inverse; each pool counts the same."""
     # without the ridge, directions in which inputs hardly vary would be scaled up without bound
     moments = torch.stack([(read.double().T @ read.double()) / len(read) for read in pools]).mean(dim=0)
     values, directions = torch.linalg.eigh(moments)

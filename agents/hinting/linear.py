@@ -11,29 +11,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from functools import cache, partial, reduce
-from math import prod
 from operator import or_
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array, hstack
 
 from maze_nca_gym.levels import Tile
 
 from ..automata.automaton import Automaton
 from ..automata.rules import Bits, Rule, View, expression_of, threshold
-from .bounds import MOST_KINDS, Doubles
+from .bounds import Doubles, combinations
 from .patches import Codes, PatchView, is_seen, mask_of
 from .worlds import World, find_worlds
 
 MOST_DENOMINATOR = 60
 """Largest number by which the weights of a sum are multiplied to make them whole."""
-LARGEST_EXCESS = 100.0
-"""Upper bound of a sum where it should be at most 0, if only the number of such cases matters."""
-PATIENCE = 20.0
-"""Time limit for one linear program, in seconds; the best solution so far is taken."""
-MOST_PARTS = 9
+FIRST, OTHER = 1e3, 1e-3
+"""Costs, relative to those of weights, of cases that a sum should leave out, and of those that it may include."""
+N_TRIED = 8
+"""Number of cases that are tried in turn, one of which is to be left out."""
+MOST_SPLIT = 1 << 14
+"""Largest number of cases of a rule whose signal is split."""
+MOST_PARTS = 12
 """Largest number of signals into which one is split."""
 
 Leaf = tuple[IntEnum, str]
@@ -47,11 +49,13 @@ class Sum(NamedTuple):
         leaves: what is read.
         weights: (F,) float64, the weight of each.
         bias: what is added.
+        largest: the largest value that it can have.
     """
 
     leaves: tuple[Leaf, ...]
     weights: Doubles
     bias: float
+    largest: float
 
 
 class Cases(NamedTuple):
@@ -72,7 +76,7 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     """Return what a rule can see at any iteration on any map.
 
     Raises:
-        ValueError: it tells more than `MOST_KINDS` patches apart.
+        ValueError: it tells too many patches apart.
     """
     says = expression_of(rule)
     kinds = {tap: says.kinds(tap) for tap in automaton.taps}
@@ -80,12 +84,7 @@ def cases_of(automaton: Automaton, rule: Rule) -> Cases:
     found = []
     for world in find_worlds(automaton).worlds:
         taps = [_tiles_at(world, tap, reads[tap], bool(kinds[tap])) for tap in automaton.taps]
-        if prod(map(len, taps)) > MOST_KINDS:
-            raise ValueError(
-                f"a rule of {automaton.name} tells {prod(map(len, taps)):,} patches apart, but at most {MOST_KINDS:,} "
-                "are compared: let it read fewer signals or tiles"
-            )
-        ways = np.indices([len(tiles) for tiles in taps]).reshape(len(taps), -1)
+        ways = combinations(automaton, [len(tiles) for tiles in taps])
         found.append(np.stack([tiles[way] for tiles, way in zip(taps, ways, strict=True)], axis=1))
     patches = np.unique(np.concatenate(found), axis=0)
     leaves = tuple(
@@ -107,81 +106,82 @@ def _tiles_at(world: World, tap: str, read: int, reads_kind: bool) -> Codes:
     return np.array(sorted(found), np.int64)
 
 
-def separate(
-    cases: Cases, most: float = np.inf, soft: NDArray[np.bool_] | None = None, counted: bool = False
-) -> Sum | None:
+def separate(cases: Cases, most: float = np.inf, excess: NDArray[np.float64] | None = None) -> Sum | None:
     """Return a sum with small weights that is at least 1 where a rule is on, and at most 0 elsewhere; None if none is.
 
     Args:
         cases: what the rule sees.
         most: upper bound of the sum where the rule is on.
-        soft: (P,) bool, cases where the sum may exceed 0, but by as little as possible in all.
-        counted: whether as few soft cases as possible should exceed 0, by whatever much; that takes longer to find.
+        excess: (P,) costs of what exceeds 0 where the rule is off; it must not where they are 0, as by default.
     """
     read, on = cases.read, cases.on
-    soft = np.zeros(len(on), bool) if soft is None else soft
-    n_features, n_soft = read.shape[1], np.count_nonzero(soft)
-    # variables: the weights' positive and negative parts, the bias, and the excess of each soft case
-    excess = np.zeros((len(read), n_soft))
-    excess[np.flatnonzero(soft), np.arange(n_soft)] = -LARGEST_EXCESS if counted else -1
-    rows = np.hstack([read, -read, np.ones((len(read), 1)), excess])
-    n_weights = 2 * n_features
-    # an excess costs far more than any weight
+    soft = np.flatnonzero(np.zeros(len(on)) if excess is None else excess)
+    n_features, n_weights = read.shape[1], 2 * read.shape[1]
+    # variables: the weights' positive and negative parts, the bias, and what exceeds 0 in each soft case
+    exceeds = csr_array((np.full(len(soft), -1.0), (soft, np.arange(len(soft)))), (len(read), len(soft)))
+    rows = hstack([csr_array(read), csr_array(-read), np.ones((len(read), 1)), exceeds], format="csr")
     found = milp(
-        np.concatenate([np.ones(n_weights), [0.0], np.full(n_soft, 1000.0)]),
+        np.concatenate([np.ones(n_weights), [0.0], excess[soft] if excess is not None else []]),
         constraints=LinearConstraint(rows, np.where(on, 1.0, -np.inf), np.where(on, most, 0.0)),
-        integrality=np.concatenate([np.zeros(n_weights + 1), np.full(n_soft, float(counted))]),
-        bounds=Bounds(
-            np.concatenate([np.zeros(n_weights), [-np.inf], np.zeros(n_soft)]),
-            np.concatenate([np.full(n_weights + 1, np.inf), np.full(n_soft, 1.0 if counted else np.inf)]),
-        ),
-        options={"time_limit": PATIENCE},
+        bounds=Bounds(np.where(np.arange(rows.shape[1]) == n_weights, -np.inf, 0.0), np.inf),
     )
     if found.x is None:
         return None
-    weights, bias = found.x[:n_features] - found.x[n_features:n_weights], found.x[n_weights]
-    if soft.any():
-        return Sum(cases.leaves, weights, float(bias))
+    weights, bias = found.x[:n_features] - found.x[n_features:n_weights], float(found.x[n_weights])
     # with whole numbers float32 makes no errors. A solution is a vertex of what the inequalities allow, so a small
     # factor usually makes it whole; where the sum has an upper bound, it is divided by that again
-    for factor in range(1, 1 + MOST_DENOMINATOR):
+    for factor in range(1, 1 if len(soft) else 1 + MOST_DENOMINATOR):
         part = factor if np.isfinite(most) else 1
         whole, whole_bias = np.round(factor * weights) / part, np.round(factor * bias) / part
         sums = np.round(read @ whole + whole_bias, 9)
         if (sums[on] >= 1).all() and (sums[on] <= most).all() and (sums[~on] <= 0).all():
-            return Sum(cases.leaves, whole, float(whole_bias))
-    return Sum(cases.leaves, weights, float(bias))
+            weights, bias = whole, float(whole_bias)
+            break
+    return Sum(cases.leaves, weights, bias, float((read @ weights + bias).max()))
 
 
 @cache
 def separated(automaton: Automaton) -> Automaton:
-    """Return an automaton that does the same, with signals that each have a `Sum`; the same one if all have.
+    """Return an automaton that does the same, in which every signal that no single sum decides is split into several.
 
-    A signal S that has none becomes S_1, S_2, ..., each of which is on only where the one before it is. S is on where
-    an odd number of them is.
+    A signal S becomes S_1, S_2, ..., each of which is on only where the one before it is. S is on where an odd number
+    of them is. If there is nothing to split, it is the automaton itself. The path and a pooled signal stay as they are.
 
     Raises:
-        ValueError: the rule of the path or of a pooled signal, which cannot be split, has no sum; or a signal would
-            have to be split into more than `MOST_PARTS`.
+        ValueError: a signal would have to be split into more than `MOST_PARTS`, or its rule has too many cases.
     """
-    split = {}
-    for signal in automaton.paired:
-        cases = cases_of(automaton, automaton.rules[signal])
-        if separate(cases) is None:
-            split[signal] = list(_nested(automaton, signal, cases))
+    split = {
+        signal: list(_nested(automaton, signal, cases_of(automaton, automaton.rules[signal])))
+        for signal in automaton.paired
+        if sum_of(automaton, signal) is None
+    }
     return _with_parts(automaton, split) if split else automaton
+
+
+@cache
+def sum_of(automaton: Automaton, signal: IntEnum) -> Sum | None:
+    """Return a sum that is at least 1 where a signal's rule is on, and at most 0 elsewhere; None if there is none.
+
+    For a signal with a single channel, the path or a pooled one, it is exactly 1 where the rule is on.
+
+    Raises:
+        ValueError: the rule tells too many patches apart.
+    """
+    most = np.inf if signal in automaton.paired else 1.0
+    return separate(cases_of(automaton, automaton.rules[signal]), most)
 
 
 def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum]:
     """Yield sums for sets of cases, each within the one before it, whose alternating sum is a signal's rule."""
+    if len(cases.on) > MOST_SPLIT:
+        raise ValueError(
+            f"the rule of {signal.name} in {automaton.name} is no threshold of a sum, and tells {len(cases.on):,} "
+            f"patches apart; at most {MOST_SPLIT:,} are split: compute it in two iterations, with a signal for each of "
+            "its parts"
+        )
     left, within = cases.on, np.ones(len(cases.on), bool)
     for _ in range(MOST_PARTS):
-        # a sum must be large where the signal is still to be set right, and small outside of the set before it
-        for counted in (False, True):
-            found = separate(cases._replace(on=left), soft=within & ~left, counted=counted)
-            inside = within if found is None else cases.read @ found.weights + found.bias >= 0.5
-            if (inside != within).any():
-                break
+        inside = _smaller(cases, left, within)
         exact = separate(cases._replace(on=inside))
         if exact is None or (inside == within).all():
             break
@@ -193,6 +193,27 @@ def _nested(automaton: Automaton, signal: IntEnum, cases: Cases) -> Iterator[Sum
         f"the rule of {signal.name} in {automaton.name} is no alternating sum of {MOST_PARTS} thresholds or fewer: "
         "compute it in two iterations, with a signal for each of its parts"
     )
+
+
+def _smaller(cases: Cases, left: NDArray[np.bool_], within: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a set of cases that a sum tells from the others: it has all of `left`, and few others of `within`."""
+    others = np.flatnonzero(within & ~left)
+    by_number = others[np.argsort(cases.read[others].sum(axis=1), kind="stable")]
+    ends = np.linspace(0, len(by_number) - 1, N_TRIED).round().astype(int)
+    best = within
+    # equal costs of all others usually do best. Where these are symmetric, as for a parity, the best sum is a constant;
+    # so then each of some others is to be left out in turn, and more follow it
+    for target in (None, *by_number[np.unique(ends)].tolist()):
+        costs = np.zeros(len(left))
+        costs[others] = FIRST if target is None else OTHER
+        if target is not None:
+            costs[target] = FIRST
+        found = separate(cases._replace(on=left), excess=costs)
+        inside = within if found is None else cases.read @ found.weights + found.bias >= 0.5
+        best = inside if inside.sum() < best.sum() else best
+        if target is None and best is inside:
+            break
+    return best
 
 
 def _with_parts(automaton: Automaton, split: Mapping[IntEnum, Sequence[Sum]]) -> Automaton:

@@ -88,6 +88,7 @@ def learn_automaton(
     run.begin(_describe(automaton, config, threads))
     model = _learn(run, split, config)
     certificate = certify(model, config.largest, automaton=split)
+    _guarantee(automaton, model, certificate)
     _finish(run, automaton, model, certificate)
     return model, certificate
 
@@ -151,7 +152,6 @@ def _finish(run: RunFolder, automaton: Automaton, model: NCA, certificate: Certi
     """Save a network with what is proven of it."""
     from ..weights import save_model
 
-    _guarantee(automaton, model, certificate)
     save_model(model, run.path / MODEL_OF_RUN)
     proven = {**asdict(certificate), "holds": certificate.holds, "automaton": proof_in_words(automaton)}
     run.finish(exact=model.guarantees.exact, certificate=proven)

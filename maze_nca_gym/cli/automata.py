@@ -11,32 +11,37 @@ from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
+    from maze_nca_gym.agents import Automaton
     from maze_nca_gym.agents.hinting.certificate import Certificate
     from maze_nca_gym.agents.learned import NCA
 
 
 def run_learn(*, automaton: str = "shortest-path", out: Path = Path("runs/learn-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
+    from maze_nca_gym.agents.hinting.config import find_automaton
     from maze_nca_gym.agents.runs import METRICS, duration, read_last
 
     model, certificate = learn_automaton(automaton, out=out, **options)
     last = read_last(out / METRICS)  # an update, or a round of repair
     learning = {"learning": f"{last['update']:,} updates, {duration(last['seconds'])}"}
-    return _summarise(automaton, model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
+    followed = find_automaton(automaton, options.get("order"))
+    return _summarise(followed, model, certificate, out, learning, advice=": try more --n-updates, or another --seed")
 
 
 def run_compile(*, automaton: str = "shortest-path", out: Path = Path("runs/compile-automaton"), **options: Any) -> int:
     """Exit with 1 if the weights are not proven to do the same."""
+    from maze_nca_gym.agents.hinting.config import find_automaton
+
     model, certificate = compile_automaton(automaton, out=out, **options)
-    return _summarise(automaton, model, certificate, out, {}, advice=": their errors of rounding are too large")
+    followed = find_automaton(automaton, options.get("order"))
+    return _summarise(followed, model, certificate, out, {}, advice=": their errors of rounding are too large")
 
 
 def _summarise(
-    automaton: str, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
+    automaton: Automaton, model: NCA, certificate: Certificate, out: Path, more: dict[str, str], advice: str
 ) -> int:
     """Print what came out, and where it is; return the exit code."""
     from maze_nca_gym.agents.hinting.certificate import worst_patch
-    from maze_nca_gym.agents.hinting.config import find_automaton
     from maze_nca_gym.agents.runs import DESCRIPTION
     from maze_nca_gym.agents.training.state import MODEL
 
@@ -52,7 +57,7 @@ def _summarise(
     print(f"model: {out / MODEL}")
     if certificate.holds:
         return 0
-    print(worst_patch(find_automaton(automaton), model, certificate.largest))
+    print(worst_patch(automaton, model, certificate.largest))
     complain(f"the weights are not proven to do what the automaton does{advice}")
     return FAILED
 

@@ -150,6 +150,11 @@ def test_learning_splits_them_too(tmp_path: Path):
     assert model.channel_names[:3] == ("path", "bit_1_low", "bit_1_high")
 
 
+def alternatives(see):
+    above, below = see.tile(Tile.WALL, "U") & see(Signal.BIT, "D"), see.tile(Tile.WALL, "D") & see(Signal.BIT, "L")
+    return above | below | (see.tile(Tile.EMPTY, "R") & ~see(Signal.BIT, "U") & see.tile(Tile.WALL))
+
+
 def blinks(see):
     return ~see(Signal.BIT) & ~see.tile(Tile.WALL)
 
@@ -163,6 +168,7 @@ def walks(see):
     "make, message",
     [
         (lambda: of(parity, path=parity), "the rule of PATH in tried is no weighted sum of what it reads"),
+        (lambda: of(alternatives), "the rule of BIT in tried is no alternating sum of 12 thresholds or fewer"),
         (lambda: of(blinks, neighbourhood=7), "the neighbourhood of tried must be 5 or 9 tiles, got 7"),
         (lambda: of(lambda see: see.tile(Tile.WALL, "UL")), "reads 'UL', but may read U, L, C, R, D only"),
         (lambda: of(lambda see: at_least(3, [see(Signal.BIT)])), "a number from 1 to that of the bits, 1, got 3"),
