@@ -82,7 +82,7 @@ def order_option(task: str) -> dict[str, str]:
 
 
 def level_options(policy: Runs, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the size, the generator and its options of the levels that a policy is meant for, as far as stated.
+    """Return the options of an environment for the levels that a policy is meant for: size, generator, its options.
 
     Args:
         policy: a policy.

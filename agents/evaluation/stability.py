@@ -167,7 +167,7 @@ class _Probe:
         self.tables: Tables = {}
 
     def settle(self) -> None:
-        """Run an episode."""
+        """Run the episode that comes before all disturbances, and score it."""
         self.state = self._run(self.maze)
         self.tables["before", None] = self._score(self.state)
 

@@ -56,7 +56,7 @@ def patches_of(automaton: Automaton, codes: Codes) -> Codes:
 
 
 def mask_of(signals: Iterable[IntEnum]) -> int:
-    """Return the bits of some signals in a tile's code."""
+    """Return a mask with the bits that some signals have in the code of a tile."""
     return sum(1 << (KIND_BITS + signal) for signal in signals)
 
 

@@ -133,7 +133,7 @@ class Symmetrised(Policy):
         return _batches([turn(each, i) for i, each in enumerate(state[:, 1:].chunk(_N, dim=1))])
 
     def join(self, maze: Tensor, states: list[Tensor]) -> Tensor:
-        """Return the state that holds the given policy's, (B, 1 + 8 C, H, W): the best path first.
+        """Return a state, (B, 1 + 8 C, H, W): the best path, then the given policy's states in all orientations.
 
         Args:
             maze: (B, T, H, W) floats.

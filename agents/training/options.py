@@ -38,7 +38,7 @@ def _further(values: Mapping[str, Any]) -> Mapping[str, Option]:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The model, and the network from which its weights start.
+    """Options of the model: its architecture, and the network from which its weights start.
 
     Raises:
         ValueError: a value out of range, or an option that the model's constructor does not take.

@@ -88,7 +88,7 @@ def _cores() -> int:
 
 
 def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: bool) -> RunFolder:
-    """Return the folder of a run: the first process prepares it, then the others open it."""
+    """Return the run's folder, which the first process creates or resumes before the others open it."""
     opened = partial(RunFolder.open, folder, config.to_json(), FILES, writes=not workers.rank)
     try:
         run = None if workers.rank else opened(overwrite=overwrite)
