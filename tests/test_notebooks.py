@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 import gymnasium as gym
 import numpy as np
 import pytest
+from oracles import canonical_shortest_path
 from PIL import Image
 from tables import for_each
 
@@ -90,10 +91,7 @@ def test_environments_are_their_current_picture():
     for _ in range(2):
         np.testing.assert_array_equal(Image.open(io.BytesIO(env._repr_png_())), env.render())
         env.step(np.ones_like(observation["state"]))
-
-
-def test_environments_need_no_render_mode_for_it():
-    env = gym.make("MazeDiameter-v0", size=5).unwrapped
+    env = gym.make("MazeDiameter-v0", size=5).unwrapped  # it needs no render mode for this
     env.reset(seed=0)
     assert Image.open(io.BytesIO(env._repr_png_())).format == "PNG"
 
@@ -121,7 +119,7 @@ def test_policies_are_their_facts():
 class TestAnimate:
     def test_it_ends_on_the_optimal_path_and_plays_inline(self, tmp_path):
         found = animate("shortest-path-bfs", "SmallCorridor")
-        length = int(load_solution("SmallCorridor").sum())
+        length = int(canonical_shortest_path(prefab("SmallCorridor")).sum())
         n_iterations = int(re.fullmatch(r"shortest-path-bfs: (\d+) iterations", found.title)[1])
         assert length <= n_iterations <= 2 * length + 2
         with picture(found._repr_html_(), "gif") as shown:
@@ -149,12 +147,6 @@ class TestAnimate:
     def test_bad_arguments(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             animate(*arguments)
-
-
-def load_solution(name: str) -> np.ndarray:
-    from oracles import canonical_shortest_path
-
-    return canonical_shortest_path(prefab(name))
 
 
 def test_solved_levels_are_figures_and_an_episode():

@@ -201,30 +201,12 @@ def test_import_is_light_and_fast() -> None:
     assert HEAVY.isdisjoint(loaded.split())
 
 
-def test_modules_of_the_core_load_no_heavy_library() -> None:
-    core = (
-        "levels",
-        "generation",
-        "solvers",
-        "scoring",
-        "dynamics",
-        "mutation",
-        "population",
-        "envs.vector",
-        "wrappers",
-    )
+def test_modules_of_the_core_load_no_heavy_library_and_imports_are_silent() -> None:
+    core = ["generation", "solvers", "scoring", "dynamics", "mutation", "population", "envs.vector", "wrappers"]
     imports = ", ".join(f"maze_nca_gym.{module}" for module in core)
-    code = f"import sys, {imports}; print(*{{name.partition('.')[0] for name in sys.modules}})"
-    assert HEAVY.isdisjoint(run_python("-c", code).split())
-
-
-def test_import_is_silent() -> None:
-    assert run_python("-W", "error", "-c", "import maze_nca_gym") == ""
-
-
-def test_importing_again_is_silent() -> None:
-    code = "import importlib, maze_nca_gym; importlib.reload(maze_nca_gym)"
-    assert run_python("-W", "error", "-c", code) == ""
+    names = "print(*{name.partition('.')[0] for name in sys.modules})"
+    code = f"import sys, importlib, {imports}; importlib.reload(maze_nca_gym); {names}"
+    assert HEAVY.isdisjoint(run_python("-W", "error", "-c", code).split())
 
 
 def test_agents_folder_refuses_to_be_a_top_level_package() -> None:

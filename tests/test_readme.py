@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 from fresh_models import FRESH_MLP
 from oracles import place_of
+from tables import for_each
 
 from maze_nca_gym.agents import find_policy, list_policies, load
 from maze_nca_gym.agents.leaderboard.board import published_beside
@@ -43,9 +44,7 @@ SHORT = {
 """Command -> options that make it quick."""
 
 
-@pytest.fixture(autouse=True)
-def _folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("command_line")
 
 
 def of_its_size(name: str, options: list[str]) -> list[str]:
@@ -81,11 +80,8 @@ def test_any_command_takes_any_policy(name, command, capsys):
         assert out.count("100.00 %") >= 4
 
 
-def test_it_is_short():
+def test_the_readme_is_short_and_the_quick_start_makes_its_environments():
     assert len(README.split()) <= 900
-
-
-def test_the_quick_start_makes_its_environments():
     (code,) = re.findall(r"```python\n(.*?)```", PAGES[2], re.DOTALL)
     seen: dict[str, object] = {}
     exec(code.replace("num_envs=1024", "num_envs=2"), seen)
@@ -126,17 +122,12 @@ def test_its_figures_are_those_of_the_cards():
 
 
 def test_the_table_of_policies_is_what_their_cards_say():
-    path = Path(__file__).parents[1] / "docs" / "make_tables.py"
-    spec = spec_from_file_location("make_tables", path)
-    assert spec is not None
-    assert spec.loader is not None
-    make_tables = module_from_spec(spec)
-    spec.loader.exec_module(make_tables)
-    page = (path.parent / "policies.md").read_text(encoding="utf-8")
-    assert make_tables.written(page) == page, "run python docs/make_tables.py"
+    written = run_path(str(ROOT / "docs" / "make_tables.py"))["written"]
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    assert written(page) == page, "run python docs/make_tables.py"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_commands_have_such_options(command, capsys):
     words = shlex.split(command)[1:]
     names = [word for word in words if not word.startswith("-")]

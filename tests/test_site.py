@@ -80,26 +80,22 @@ class TestTheBuiltSite:
             value = getattr(maze_nca_gym.agents, name)
             assert f'id="{value.__module__}.{name}"' in pages, name
 
-    def test_examples_of_docstrings_are_code(self, site):
-        page = text_of(site / "reference" / "training.html")
-        assert "&gt;&gt;&gt; " in re.sub(r"<[^>]*>", "", page)
-        for page in (site / "reference").glob("*.html"):
-            assert "<blockquote>" not in text_of(page), page
-
-    def test_it_loads_nothing_from_other_hosts(self, site):
+    def test_it_loads_nothing_from_other_hosts_and_the_files_are_there(self, site):
+        links = r'<link\b[^>]*\brel="(?:stylesheet|icon|preconnect)"[^>]*\bhref="(.*?)"'
         for page in site.rglob("*.html"):
             loaded = re.findall(r'<(?:script|img|iframe|source)\b[^>]*\bsrc="(.*?)"', text_of(page))
-            loaded += re.findall(
-                r'<link\b[^>]*\brel="(?:stylesheet|icon|preconnect)"[^>]*\bhref="(.*?)"', text_of(page)
-            )
-            assert [url for url in loaded if re.match(r"(https?:)?//", url)] == [], page
+            assert [url for url in loaded + re.findall(links, text_of(page)) if re.match(r"(https?:)?//", url)] == []
+            if page.name != "404.html":  # shown at any depth, so its links begin at the root
+                assert [url for url in loaded if ":" not in url and not (page.parent / url).exists()] == [], page
 
-    def test_files_that_it_loads_are_there(self, site):
-        for page in site.rglob("*.html"):
-            if page.name == "404.html":  # shown at any depth, so its links begin at the root
-                continue
-            for url in re.findall(r'<(?:script|img|iframe)\b[^>]*\bsrc="([^":]*)"', text_of(page)):
-                assert (page.parent / url).exists(), f"{page}: {url}"
+    def test_docstrings_are_shown_as_they_are_meant(self, site):
+        page = text_of(site / "reference" / "training.html")
+        code = re.findall(r'class="doc-signature highlight">.*?</div>', page, re.DOTALL)
+        lines = [line for block in code for line in re.sub(r"<[^>]*>", "", block).split("\n")]
+        assert 0 < max(map(len, lines)) < 120, "long signatures are broken into lines"
+        assert "&gt;&gt;&gt; " in re.sub(r"<[^>]*>", "", page), "examples are code"
+        for page in (site / "reference").glob("*.html"):
+            assert "<blockquote>" not in text_of(page), page
 
     def test_all_options_are_on_a_page(self, site):
         page = re.sub(r"<[^>]*>", "", text_of(site / "options.html"))
@@ -108,49 +104,42 @@ class TestTheBuiltSite:
         for command in importlib.import_module("option_pages").COMMANDS:
             assert f"usage: maze-nca-gym {command}" in page, command
 
-    def test_the_search_works_in_pages_opened_from_a_disk(self, site):
+    def test_the_home_page_leads_on_and_the_search_works_from_a_disk(self, site):
         assert text_of(site / "search" / "search_index.js").startswith("var __index = {")
         page = text_of(site / "index.html")
+        assert all(f'href="{name}.html"' in page for name in ("reinforcement", "benchmarks", "automata", "options"))
         assert 'src="site/iframe-worker.js"' in page
         assert 'data-md-component="search"' in page
-
-    @for_each("name", ["reinforcement", "benchmarks", "automata", "options"])
-    def test_it_has_a_page_about(self, site, name):
-        assert f'href="{name}.html"' in text_of(site / "index.html")
-
-    def test_wide_tables_have_the_room_of_the_table_of_contents(self, site):
-        for name, is_wide in (("leaderboard.html", True), ("quickstart.html", False)):
-            hidden = re.search(r'md-sidebar--secondary"[^>]*\bhidden', text_of(site / name))
-            assert bool(hidden) == is_wide, name
-
-    def test_long_signatures_are_broken_into_lines(self, site):
-        code = re.findall(
-            r'class="doc-signature highlight">.*?</div>', text_of(site / "reference" / "training.html"), re.DOTALL
-        )
-        lines = [line for block in code for line in re.sub(r"<[^>]*>", "", block).split("\n")]
-        assert lines
-        assert max(map(len, lines)) < 120
 
     def test_the_playground_is_whole(self, site):
         files = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs" / "play").rglob("*") if path.is_file()}
         assert [path for path in files if not (site / path).is_file()] == []
-
-    def test_no_source_file_is_published(self, site):
-        assert list(site.rglob("*.py")) == []
+        assert list(site.rglob("*.py")) == [], "no source is published"
 
 
-class TestLinks:
-    def test_they_follow_files_that_have_moved(self):
-        links = importlib.import_module("links")
-        target = links.on_site("research/log.md", {"docs/a.md": "a.md", "LOG.md": "research/log.md"}, "")
-        moved = links.moved("[a](../docs/a.md#b) ![p](x.png) [w](https://e.org/a) [h](#h)", "agents/LOG.md", target)
-        assert moved == "[a](../a.md#b) p [w](https://e.org/a) [h](#h)"
-
-    def test_files_without_a_page_are_found_in_the_repository(self):
-        links = importlib.import_module("links")
-        target = links.on_site("a.md", {}, "https://e.org/r")
-        moved = links.moved("[![p](x.png)](../agents/x.py)", "docs/a.md", target)
-        assert moved == "[![p](https://e.org/r/raw/HEAD/docs/x.png)](https://e.org/r/blob/HEAD/agents/x.py)"
+@for_each(
+    ("text", "page", "pages", "repository", "expected"),
+    [
+        (
+            "[a](../docs/a.md#b) ![p](x.png) [w](https://e.org/a) [h](#h)",
+            "agents/LOG.md",
+            {"docs/a.md": "a.md", "LOG.md": "research/log.md"},
+            "",
+            "[a](../a.md#b) p [w](https://e.org/a) [h](#h)",
+        ),
+        (
+            "[![p](x.png)](../agents/x.py)",
+            "docs/a.md",
+            {},
+            "https://e.org/r",
+            "[![p](https://e.org/r/raw/HEAD/docs/x.png)](https://e.org/r/blob/HEAD/agents/x.py)",
+        ),
+    ],
+)
+def test_links_follow_files_that_have_moved_or_lead_to_the_repository(text, page, pages, repository, expected):
+    links = importlib.import_module("links")
+    there = "research/log.md" if pages else "a.md"
+    assert links.moved(text, page, links.on_site(there, pages, repository)) == expected
 
 
 class TestTutorials:

@@ -1,4 +1,7 @@
-"""What all learned models have in common: their weights, their iterations, what their constructors refuse."""
+"""What all learned models have in common: their weights, their iterations, what their constructors refuse.
+
+That weights are counted as in the paper is in `test_reproduction.py`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from maze_nca_gym.agents.learned import GAT, GCN, MLP, NCA
 from maze_nca_gym.agents.rollouts.engines import PYTORCH, preferring
 from maze_nca_gym.levels import one_hot
 
-GRAPH_MODELS: dict[str, Callable[..., Policy]] = {
+MODELS: dict[str, Callable[..., Policy]] = {
     "GCN": GCN,
     "GCN, all tiles": partial(GCN, traversable_edges_only=False),
     "GCN, sums": partial(GCN, normalise_edges=False),
@@ -26,9 +29,6 @@ GRAPH_MODELS: dict[str, Callable[..., Policy]] = {
     "GAT": GAT,
     "GAT, edges": partial(GAT, edge_features=True),
     "GAT, edges, unshared": partial(GAT, shared_weights=False, edge_features=True),
-}
-MODELS: dict[str, Callable[..., Policy]] = {
-    **GRAPH_MODELS,
     "NCA": NCA,
     "NCA, maxima": partial(NCA, max_pool=True),
     "NCA, first input": partial(NCA, input_injection=False),
@@ -44,35 +44,6 @@ def random_batch(n_mazes: int, n_channels: int, n_tiles: int = 4) -> tuple[torch
     tiles = sample(np.random.default_rng(4), "random 0.3", n_mazes, 3, 5)
     state = torch.randn(n_mazes, n_channels, 3, 5, generator=torch.Generator().manual_seed(4))
     return torch.from_numpy(one_hot(np.where(tiles < n_tiles, tiles, 0).astype(np.uint8), n_tiles)), state
-
-
-@for_each(
-    ("model", "n_weights"),
-    [
-        (NCA(4, 32), 10_368),
-        (NCA(4, 256), 599_040),
-        (NCA(4, 128, cut_corners=True), 84_480),
-        (NCA(4, 128, kernel_size=5), 422_400),
-        (NCA(4, 128, kernel_size=5, cut_corners=True), 219_648),
-        (NCA(4, 32, shared_weights=False), 663_552),
-        (NCA(2, 128, max_pool=True), 149_760),
-        (NCA(2, 96, cut_corners=True, max_pool=True), 47_040),
-        (NCA(2, 128, kernel_size=5, cut_corners=True), 216_320),
-        (GCN(4, 96), 9_600),
-        (GCN(4, 128), 16_896),
-        (GCN(4, 256, n_iterations=64, traversable_edges_only=False), 66_560),
-        (GCN(4, 96, shared_weights=False, n_iterations=16), 153_600),
-        (GAT(4, 96, shared_weights=False, n_iterations=16), 153_600),
-        (GAT(4, 96, shared_weights=False, n_iterations=16, edge_features=True), 156_672),
-        (GAT(4, 128, shared_weights=False, n_iterations=64, edge_features=True), 1_097_728),
-        (GAT(4, 256, shared_weights=False), 2_129_920),
-        (MLP(4, 96), 16_257_024),
-        (MLP(4, 96, n_iterations=16), 16_257_024),
-        (MLP(4, 128, n_iterations=32), 21_565_440),
-    ],
-)
-def test_weights_are_counted_as_in_the_paper(model, n_weights):
-    assert model.n_weights == n_weights
 
 
 @for_each("name", SHARED)

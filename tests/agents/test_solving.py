@@ -66,26 +66,14 @@ def test_scores_of_a_drawing(drawn, on_a_wall, loss, accuracy, complete):
     assert row.tolist() == pytest.approx([loss, accuracy, complete, complete, 16 * loss, 4])
 
 
-class TestWhatIsSaid:
-    LEVELS = LevelSet(np.stack([CORRIDOR] * 12))
-
-    def test_what_is_coming(self, capsys):
-        solve_levels(FindsItAfter(3), self.LEVELS, "mine", steps=5)
-        assert capsys.readouterr().err == "mine: 12 levels of 3 x 5 tiles, at most 5 iterations on each\n"
-
-    def test_how_far_it_is_without_a_terminal(self, capsys, monkeypatch):
-        monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
-        solve_levels(FindsItAfter(2), self.LEVELS, "mine", steps=5, batch=4)
-        said = capsys.readouterr().err.splitlines()[1:]
-        assert [line.split(",")[0] for line in said] == [
-            "mine 0 of 12",
-            "mine 4 of 12",
-            "mine 4 of 12",
-            "mine 8 of 12",
-            "mine 8 of 12",
-        ]
-        assert "left" not in said[0]
-        assert said[1].endswith(" s left")
+def test_what_is_coming_is_said_and_how_far_it_is_without_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PLAIN_EVERY", 0.0)
+    solve_levels(FindsItAfter(2), LevelSet(np.stack([CORRIDOR] * 12)), "mine", steps=5, batch=4)
+    first, *said = capsys.readouterr().err.splitlines()
+    assert first == "mine: 12 levels of 3 x 5 tiles, at most 5 iterations on each"
+    assert [line.split(",")[0] for line in said] == [f"mine {n} of 12" for n in (0, 4, 4, 8, 8)]
+    assert "left" not in said[0]
+    assert said[1].endswith(" s left")
 
 
 class TestLevelsAreSolvedOnce:
