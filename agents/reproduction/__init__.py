@@ -1,6 +1,5 @@
 """The paper's tables re-run: rows as data, runs on one machine or a cluster, and results next to the published ones.
 
-jobs, series             one run, and a series of runs that may compare anything
 rows, scales, columns    the paper's tables, the size of the runs, and how networks are measured
 run                      `reproduce`, which runs the series for the tables
 results, effects         our results and the effects that they show

@@ -20,10 +20,10 @@ from ..figures import COLOURS, GREY, figure, legend, panels, strip
 from ..policy import Policy
 from ..rollouts import encode, iterate, path_of
 from ..statistics import spearman
+from ..sweeps.jobs import Job
 from ..training.state import MODEL
 from ..weights import load_model
 from .columns import COLUMNS, IN_TILES, heading, n_steps_on
-from .jobs import Job
 from .results import Results, RowResult
 from .rows import ALL, Row, configurations, find_rows, run_name
 from .scales import Scale

@@ -10,8 +10,8 @@ import numpy as np
 from maze_nca_gym.tables import Table
 
 from ..statistics import deviation
+from ..sweeps.jobs import Job
 from .columns import IN_TILES
-from .jobs import Job
 from .rows import Row, configurations, run_name
 from .scales import Scale
 

@@ -15,11 +15,11 @@ from maze_nca_gym.options import Between, OneOf, Shown, Stored, checked
 
 from ..runs import RunFolder, check_folder, command_line
 from ..runs.executors import EXECUTORS, make_executor
+from ..sweeps.jobs import Job, plan
+from ..sweeps.series import Progress, run_all
 from .columns import measure_columns
-from .jobs import Job, plan
 from .rows import ALL, Row, configurations, find_rows, run_name
 from .scales import SCALES, Scale, shrink
-from .series import Progress, run_all
 
 if TYPE_CHECKING:
     from .results import Results

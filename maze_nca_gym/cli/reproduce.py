@@ -12,7 +12,7 @@ from maze_nca_gym.cli.output import FAILED, complain
 from maze_nca_gym.tables import Table
 
 if TYPE_CHECKING:
-    from maze_nca_gym.agents.reproduction.series import Progress
+    from maze_nca_gym.agents.sweeps.series import Progress
 
 PLAIN_EVERY = 30.0
 """Seconds between two lines where there is no terminal."""

@@ -23,7 +23,7 @@ import pytest
 from child_processes import Brief, die_once, die_or_live
 from tables import for_each
 
-from maze_nca_gym.agents.reproduction import columns, figures, jobs, run, series, tables
+from maze_nca_gym.agents.reproduction import columns, figures, run, tables
 from maze_nca_gym.agents.reproduction.effects import EFFECTS, find_effects
 from maze_nca_gym.agents.reproduction.results import Cell, Results, RowResult, _cell
 from maze_nca_gym.agents.reproduction.rows import configurations, find_rows, run_name
@@ -33,6 +33,7 @@ from maze_nca_gym.agents.rollouts import find_paths
 from maze_nca_gym.agents.runs import RunFolder
 from maze_nca_gym.agents.runs.executors import LocalExecutor
 from maze_nca_gym.agents.statistics import spearman
+from maze_nca_gym.agents.sweeps import jobs, series
 from maze_nca_gym.agents.training.config import changed
 from maze_nca_gym.agents.training.data import LevelStream
 from maze_nca_gym.agents.training.model import shapes_of

@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 from test_reproduction import make_jobs, wait_for
 
-from maze_nca_gym.agents.reproduction import figures, jobs, run
+from maze_nca_gym.agents.reproduction import figures, run
 from maze_nca_gym.agents.reproduction.scales import SCALES, Scale
-from maze_nca_gym.agents.reproduction.series import run_all
 from maze_nca_gym.agents.runs.executors import SubmititExecutor
+from maze_nca_gym.agents.sweeps import jobs
+from maze_nca_gym.agents.sweeps.series import run_all
 
 pytest.importorskip("submitit", reason="the extra cluster is not installed")
 
