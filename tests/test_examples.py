@@ -26,6 +26,7 @@ EXPECTED = {
     "12_adversarial_evolution": r"4,0\d\d episodes: solutions of 1[6-9]\.\d tiles, .*\npicture .*: runs/evolution\.png",
     "13_automata_on_graphs": r"(?s)\A([\w ]+: 10 of 10 graphs .*){6}10 mazes as one batch .* of the grid: True\n\Z",
     "14_automata_gallery": r"(?s)\A(\S+: [\d,]+ weights, proven .*: True\n){6}picture: runs/automata\.png",
+    "15_your_own_tracker": r"8 losses, from 0\.\d{3} to 0\.\d{3}: runs/tracked\.sqlite",
 }
 """Example -> what it prints, as a regular expression."""
 ARGUMENTS = {
@@ -33,6 +34,7 @@ ARGUMENTS = {
     "10_new_architecture": ["3"],
     "11_ppo": ["1024", "4"],
     "13_automata_on_graphs": ["10"],
+    "15_your_own_tracker": ["8"],
 }
 """Of examples that take minutes without."""
 LINES = {"13_automata_on_graphs": 230, "14_automata_gallery": 75}
@@ -47,6 +49,7 @@ WRITTEN = {
     "11_ppo": ["runs/ppo.png"],
     "12_adversarial_evolution": ["runs/evolution.png"],
     "14_automata_gallery": ["runs/automata.png"],
+    "15_your_own_tracker": ["runs/tracked.sqlite", *(f"runs/tracked/{name}" for name in FILES_OF_A_RUN)],
 }
 """Files that an example leaves behind."""
 
@@ -67,5 +70,5 @@ def test_examples_run_without_a_warning(path, tmp_path, monkeypatch, capsys):
     assert not re.sub(r"^.* of [\d,]+ levels optimal\n", "", err, flags=re.MULTILINE)  # progress of `evaluate`
     assert re.search(EXPECTED[path.stem], out), out
     written = sorted(file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file())
-    assert written == WRITTEN.get(path.stem, [])
+    assert written == sorted(WRITTEN.get(path.stem, []))
     assert all((tmp_path / file).stat().st_size > 100 for file in written)

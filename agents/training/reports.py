@@ -24,7 +24,12 @@ EVERY = 60.0
 
 @contextmanager
 def reporting(
-    run: RunFolder, config: TrainingConfig, update: int = 0, *, tensorboard: bool = False
+    run: RunFolder,
+    config: TrainingConfig,
+    update: int = 0,
+    on_update: Callable[[Line], object] = lambda line: None,
+    *,
+    tensorboard: bool = False,
 ) -> Iterator[Report]:
     """Write metrics, `curves.png`, `rollouts.png` and, if asked for, TensorBoard's events; show a progress line.
 
@@ -32,6 +37,7 @@ def reporting(
         run: the folder of the run, which has begun.
         config: the configuration of the run.
         update: the update of the checkpoint from which it continues, or 0.
+        on_update: receives each line too, once it is in the folder.
         tensorboard: whether to write events, into the folder `tb`.
 
     Yields:
@@ -50,6 +56,7 @@ def reporting(
             run.log(line)
             if events is not None:
                 events(line)
+            on_update(line)
             progress.show(int(line["update"]), _note(run.lines, config.levels.sizes[0]))
             if policy is not None:
                 pictures.on_validation(policy)

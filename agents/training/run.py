@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from maze_nca_gym.options import Between, Further, OneOf, Shown, check, checked
 
-from ..runs import check_folder, naming_memory
+from ..runs import Line, check_folder, naming_memory
 from .config import TrainingConfig, changed, options_of_run
 from .presets import PRESETS
 
@@ -35,6 +36,7 @@ def train(
     save_every: Annotated[float, Between(0)] = 60.0,
     tensorboard: bool = False,
     overwrite: bool = False,
+    on_update: Annotated[Callable[[Line], object], Shown(python_only=True)] = lambda line: None,
     **options: Annotated[Any, Further(options_of_run, named_by=("preset", "model"))],
 ) -> Policy:
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
@@ -57,6 +59,8 @@ def train(
         save_every: seconds between two checkpoints.
         tensorboard: also write events for TensorBoard, into the folder tb of the run.
         overwrite: delete the run in the folder, if there is one, and start a new one.
+        on_update: receives each line of metrics (`loop.Report`), for a tracker of your own. Of several processes, only
+            the first calls it.
         options: options of the configuration (`TrainingConfig`) that replace those of the preset.
 
     Returns:
@@ -89,4 +93,5 @@ def train(
             threads=threads,
             tensorboard=tensorboard,
             overwrite=overwrite,
+            on_update=on_update,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from maze_nca_gym.tasks import find_task
 from ..policy import Policy
 from ..registry import load
 from ..rollouts import threads as torch_threads
-from ..runs import CHECKPOINT, RunFolder, asked_to_stop, command_line, duration, import_option
+from ..runs import CHECKPOINT, Line, RunFolder, asked_to_stop, command_line, duration, import_option
 from ..weights import load_model, model_class
 from .config import TrainingConfig, preset_values
 from .data import LevelStream, validation_batch
@@ -45,6 +45,7 @@ def run_session(
     threads: int | None,
     tensorboard: bool,
     overwrite: bool,
+    on_update: Callable[[Line], object],
 ) -> Policy:
     """Make the remaining updates of a run, and return its policy, on the CPU.
 
@@ -57,6 +58,7 @@ def run_session(
         threads: number of CPU threads, by default one per core.
         tensorboard: whether to write events for TensorBoard.
         overwrite: whether to delete the run in the folder.
+        on_update: receives each line of metrics.
     """
     workers = find_workers(device)
     # asked_to_stop from here on: a KeyboardInterrupt while the checkpoint is read would make it seem damaged
@@ -76,7 +78,7 @@ def run_session(
         run.begin(_describe(name, config, workers), state.update)
         if run.writes:
             _announce(run, state, workers)
-        _make_updates(run, state, workers, intervals, tensorboard)
+        _make_updates(run, state, workers, intervals, tensorboard, on_update)
         run.finish()
     return state.best_model.eval().cpu()
 
@@ -141,13 +143,18 @@ def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
 
 
 def _make_updates(
-    run: RunFolder, state: TrainingState, workers: Workers, intervals: Intervals, tensorboard: bool
+    run: RunFolder,
+    state: TrainingState,
+    workers: Workers,
+    intervals: Intervals,
+    tensorboard: bool,
+    on_update: Callable[[Line], object],
 ) -> None:
     """Make the remaining updates; an error that ends them early says how to go on."""
     checkpoint = run.path / CHECKPOINT
     try:
         if run.writes:
-            with reporting(run, state.config, state.update, tensorboard=tensorboard) as report:
+            with reporting(run, state.config, state.update, on_update, tensorboard=tensorboard) as report:
                 run_updates(state, run, workers, intervals, report)
         else:
             run_updates(state, run, workers, intervals)

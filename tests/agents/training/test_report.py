@@ -39,6 +39,14 @@ def policy():
     return NCA(4, 4, n_iterations=8)
 
 
+def test_a_tracker_of_ones_own_receives_each_line(tmp_path):
+    seen, lines = [], [logged(50), logged(100, **SCORES)]
+    with opened(tmp_path, CONFIG, on_update=seen.append) as report:
+        for line in lines:
+            report(line, None)
+    assert seen == lines
+
+
 class TestProgressLine:
     def test_without_a_terminal_a_line_now_and_then_and_the_last(self, tmp_path, monkeypatch, capsys):
         now = [0.0]
