@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from maze_nca_gym import __version__
-from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, check_size, find_generator, options_of
 from maze_nca_gym.generation import generate as draw_tiles
 from maze_nca_gym.levels import LevelSet, Tiles
-from maze_nca_gym.loading import load_levels
+from maze_nca_gym.loading import levels_path, load_levels, save_levels
 from maze_nca_gym.options import Between, Further, OneOf, Option, Shown, check, checked, of_each, options_of_call
 
 from .environments import level_options
@@ -85,12 +84,13 @@ def generate(
     size: Annotated[int | tuple[int, int], SIZE] = 16,
     **options: Annotated[Any, Further(generator_options)],
 ) -> LevelSet:
-    """Write levels, and the configuration that made them, to one .npz file.
+    """Write levels to a file: with the configuration that made them (.npz), as drawings (.txt), or as HRM's (.csv).
 
     >>> levels = generate("runs/levels.npz", n=100, generator="caves", size=(12, 20), smoothing=3)
 
     Args:
-        file: file to write; `.npz` is added if missing.
+        file: file to write; `.npz` is added unless it ends in .txt or .csv. A .csv file also has the canonical shortest
+            paths; its levels are square.
         n: number of levels.
         seed: seed of all randomness, at least 0; the same seed gives the same levels.
         endpoints: give the levels a source and a target; without them they are levels of the diameter task.
@@ -103,17 +103,17 @@ def generate(
         The levels, as the file has them.
 
     Raises:
-        ValueError: a bad option, or the file exists.
+        ValueError: a bad option, levels that the file cannot hold, or the file exists.
         OSError: the file could not be written.
     """
     check(not Path(file).is_dir(), f"{file} is a folder; name a file in it")
-    path = npz_path(Path(file))
+    path = levels_path(file)
     message = f"{path} exists already; choose another name, or overwrite it with --force"
     check(force or not path.exists(), message)
     given = {name: value for name, value in options.items() if value is not None}
     levels = draw_levels(n, seed, generator=generator, size=size, endpoints=endpoints, **given)
     path.parent.mkdir(parents=True, exist_ok=True)
-    levels.save(path)
+    save_levels(levels, path)
     return levels
 
 

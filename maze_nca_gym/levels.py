@@ -131,12 +131,20 @@ def read_tiles(levels: str | Sequence[str] | ArrayLike) -> Tiles:
     if isinstance(levels, str):
         return parse(levels)
     if isinstance(levels, (list, tuple)) and levels and all(isinstance(text, str) for text in levels):
-        drawings = [parse(text) for text in levels]
-        shapes = sorted({drawing.shape for drawing in drawings})
-        if len(shapes) > 1:
-            raise ValueError(f"all levels must have the same shape, got {', '.join(map(str, shapes))}")
-        return np.stack(drawings)
+        return stack_levels([parse(text) for text in levels])
     return as_tiles(levels)
+
+
+def stack_levels(levels: Sequence[Tiles]) -> Tiles:
+    """Return (N, H, W) tiles of N levels, at least one.
+
+    Raises:
+        ValueError: there is no level, or they differ in shape.
+    """
+    shapes = sorted({level.shape for level in levels})
+    if len(shapes) != 1:
+        raise ValueError(f"all levels must have the same shape, got {', '.join(map(str, shapes)) or 'no level'}")
+    return np.stack(levels)
 
 
 def as_contiguous(array: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:

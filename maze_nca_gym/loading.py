@@ -1,4 +1,4 @@
-"""Levels from what users pass: names of mazes, packs and benchmark sets, files, drawings and tiles.
+"""Levels from what users pass: names of mazes, packs and benchmark sets, files, drawings and tiles; and to files.
 
 A pack holds levels that evolved against policies. It is a population with its lineage, the hardest level first, so
 `LevelPopulation.load` reads it too. Its configuration names the command that made it; `tools/publish_pack.py` puts it
@@ -18,12 +18,20 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS
+from maze_nca_gym.exchange import load_csv, load_text, save_csv, save_text
+from maze_nca_gym.files import npz_path
 from maze_nca_gym.levels import GLYPHS, PATH_GLYPH, LevelSet, list_prefabs, parse, prefab, read_tiles
 from maze_nca_gym.moving_ai import MAP, SCENARIOS, load_map, load_scenarios
 from maze_nca_gym.names import did_you_mean, find
 
-_READERS: dict[str, Callable[[str | Path], LevelSet]] = {MAP: load_map, SCENARIOS: load_scenarios}
+_READERS: dict[str, Callable[[str | Path], LevelSet]] = {
+    ".csv": load_csv,
+    ".txt": load_text,
+    MAP: load_map,
+    SCENARIOS: load_scenarios,
+}
 """Suffix of a file -> function that reads it; a file with any other suffix is a level set."""
+_WRITERS: dict[str, Callable[[LevelSet, str | Path], Path]] = {".csv": save_csv, ".txt": save_text}
 
 
 @cache
@@ -54,9 +62,10 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
 
     Args:
         levels: a set, the path of a file, the name of a prefab, a pack or a benchmark set, tiles, or drawings.
-            Files are level sets, or Moving AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings
-            are one text or a list, the rows of a text separated by line breaks or by the two characters `\\n`. Text of
-            one line is a name, a path or, if it consists of tiles only, a drawing.
+            Files are level sets, drawings with blank lines between them (`.txt`), mazes like HRM's (`.csv`), or Moving
+            AI's `.map` and `.scen`. Tiles are (H, W) or (N, H, W) integers. Drawings are one text or a list, the rows
+            of a text separated by line breaks or by the two characters `\\n`. Text of one line is a name, a path or,
+            if it consists of tiles only, a drawing.
 
     Raises:
         ValueError: neither a file nor a known name, a file of another kind or a damaged one, or a bad drawing.
@@ -67,6 +76,23 @@ def load_levels(levels: LevelSet | str | Path | ArrayLike) -> LevelSet:
         return _find_levels(levels)
     tiles = read_tiles(levels).copy()  # a copy, since the user may change the array later
     return LevelSet(tiles if tiles.ndim == 3 else tiles[None])
+
+
+def levels_path(path: str | Path) -> Path:
+    """Return the path of a file of levels, with `.npz` added unless `save_levels` writes its suffix."""
+    return Path(path) if Path(path).suffix in _WRITERS else npz_path(path)
+
+
+def save_levels(levels: LevelSet, path: str | Path) -> Path:
+    """Write levels to a file for `load_levels`, by its suffix: `.csv`, `.txt` or `.npz`; return `levels_path`.
+
+    Only `.npz` keeps the configuration.
+
+    Raises:
+        ValueError: a `.csv` file cannot hold the levels; see `exchange.save_csv`.
+        OSError: the file could not be written.
+    """
+    return _WRITERS.get(Path(path).suffix, LevelSet.save)(levels, levels_path(path))
 
 
 def _find_levels(name: str | Path) -> LevelSet:

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from maze_nca_gym.agents import generate
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli.output import print_level
-from maze_nca_gym.files import npz_path
 from maze_nca_gym.generation import GENERATORS, options_of
 from maze_nca_gym.levels import LevelSet, Tiles, list_prefabs, prefab, to_text
-from maze_nca_gym.loading import list_packs, load_levels, pack_file
+from maze_nca_gym.loading import levels_path, list_packs, load_levels, pack_file
 from maze_nca_gym.options import Between, Shown, check, flag
 from maze_nca_gym.population import LevelPopulation
 from maze_nca_gym.solvers import diameter, shortest_path
@@ -30,7 +29,7 @@ _FIGURES = ("regret", "solution length")
 
 def run(*, file: Path, **options: Any) -> int:
     """Print the size of the file."""
-    levels, path = generate(file, **options), npz_path(file)
+    levels, path = generate(file, **options), levels_path(file)
     _, height, width = levels.tiles.shape
     print(f"{path}: {len(levels):,} levels of {height} x {width} tiles, {path.stat().st_size / 1024:,.0f} KiB")
     return 0

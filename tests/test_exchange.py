@@ -1,0 +1,191 @@
+"""Levels in the forms of other packages: round trips, the packages' own classes, and what cannot be represented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy.typing import NDArray
+from oracles import levels_with_endpoints
+from tables import for_each
+
+from maze_nca_gym.benchmark_sets.tokens import read_csv, to_tokens
+from maze_nca_gym.cli import main
+from maze_nca_gym.exchange import (
+    FORMATS,
+    from_jaxued,
+    from_maze_dataset,
+    from_minigrid,
+    to_jaxued,
+    to_maze_dataset,
+    to_minigrid,
+)
+from maze_nca_gym.generation import generate
+from maze_nca_gym.levels import LevelSet, Tile, clear_endpoints, parse, to_text
+from maze_nca_gym.loading import load_levels, save_levels
+from maze_nca_gym.solvers import shortest_path
+
+LATTICE = np.stack([parse("#######\n#S..#.#\n###.#.#\n#...#.#\n#.#####\n#....T#\n#######"), parse("#######\n" * 7)])
+LATTICE[1, 1::2, 1::2] = Tile.EMPTY  # cells without a passage
+LATTICE[1, 1, 1], LATTICE[1, 5, 3] = Tile.TARGET, Tile.SOURCE
+SMALL = parse("S.#\n..T")
+MINIGRID = to_minigrid(SMALL)
+JAXUED = to_jaxued(SMALL)
+DATASET = to_maze_dataset(LATTICE[0])
+
+
+class TestForms:
+    @given(levels_with_endpoints())
+    def test_there_and_back(self, tiles: NDArray[np.uint8]) -> None:
+        cells = np.full((2 * tiles.shape[0] + 1, 2 * tiles.shape[1] + 1), Tile.WALL, np.uint8)
+        cells[1::2, 1::2] = np.where(tiles == Tile.WALL, Tile.EMPTY, tiles)
+        cells[2:-1:2, 1::2] = tiles[1:] == Tile.WALL
+        for name, form in FORMATS.items():
+            level = cells if name == "maze-dataset" else tiles
+            for same in (level, np.stack([level, level[::-1]]), *[clear_endpoints(level)] * (name != "jaxued")):
+                np.testing.assert_array_equal(form.read(form.write(same)), same)
+
+    def test_columns_come_before_rows(self) -> None:
+        assert MINIGRID.shape == (3, 2, 3)
+        assert MINIGRID[2, 1].tolist() == [8, 1, 0]
+        assert (JAXUED["agent_pos"].tolist(), JAXUED["goal_pos"].tolist()) == ([0, 0], [2, 1])
+        assert (DATASET["start_pos"].tolist(), DATASET["end_pos"].tolist()) == ([0, 0], [2, 2])
+        down, right = DATASET["connection_list"].astype(int).tolist()
+        assert down == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
+        assert right == [[1, 0, 0], [1, 0, 0], [1, 1, 0]]
+
+    @for_each(
+        ("read", "given", "message"),
+        [
+            (from_minigrid, MINIGRID[..., 0], r"must be \(W, H, 3\) or \(N, W, H, 3\) integers, got uint8 \(3, 2\)"),
+            (from_minigrid, MINIGRID + np.uint8([[[3]], [[0]], [[0]]]), "row 0, column 0 is object 13"),
+            (from_minigrid, [np.where(MINIGRID == 8, 9, MINIGRID)], "level 0, row 1, column 2 is lava: a level has"),
+            (from_minigrid, np.where(MINIGRID == 10, 1, MINIGRID), "the level has 0 agents and 1 goals"),
+            (to_jaxued, parse("..T"), "the level has 0 sources and 1 targets, and must have one of each"),
+            (to_jaxued, [parse("S.T"), parse("...")], "level 1 has 0 sources and 0 targets"),
+            (from_jaxued, {**JAXUED, "wall_map": [2]}, r"wall_map must be \(H, W\) or \(N, H, W\) of 0 and 1"),
+            (from_jaxued, {**JAXUED, "goal_pos": [1, 2]}, r"goal_pos must be within 2 rows and 3 columns, got \[2 1\]"),
+            (from_jaxued, {**JAXUED, "goal_pos": [0, 0]}, "goal_pos must be a free tile of its own"),
+            (from_jaxued, {**JAXUED, "agent_pos": [2, 0]}, "agent_pos must be a free tile of its own"),
+            (from_jaxued, {**JAXUED, "agent_pos": [[0, 0]]}, r"agent_pos must be \(2,\) integers, got int64 \(1, 2\)"),
+            (from_jaxued, {"wall_map": [[0]]}, "there is no agent_pos in dict"),
+            (to_maze_dataset, LATTICE[:, 1:], "level 0: a maze with walls between cells has odd sides .* got 6 x 7"),
+            (to_maze_dataset, SMALL, "odd sides of at least 3, got 2 x 3"),
+            (to_maze_dataset, parse("###\n###\n###"), "row 1, column 1 must be free, since it is a cell"),
+            (to_maze_dataset, parse("###\n#..\n###"), "row 1, column 2 must be a wall, since it is around the cells"),
+            (to_maze_dataset, np.pad(parse("...\n...\n..."), 1, constant_values=1), "it is between four cells"),
+            (to_maze_dataset, np.pad(parse("ST."), 1, constant_values=1), "row 1, column 2 .* between two cells"),
+            (from_maze_dataset, {"connection_list": [[[0]]]}, r"must be \(2, rows, cols\) of 0 and 1"),
+            (from_maze_dataset, {"connection_list": [[[1]], [[0]]]}, "must not lead down from the last row"),
+            (from_maze_dataset, {**DATASET, "end_pos": (0, 0)}, "end_pos must be a free tile of its own"),
+            (from_maze_dataset, [DATASET, {"connection_list": [[[0]], [[0]]]}], "must have the same shape, got"),
+            (from_maze_dataset, [], "must have the same shape, got no level"),
+        ],
+    )
+    def test_what_cannot_be_represented(self, read: Any, given: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            read(given)
+
+
+def package(name: str) -> Any:
+    """Return a module of another package, or skip: the tests of `TestForms` pin the same encodings without it."""
+    return pytest.importorskip(name, reason=f"{name.split('.')[0]} is not installed")
+
+
+class TestPackages:
+    def test_minigrid(self) -> None:
+        ours = to_minigrid(LATTICE[0])
+        encoded = package("minigrid.core.grid").Grid.decode(ours)[0].encode()
+        encoded[1, 1] = ours[1, 1]  # the agent is no part of a grid
+        np.testing.assert_array_equal(encoded, ours)
+        wrapper = package("minigrid.wrappers").FullyObsWrapper(package("minigrid.envs").FourRoomsEnv())
+        image = wrapper.reset(seed=3)[0]["image"]
+        tiles = from_minigrid(image)
+        assert tuple(np.argwhere(tiles == Tile.SOURCE)[0][::-1]) == wrapper.unwrapped.agent_pos
+        np.testing.assert_array_equal(to_minigrid(tiles)[..., 0], image[..., 0])
+
+    def test_maze_dataset(self) -> None:
+        mazes = package("maze_dataset")
+        config = mazes.MazeDatasetConfig(name="x", grid_n=5, n_mazes=3)
+        dataset = mazes.MazeDataset.generate(config)
+        tiles = from_maze_dataset(dataset)
+        for maze, level, fields in zip(dataset, tiles, to_maze_dataset(tiles), strict=True):
+            assert to_text(level) == maze.as_ascii().translate(str.maketrans("EX ", "T.."))
+            again = mazes.TargetedLatticeMaze(**fields)
+            np.testing.assert_array_equal(again.connection_list, maze.connection_list)
+            path = again.find_shortest_path(again.start_pos, again.end_pos)
+            assert shortest_path(level).sum() == 2 * len(path) - 1
+
+    @pytest.mark.filterwarnings("ignore")
+    def test_jaxued(self) -> None:
+        levels = package("jaxued.environments.maze").level
+        for name in ("SixteenRooms", "Labyrinth"):
+            theirs = levels.Level.from_str(levels.prefabs[name])
+            tiles = from_jaxued(theirs)
+            fields = to_jaxued(tiles)
+            ours = levels.Level(**fields)
+            assert ours.is_well_formatted()
+            for field, value in fields.items():
+                if field != "agent_dir":
+                    np.testing.assert_array_equal(value, getattr(theirs, field))
+                    assert np.asarray(value).dtype.kind == np.asarray(getattr(theirs, field)).dtype.kind
+
+
+class TestFiles:
+    @pytest.mark.parametrize("suffix", [".npz", ".csv", ".txt"])
+    def test_generate_writes_what_levels_are_loaded_from(self, suffix: str, tmp_path: Path, capsys: Any) -> None:
+        file = tmp_path / f"mazes{suffix}"
+        assert main(["generate", str(file), "--n", "7", "--size", "9"]) == 0
+        assert capsys.readouterr().out.startswith(f"{file}: 7 levels of 11 x 11 tiles, ")
+        assert main(["generate", str(file), "--n", "7"]) == 2
+        levels = load_levels(file)
+        np.testing.assert_array_equal(levels.tiles, generate(np.random.default_rng(0), 7, 9, endpoints=True))
+        assert save_levels(levels, tmp_path / "again").name == "again.npz"
+
+    def test_a_csv_file_has_mazes_and_answers(self, tmp_path: Path) -> None:
+        tiles = np.stack([parse("S.#\n..#\n#.T"), parse("T.S\n...\n###")])
+        path = save_levels(LevelSet(tiles), tmp_path / "mazes.csv")
+        assert path.read_text() == (
+            "source,question,answer,rating\nmaze_nca_gym,S #  ## G,S #oo##oG,4\nmaze_nca_gym,G S   ###,GoS   ###,2\n"
+        )
+        mazes, answers = read_csv(path)
+        np.testing.assert_array_equal(mazes, to_tokens(tiles))
+        np.testing.assert_array_equal(answers, to_tokens(tiles, shortest_path(tiles)))
+        path.write_bytes(b'source,question,answer,rating\r\n"a, b","S  G","SooG",\r\n')  # of another program
+        assert [tokens.tolist() for tokens in read_csv(path)] == [[[3, 2, 2, 4]], [[3, 5, 5, 4]]]
+
+    @for_each(
+        ("file", "content", "message"),
+        [
+            ("x.csv", "a,S  G,SooG,2\n", "x.csv is no file of mazes: line 1 must be a header, such as source,question"),
+            ("x.csv", "source,question,answer,rating\n", "it has no maze"),
+            ("x.csv", "source,question\n", "line 1: it must have source, question, answer, rating, got 2 of them"),
+            ("x.csv", "a,q,b,c\na,S G,SoG,2\n", "line 2: a maze is square, row by row, got 3 characters"),
+            ("x.csv", "a,q,b,c\na,S  G,SooG,2\na,,SooG,2", "line 3: line 2 has 4 characters, and this maze 0"),
+            ("x.csv", "a,q,b,c\na,S  G,SooG,2\na,S  G,Soo,2", "line 3: .* and this answer 3"),
+            ("x.csv", "a,q,b,c\na,So G,SooG,2", "line 2: characters are '#', ' ', 'S', 'G', 'o', got 'o'"),
+            ("x.csv", "a,q,b,c\na,S #G,SooG,2", "line 2: without its path, the answer must be the maze"),
+            ("x.txt", "S.T\n\nS.\n", r"x.txt has no drawings of levels: all levels must have the same shape, got \(1"),
+            ("x.txt", "\n", "x.txt has no drawings of levels: the level has no rows"),
+        ],
+    )
+    def test_errors_name_file_and_line(self, file: str, content: str, message: str, tmp_path: Path) -> None:
+        (tmp_path / file).write_text(content)
+        with pytest.raises(ValueError, match=message):
+            load_levels(tmp_path / file)
+
+    @for_each(
+        ("drawing", "message"),
+        [
+            ("S.T", "mazes of a .csv file are square, got 1 x 3 tiles"),
+            ("S#\n#T", "no path joins source and target of level 0"),
+            ("..\n..", "exactly one source and one target"),
+        ],
+    )
+    def test_what_a_csv_file_cannot_hold(self, drawing: str, message: str, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=message):
+            save_levels(LevelSet(parse(drawing)[None]), tmp_path / "x.csv")
+        assert not list(tmp_path.iterdir())
