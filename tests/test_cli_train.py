@@ -144,7 +144,8 @@ class TestGoingOn:
         said = capsys.readouterr().out
         assert main([*TINY, *OFTEN]) == 0
         out = capsys.readouterr().out
-        assert out.startswith("runs/train/fast is finished; --overwrite starts a new one\n")
+        ended = "a larger --n-updates continues it, --overwrite starts a new one"
+        assert out.startswith(f"runs/train/fast is finished; {ended}\n")
         assert out.endswith(said[said.index("┌") :])
 
     def test_compile_on_a_cpu_is_told(self, monkeypatch, capsys):

@@ -49,6 +49,7 @@ class RunFolder:
             write do nothing.
         lines: the lines of metrics, those of earlier sessions first.
         found: the description of the run that was in the folder when it was opened, or None.
+        continues: whether that run is finished, and this one begins where it ended.
         ways_out: what a user can do about a folder that cannot be used; error messages end with it.
     """
 
@@ -59,6 +60,7 @@ class RunFolder:
         self.configuration: dict[str, Any] = json.loads(json.dumps(configuration))
         self.lines: list[Line] = []
         self.found: dict[str, Any] | None = None
+        self.continues = False
         self.ways_out = "choose another --out, or lose that run with --overwrite"
         self._files, self._counter = (METRICS, CHECKPOINT, *files), counter
 
@@ -70,6 +72,7 @@ class RunFolder:
         files: Sequence[str] = (),
         *,
         counter: str = "update",
+        grows: str | None = None,
         resume: bool = True,
         overwrite: bool | None = False,
         writes: bool = True,
@@ -81,6 +84,8 @@ class RunFolder:
             configuration: everything that determines the result, JSON-serialisable.
             files: names or patterns of the files that such a run writes, besides those of every run.
             counter: the metric that counts lines, such as "update".
+            grows: the number in the configuration that may be larger than that of a finished run, which then
+                continues; None if there is no such number.
             resume: whether an existing run of this configuration goes on; otherwise it is an error.
             overwrite: whether to remove the run in the folder; None if the command has no such option, so that messages
                 do not suggest it.
@@ -96,7 +101,7 @@ class RunFolder:
             folder.ways_out = "choose another --out"
         if writes:
             folder._prepare(bool(overwrite))
-        folder._find(resume)
+        folder._find(resume, grows)
         return folder
 
     def _prepare(self, overwrite: bool) -> None:
@@ -112,7 +117,7 @@ class RunFolder:
         except OSError as error:
             raise OSError(f"cannot write in {self.path}: {error}") from error
 
-    def _find(self, resume: bool) -> None:
+    def _find(self, resume: bool, grows: str | None) -> None:
         if not (self.path / DESCRIPTION).exists():
             present = sorted({path.name for path in self._present()})
             if present:
@@ -127,17 +132,21 @@ class RunFolder:
         except ValueError as error:
             raise ValueError(f"{error}; {self.ways_out}") from error
         names = [name for name in {**here, **there} if there.get(name) != here.get(name)]
-        if names:
+        is_more = names == [grows] and there[names[0]] < here[names[0]]
+        self.continues = is_more and bool(found.get("finished"))
+        if names and not self.continues:
             differences = ", ".join(f"{name} {there.get(name)} there, {here.get(name)} here" for name in names)
-            raise ValueError(f"{self.path} has a run of another configuration ({differences}); {self.ways_out}")
+            first = f"finish it with {grows} {there[names[0]]} first, " if is_more else ""
+            raise ValueError(f"{self.path} has a run of another configuration ({differences}); {first}{self.ways_out}")
         self.found, self.lines = found, read_metrics(self.path / METRICS, self._counter)
-        if self.is_finished and self.writes:
-            (self.path / CHECKPOINT).unlink(missing_ok=True)  # it was killed between the two steps of `finish`
+        if found.get("finished") and self.writes:
+            # it was killed between the two steps of `finish`, or of those with which it continued
+            (self.path / CHECKPOINT).unlink(missing_ok=True)
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run that was found is finished."""
-        return self.found is not None and bool(self.found.get("finished"))
+        """Whether the run that was found is finished, and this one asks for no more."""
+        return self.found is not None and bool(self.found.get("finished")) and not self.continues
 
     def _present(self) -> list[Path]:
         found = [path for name in self._files for path in self.path.glob(name)]

@@ -46,18 +46,22 @@ def concatenate(batches: list[Batch]) -> Batch:
 class LevelStream:
     """The batches of a run. Each depends on the configuration and the number of its update alone.
 
+    Args:
+        config: the configuration.
+        all_sizes: whether all sizes are in use from the start, as in a run that was finished before.
+
     Raises:
         ValueError: the configuration has a level set that cannot be trained on.
     """
 
-    def __init__(self, config: TrainingConfig) -> None:
-        self.config = config
+    def __init__(self, config: TrainingConfig, all_sizes: bool = False) -> None:
+        self.config, self.all_sizes = config, all_sizes
         self._given = None if config.levels.level_set is None else given_levels(config)
 
     def size(self, update: int) -> int:
         """Return the inner size of an update's levels, drawn from the sizes that are in use by then."""
         sizes = self.config.levels.sizes
-        n_joined = min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
+        n_joined = len(sizes) if self.all_sizes else min(len(sizes), 1 + update * len(sizes) // self.config.n_updates)
         return sizes[int(rng_for(self.config.seed, "size", update).integers(n_joined))]
 
     def batch(self, update: int) -> Batch:

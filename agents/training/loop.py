@@ -86,7 +86,7 @@ def run_updates(
     config = state.config
     if config.batch_size % workers.size:
         raise ValueError(f"batch_size {config.batch_size} must be a multiple of the {workers.size} workers")
-    stream, held_out = LevelStream(config), validation_batch(config)
+    stream, held_out = LevelStream(config, all_sizes=bool(state.continued)), validation_batch(config)
     if state.update < config.n_updates:
         stream.batch(state.update)  # raises where there are no such levels, before anything is written
     with asked_to_stop() as stop, tf32(config.precision == "tf32"):

@@ -41,8 +41,9 @@ def train(
 ) -> Policy:
     """Train a policy on the exact solutions of mazes, or continue a run that was stopped.
 
-    Ctrl-C saves and ends the run; the same command or call continues it, or reads the policy of a finished run. The
-    folder receives model.safetensors, which can be used wherever a policy is named, metrics.jsonl, curves.png,
+    Ctrl-C saves and ends the run; the same command or call continues it, or reads the policy of a finished run. With a
+    larger n_updates, a finished run goes on from its weights, with a fresh optimiser and the schedule from its start.
+    The folder receives model.safetensors, which can be used wherever a policy is named, metrics.jsonl, curves.png,
     rollouts.png, config.json and, until the run is finished, checkpoint.safetensors. If the levels evolve, it also
     receives population.npz, a set of levels, at the end. Processes that `torchrun` starts share the work.
 

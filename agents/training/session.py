@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,10 +73,15 @@ def run_session(
         run = _open(folder, config, workers, overwrite)
         if run.is_finished:
             if run.writes:
-                print(f"{folder} is finished; --overwrite starts a new one")
+                print(f"{folder} is finished; a larger --n-updates continues it, --overwrite starts a new one")
             return load_model(folder / MODEL)
-        state = TrainingState.load(run, config, workers.device) or fresh
-        run.begin(_describe(name, config, workers), state.update)
+        if run.continues and run.found is not None:
+            state = fresh
+            state.continue_run(load_model(folder / MODEL), run.lines[-1], run.found["continued"])
+            state.save(run)  # before the description: if it is interrupted here, the finished run is still one
+        else:
+            state = TrainingState.load(run, config, workers.device) or fresh
+        run.begin(_describe(name, config, workers, state.continued), state.update)
         if run.writes:
             _announce(run, state, workers)
         _make_updates(run, state, workers, intervals, tensorboard, on_update)
@@ -91,7 +97,7 @@ def _cores() -> int:
 
 def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: bool) -> RunFolder:
     """Return the run's folder, which the first process creates or resumes before the others open it."""
-    opened = partial(RunFolder.open, folder, config.to_json(), FILES, writes=not workers.rank)
+    opened = partial(RunFolder.open, folder, config.to_json(), FILES, grows="n_updates", writes=not workers.rank)
     try:
         run = None if workers.rank else opened(overwrite=overwrite)
     finally:
@@ -99,10 +105,13 @@ def _open(folder: Path, config: TrainingConfig, workers: Workers, overwrite: boo
     return opened() if run is None else run
 
 
-def _describe(name: str, config: TrainingConfig, workers: Workers) -> Mapping[str, object]:
+def _describe(name: str, config: TrainingConfig, workers: Workers, continued: Sequence[int]) -> Mapping[str, object]:
     base = name if name in SHIPPED_PRESETS else "fast"  # so that the command needs no module that registers a preset
+    # a run that was continued is made by several commands, one after the other
+    parts = [changes(base, replace(config, n_updates=n)) for n in (*continued, config.n_updates)]
     return {
-        "command": command_line(["train", base], {**_own_modules(config), **changes(base, config)}),
+        "command": " && ".join(command_line(["train", base], {**_own_modules(config), **part}) for part in parts),
+        "continued": list(continued),
         "preset": name,
         "data": _data(config),
         "device": str(workers.device),
@@ -138,8 +147,18 @@ def _announce(run: RunFolder, state: TrainingState, workers: Workers) -> None:
     )
     if config.compile and workers.device.type == "cpu":
         print("compile is for GPUs: on a CPU it makes updates slower, some three times")
-    if state.update:
+    if state.update == state.begin > 0:
+        print(f"the run was finished after {state.update:,} updates; {_afresh(config)}")
+    elif state.update:
         print(f"going on after update {state.update:,} and {duration(state.seconds)} of training")
+
+
+def _afresh(config: TrainingConfig) -> str:
+    """Say with what a run that was finished goes on."""
+    schedule = config.optimiser.schedule
+    rate = "a constant learning rate" if schedule == "constant" else f"the schedule {schedule} from its start"
+    kept = ["pool"] * bool(config.pool.pool_size) + ["population"] * config.evolve
+    return f"it goes on from its weights, with a fresh {' and '.join(['optimiser', *kept])}, and {rate}"
 
 
 def _make_updates(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from ..policy import Policy
-from ..runs import RunFolder
+from ..runs import Line, RunFolder
 from .config import TrainingConfig
 from .evolving_levels import EvolvingLevels
 from .optimisers import OPTIMISERS
@@ -35,6 +35,7 @@ class TrainingState:
         pools: inner size -> levels with their states.
         evolution: the population of a configuration whose levels evolve, else None.
         update: number of updates made.
+        continued: updates at which the run was finished, and continued with a fresh optimiser and schedule.
         seconds: the time that they took, over all sessions.
         losses: the losses since the last line of metrics. Checkpoints keep them, so that a session that resumes writes
             the same next line.
@@ -49,6 +50,7 @@ class TrainingState:
     pools: dict[int, StatePool] = field(default_factory=dict)
     evolution: EvolvingLevels | None = None
     update: int = 0
+    continued: tuple[int, ...] = ()
     seconds: float = 0.0
     losses: list[float] = field(default_factory=list)
     unread: list[Tensor] = field(default_factory=list)
@@ -74,6 +76,25 @@ class TrainingState:
         optimiser = OPTIMISERS[config.optimiser.optimiser].make(model.parameters(), lr=config.optimiser.learning_rate)
         return cls(config, model, optimiser, average)
 
+    def continue_run(self, policy: Policy, line: Line, continued: Sequence[int]) -> None:
+        """Begin where a finished run ended: with its weights, and a fresh optimiser, schedule, pool and population.
+
+        Args:
+            policy: the policy of that run.
+            line: the last line of its metrics.
+            continued: the updates at which that run was continued itself.
+        """
+        for model in (self.model, self.average):
+            if model is not None:
+                model.load_state_dict(policy.state_dict())
+        self.update, self.seconds = int(line["update"]), line["seconds"]
+        self.continued = (*continued, self.update)
+
+    @property
+    def begin(self) -> int:
+        """The update at which the optimiser and the schedule began: 0, or the last of `continued`."""
+        return self.continued[-1] if self.continued else 0
+
     @property
     def best_model(self) -> Policy:
         """The model to save: the average, if there is one."""
@@ -97,6 +118,7 @@ class TrainingState:
         """
         numbers = {
             "update": self.update,
+            "continued": self.continued,
             "seconds": self.seconds,
             "losses": self.losses,
             "line_seconds": self.line_seconds,
@@ -110,7 +132,7 @@ class TrainingState:
         parts: dict[str, dict[str, Tensor]] = {"model": self.model.state_dict()}
         if self.average is not None:
             parts["average"] = self.average.state_dict()
-        for key, parameter in self.model.named_parameters() if self.update else ():
+        for key, parameter in self.model.named_parameters() if self.update > self.begin else ():
             kept = self.optimiser.state.get(parameter, {})  # nothing where there was no gradient
             for name, tensor in OPTIMISERS[self.config.optimiser.optimiser].empty(parameter).items():
                 parts.setdefault(name, {})[key] = kept.get(name, tensor)
@@ -135,6 +157,7 @@ class TrainingState:
         numbers, parts = found
         state = cls._without_levels(config, device)
         state.update, state.seconds = numbers["update"], numbers["seconds"]
+        state.continued = tuple(numbers["continued"])
         state.losses, state.line_seconds = numbers["losses"], numbers["line_seconds"]
         state.model.load_state_dict(parts["model"])
         if state.average is not None:
@@ -147,11 +170,11 @@ class TrainingState:
         return state
 
     def _load_optimiser(self, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
-        if not self.update:
+        if self.update == self.begin:
             return
         on_device = self.optimiser.defaults.get("capturable", False)
         for key, parameter in self.model.named_parameters():
             names = OPTIMISERS[self.config.optimiser.optimiser].empty(parameter)
             kept = {name: parts[name][key].to(parameter, copy=True) for name in names}
-            step = torch.tensor(float(self.update), device=parameter.device if on_device else None)
+            step = torch.tensor(float(self.update - self.begin), device=parameter.device if on_device else None)
             self.optimiser.state[parameter] = {"step": step, **kept}

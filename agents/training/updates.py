@@ -79,7 +79,8 @@ def read_losses(state: TrainingState) -> None:
 def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     """Change the weights; also returns the (B, H, W) paths of this worker's share after the last iteration."""
     config = state.config
-    rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](state.update / config.n_updates)
+    n_before, n_updates = state.update - state.begin, config.n_updates - state.begin
+    rate = config.optimiser.learning_rate * SCHEDULES[config.optimiser.schedule](n_before / n_updates)
     for group in state.optimiser.param_groups:
         group["lr"] = rate
     state.optimiser.zero_grad()
@@ -101,7 +102,7 @@ def _learn(state: TrainingState, batch: Batch, stream: LevelStream, workers: Wor
     state.update += 1
     state.unread.append(torch.stack([loss, norm]))
     if state.average is not None:
-        _follow(state.average, state.model, min(config.optimiser.ema_decay, state.update / (state.update + 9)))
+        _follow(state.average, state.model, min(config.optimiser.ema_decay, (n_before + 1) / (n_before + 10)))
     return loss, after[:, PATH]
 
 

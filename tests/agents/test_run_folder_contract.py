@@ -293,3 +293,39 @@ def test_a_run_that_is_killed_right_before_it_says_that_it_is_finished(monkeypat
     training()
     assert bytes_in() == done
     assert "checkpoint.safetensors" not in done
+
+
+@pytest.mark.parametrize("options", [{}, {"pool_size": 8, "n_iterations": None, "optimiser": "soap", "sizes": (5, 6)}])
+@pytest.mark.parametrize(("owner", "name", "step"), [(loop, "update", 1), (loop, "update", 4), (RunFolder, "begin", 1)])
+def test_a_finished_run_continues_from_its_weights_with_a_larger_number(options, owner, name, step, capsys):
+    for out in (OUT, Path("whole")):
+        training(out, **options)
+        if out == OUT:
+            capsys.readouterr()
+            begun(KINDS["train"]._replace(interrupted=(owner, name)), step, n_updates=14, **options)
+        training(out, n_updates=14, **options)
+    said = capsys.readouterr().out
+    fresh = "optimiser and pool" if options else "optimiser"
+    assert f"finished after 8 updates; it goes on from its weights, with a fresh {fresh}, and the schedule one" in said
+    assert of_training(OUT) == of_training(Path("whole"))
+    assert files(OUT) == files("whole")
+    assert [line["update"] for line in lines(OUT)] == [*range(2, 15, 2)]
+    rates = {line["update"]: line["learning_rate"] for line in lines(OUT)}
+    assert rates[14] < rates[10] / 5, "the schedule runs from its start to its end again"
+    described = json.loads((OUT / "config.json").read_text())
+    assert (described["continued"], described["finished"]) == ([8], True)
+    first, second = described["command"].split(" && ")
+    assert first.replace("--n-updates 8", "--n-updates 14") == second
+
+
+def test_a_run_continues_only_forwards_and_from_its_end():
+    training()
+    before = bytes_in()
+    with pytest.raises(ValueError, match=r"configuration \(n_updates 8 there, 7 here\); choose"):
+        training(n_updates=7)
+    with pytest.raises(ValueError, match=r"n_updates 8 there, 9 here, .*seed 0 there, 1 here\); choose"):
+        training(n_updates=9, seed=1)
+    assert bytes_in() == before
+    begun(KINDS["train"], 5, out=Path("half"))
+    with pytest.raises(ValueError, match=r"n_updates 8 there, 9 here\); finish it with n_updates 8 first, choose"):
+        training(Path("half"), n_updates=9)
