@@ -14,6 +14,7 @@ from functools import partial
 from maze_nca_gym.levels import Tile
 
 from ..neighbours import DIRECTIONS, OPPOSITE
+from . import gallery_theorems
 from .automaton import NEIGHBOURHOODS, Automaton
 from .rules import Bits, Rule, View, any_on, around, at_least, several_on
 
@@ -49,6 +50,7 @@ REACHABLE = Automaton(
         ),
     },
     invariant=lambda see: ~(see(Reached.WET) & see.tile(Tile.WALL)) & (~see(Reached.PATH) | see(Reached.WET)),
+    theorem=gallery_theorems.reachable(Reached),
     learning=SMALL,
 )
 """Which tiles the source can reach: its connected component."""
@@ -75,6 +77,7 @@ DEAD_ENDS = Automaton(
         Filling.FILLED: _filled,
     },
     invariant=lambda see: ~(see(Filling.FILLED) & ~see.tile(Tile.EMPTY)),
+    theorem=gallery_theorems.dead_ends(Filling),
     learning=SMALL,
 )
 """Fills dead ends: a free tile with at most one open neighbour. In a maze without loops, the path remains."""
@@ -107,6 +110,7 @@ LIFE = Automaton(
     neighbourhood=9,
     everywhere=(Living.BEGUN,),
     settles=False,
+    theorem=gallery_theorems.life(Living),
     learning=SMALL,
 )
 """Conway's Game of Life. It begins with the walls alive, and never reads the maze again."""
@@ -136,6 +140,7 @@ FIRST_PASSAGE = Automaton(
     },
     neighbourhood=9,
     invariant=lambda see: ~((see(Passing.SEEN) | see(Passing.FRONT)) & see.tile(Tile.WALL)),
+    theorem=gallery_theorems.first_passage(Passing),
     learning=SMALL,
 )
 """A front that runs from the source to eight neighbours: it is at each tile once, when it first arrives there."""
@@ -207,6 +212,7 @@ WALL_FOLLOWER = Automaton(
     everywhere=(Following.BEGUN,),
     invariant=lambda see: ~several_on(see, tuple(HEADS.values())),
     settles=False,
+    theorem=gallery_theorems.wall_follower(Following),
     learning=SMALL,
 )
 """A walker with its right hand on the wall, from the source until it is at the target. PATH is where it has been."""

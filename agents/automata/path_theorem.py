@@ -10,7 +10,7 @@ takes a tile an iteration: it comes to distance d in iteration 2 LENGTH + 1 - d.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial, reduce
@@ -48,7 +48,33 @@ def goes(picture: Picture, at: Offset, towards: str, order: str) -> Truth:
     return reduce(lambda kept, rival: kept & ~nearer(picture, at, rival), earlier, nearer(picture, at, towards))
 
 
-def axioms(order: str, picture: Picture, at: Offset) -> dict[str, Truth]:
+def distance_axioms(picture: Picture, at: Offset, start: Truth, around: Iterable[Offset]) -> dict[str, Truth]:
+    """Return what is true of REACHED and of DISTANCE from a start, by name.
+
+    Args:
+        picture: the maze.
+        at: a tile.
+        start: whether distances are those from this tile.
+        around: the tiles to which a move from it can lead, those that are free.
+    """
+    reached, distance, around = picture.true(REACHED, at), picture.number(DISTANCE, at), list(around)
+    found = {
+        "only free tiles are reached": implies(reached, free(picture, at) & (distance >= 0)),
+        "the start is the tile at distance 0": start == (reached & (distance == 0)),
+        "some neighbour of a reached tile is nearer by one": implies(
+            reached & ~start,
+            reduce(or_, (picture.true(REACHED, q) & (picture.number(DISTANCE, q) == distance - 1) for q in around)),
+        ),
+    }
+    for there in around:
+        found[f"distances of neighbours, {there}"] = implies(
+            reached & free(picture, there),
+            picture.true(REACHED, there) & (picture.number(DISTANCE, there) <= distance + 1),
+        )
+    return found
+
+
+def axioms(order: str, picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
     """Return what is true of the ghosts of a tile and its neighbours in every maze, by name; the canonical path is that
     of an order of directions."""
     reached, distance = picture.true(REACHED, at), picture.number(DISTANCE, at)
@@ -56,12 +82,7 @@ def axioms(order: str, picture: Picture, at: Offset) -> dict[str, Truth]:
     is_source, is_target = picture.tile(Tile.SOURCE, at), picture.tile(Tile.TARGET, at)
     around = [moved(at, towards) for towards in DIRECTIONS]
     found = {
-        "only free tiles are reached": implies(reached, free(picture, at) & (distance >= 0)),
-        "the target is the tile at distance 0": is_target == (reached & (distance == 0)),
-        "some neighbour of a reached tile is nearer by one": implies(
-            reached & ~is_target,
-            reduce(or_, (picture.true(REACHED, q) & (picture.number(DISTANCE, q) == distance - 1) for q in around)),
-        ),
+        **distance_axioms(picture, at, is_target, around),
         "the path begins at the source, and enters all its other tiles": on_path
         == ((is_source & reached) | entered(picture, at)),
         "the source is at the distance of the path's length": implies(is_source & reached, distance == length),
@@ -70,10 +91,6 @@ def axioms(order: str, picture: Picture, at: Offset) -> dict[str, Truth]:
     }
     for towards in DIRECTIONS:
         there, before = moved(at, towards), moved(at, OPPOSITE[towards])
-        found[f"distances of neighbours, {towards}"] = implies(
-            reached & free(picture, there),
-            picture.true(REACHED, there) & (picture.number(DISTANCE, there) <= distance + 1),
-        )
         # on a grid a move changes the parity of every distance, so none of them stays the same
         found[f"distances of neighbours differ, {towards}"] = implies(
             reached & picture.true(REACHED, there), picture.number(DISTANCE, there) != distance
@@ -90,6 +107,11 @@ def axioms(order: str, picture: Picture, at: Offset) -> dict[str, Truth]:
             picture.true(ON_PATH, p) & picture.true(ON_PATH, q), apart
         )
     return found
+
+
+def flooded(picture: Picture, at: Offset, t: Number) -> Truth:
+    """Return whether a tile is reached in fewer than t moves."""
+    return picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
 
 
 @dataclass(frozen=True)
@@ -110,22 +132,22 @@ class PathSignals:
         return Theorem(
             partial(axioms, self.path.order),
             self._signals,
+            partial(ghosts, self.path.order),
             answer=lambda picture, at: picture.true(ON_PATH, at),
             n_moves=lambda picture: picture.of_map(LENGTH),
-            ghosts=partial(ghosts, self.path.order),
         )
 
     def _signals(self, picture: Picture, at: Offset, t: Number) -> dict[IntEnum, Truth]:
-        flooded = picture.true(REACHED, at) & (picture.number(DISTANCE, at) < t)
+        flood = flooded(picture, at, t)
         near = {
-            signal: flooded & nearer(picture, at, towards)
+            signal: flood & nearer(picture, at, towards)
             for towards, signal in zip(self.path.order, self.path.near, strict=False)
         }
         enter = {
             signal: picture.true(ENTERS[towards], at) & has_come(picture, at, t)
             for towards, signal in zip(self.path.order, self.path.enter, strict=True)
         }
-        return {self.path.signals["FLOOD"]: flooded, **near, **enter, **self.others(picture, at, t)}
+        return {self.path.signals["FLOOD"]: flood, **near, **enter, **self.others(picture, at, t)}
 
 
 def has_come(picture: Picture, at: Offset, t: Number) -> Truth:

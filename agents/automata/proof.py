@@ -21,13 +21,12 @@ import numpy as np
 
 from maze_nca_gym.levels import Tile, Tiles
 
-from ..neighbours import DIRECTIONS, Offset
-from .automaton import Automaton
+from ..neighbours import Offset
+from .automaton import NEIGHBOURHOODS, Automaton
 from .theorem import CENTRE, MazePicture, Number, Theorem, Truth, moved
 
 PATIENCE = 120.0
 """Time limit of the solver for one lemma, in seconds."""
-TAPS = ("C", *DIRECTIONS)
 GLYPHS = {int(kind): glyph for kind, glyph in zip(Tile, ".#ST", strict=True)}
 
 
@@ -66,49 +65,54 @@ class Proof:
 
 
 def prove(automaton: Automaton) -> Proof:
-    """Prove that an automaton gives the right answer on every maze within its bound, as its theorem says.
+    """Prove that an automaton does on every maze what its theorem says: with an answer, that PATH is right within its
+    bound.
 
     Proven too is its invariant, which the certificate of a network that learned it assumes.
 
     Raises:
-        ValueError: it has no theorem, or a bound that is not in whole numbers of moves.
+        ValueError: it has no theorem, or one with an answer and no bound in whole numbers of moves.
         ImportError: z3 is not installed.
     """
     theorem, bound = automaton.theorem, automaton.bound
-    if theorem is None or bound is None:
+    if theorem is None or (theorem.answer is not None and bound is None):
         raise ValueError(f"{automaton.name} has no theorem to prove, or no bound")
-    if bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1:
+    if bound and (bound.per_tile or bound.per_move_and_tile or bound.constant % 1 or bound.per_move % 1):
         raise ValueError(f"only bounds in whole numbers of moves can be proven, got {bound}")
     return Proof(tuple(_Prover(automaton, theorem).lemmas()))
 
 
 def proof_in_words(automaton: Automaton) -> str:
     """Prove an automaton, and return the result as a sentence, or why there is no proof."""
-    if automaton.theorem is None:
+    theorem = automaton.theorem
+    if theorem is None:
         return "it has no theorem, so that it is right is not proven"
     try:
         proof = prove(automaton)
     except ImportError as error:
         return f"not tried: {error}"
     if proof.holds:
+        right = f"right on every maze within {automaton.bound} iterations"
+        said = right if theorem.answer else f"after t iterations PATH shows {theorem.shown}, on every maze"
         known = "" if automaton.invariant is None else ", and its invariant holds"
-        return f"right on every maze within {automaton.bound} iterations{known}: proven in {len(proof.lemmas)} lemmas"
+        return f"{said}{known}: proven in {len(proof.lemmas)} lemmas"
     return "not proven: " + "; ".join(lemma.claim for lemma in proof.refused)
 
 
 def mistakes(automaton: Automaton, tiles: Tiles) -> Iterator[tuple[IntEnum, int]]:
     """Yield (signal, t) wherever an automaton's state on a real (H, W) maze is not what its theorem states."""
     assert automaton.theorem is not None
-    assert automaton.bound is not None
     theorem, path = automaton.theorem, automaton.signals(0)
     picture = MazePicture(tiles, theorem.ghosts(tiles))
-    answer, due = theorem.answer(picture, CENTRE), automaton.bound(tiles.size, int(theorem.n_moves(picture)))
     for t, (signals,) in enumerate(automaton.trace(tiles[None])):
         for signal, said in theorem.signals(picture, CENTRE, np.int64(t)).items():
             if (signals[signal] != said).any():
                 yield signal, t
-        if (signals[path] & ~answer).any() or (t >= due and (signals[path] != answer).any()):
-            yield path, t
+        if theorem.answer is not None:
+            assert automaton.bound is not None
+            answer, due = theorem.answer(picture, CENTRE), automaton.bound(tiles.size, int(theorem.n_moves(picture)))
+            if (signals[path] & ~answer).any() or (t >= due and (signals[path] != answer).any()):
+                yield path, t
 
 
 class _Symbols:
@@ -134,11 +138,14 @@ class _Symbols:
     def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
         return self._symbol("Bool", ghost, at) & self.inside(at)
 
-    def number(self, ghost: str, at: Offset = CENTRE) -> Number:
-        return self._symbol("Int", ghost, at)
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost, at) if when is None else self._changing(f"{ghost} {at[0]} {at[1]}", when)
 
-    def of_map(self, ghost: str) -> Number:
-        return self._symbol("Int", ghost)
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
+        return self._symbol("Int", ghost) if when is None else self._changing(ghost, when)
+
+    def _changing(self, name: str, when: Number) -> Number:
+        return self._z3.Function(name, self._z3.IntSort(), self._z3.IntSort())(when)
 
 
 class _See:
@@ -160,9 +167,10 @@ class _Prover:
         self._automaton, self._theorem = automaton, theorem
         self._picture = picture = _Symbols(self._z3)
         self._t = picture.of_map("t")
-        facts = [fact for tap in TAPS for fact in theorem.axioms(picture, moved(CENTRE, tap)).values()]
-        places = [at for name, at in picture.made if name == "kind" and at is not None]
-        kinds = [fact for at in places for fact in (picture.kind(at) >= -1, picture.kind(at) < len(automaton.kinds))]
+        places = [moved(CENTRE, tap) for tap in automaton.taps]
+        facts = [fact for at in places for fact in theorem.axioms(picture, at, self._t).values()]
+        drawn = [at for name, at in picture.made if name == "kind" and at is not None]
+        kinds = [fact for at in drawn for fact in (picture.kind(at) >= -1, picture.kind(at) < len(automaton.kinds))]
         self._axioms = [self._t >= 0, *kinds, *facts]
 
     def lemmas(self) -> Iterator[Lemma]:
@@ -173,14 +181,16 @@ class _Prover:
         first, now, after = (theorem.signals(picture, CENTRE, when) for when in (z3.IntVal(0), t, t + 1))
         yield self._lemma("no signal is on at first", z3.Not(z3.Or(*first.values())), inside)
         yield self._lemma("no signal is on beyond the edge", z3.Not(z3.Or(*now.values())), ~inside)
-        see = _See(picture, {tap: theorem.signals(picture, moved(CENTRE, tap), t) for tap in TAPS})
+        see = _See(picture, {tap: theorem.signals(picture, moved(CENTRE, tap), t) for tap in self._automaton.taps})
         for signal, said in after.items():
             # a pooled signal must be off: one tile suffices to show that none switches it on, not that some tile does
             told = ~said & ~rules[signal](see) if signal is self._automaton.pooled else rules[signal](see) == said
             yield self._lemma(f"{signal.name} is what the theorem says", told, inside)
-        shown, answer = rules[path](see), theorem.answer(picture, CENTRE)
-        yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
-        yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
+        shown = rules[path](see)
+        if theorem.answer is not None:
+            answer = theorem.answer(picture, CENTRE)
+            yield self._lemma(f"{path.name} shows nothing but the answer", z3.Implies(shown, answer), inside)
+            yield self._lemma(f"{path.name} shows all of it within the bound", shown == answer, inside, self._is_due())
         if self._automaton.invariant is not None:
             held = _See(picture, {"C": {**after, path: shown}})
             yield self._lemma("the invariant holds", self._automaton.invariant(held), inside)
@@ -192,10 +202,15 @@ class _Prover:
         return self._t + 1 >= int(bound.constant) + int(bound.per_move) * self._theorem.n_moves(self._picture)
 
     def _possible(self) -> Lemma:
-        """Check that the axioms allow an answer at all: contradictory axioms would prove anything."""
-        began, solver = time.perf_counter(), self._solver()
-        solver.add(self._theorem.answer(self._picture, CENTRE), self._is_due())
-        return Lemma("the axioms allow an answer", solver.check() == self._z3.sat, time.perf_counter() - began)
+        """Check that the axioms allow something to happen: contradictory axioms would prove anything."""
+        began, solver, path = time.perf_counter(), self._solver(), self._automaton.signals(0)
+        if self._theorem.answer is not None:
+            claim, happens = "the axioms allow an answer", self._theorem.answer(self._picture, CENTRE) & self._is_due()
+        else:
+            claim = "the axioms allow a path that is shown"
+            happens = self._theorem.signals(self._picture, CENTRE, self._t)[path]
+        solver.add(happens)
+        return Lemma(claim, solver.check() == self._z3.sat, time.perf_counter() - began)
 
     def _lemma(self, claim: str, statement: Truth, *given: Truth) -> Lemma:
         z3, began, solver = self._z3, time.perf_counter(), self._solver()
@@ -228,7 +243,7 @@ def _draw(picture: _Symbols, model: Any) -> str:
     rows = ["".join(GLYPHS.get(kinds[row, col], " ") if (row, col) in kinds else "?" for col in span) for row in span]
     numbers = ", ".join(f"{name} {value(symbol)}" for (name, at), symbol in picture.made.items() if at is None)
     lines = []
-    for tap in TAPS:
+    for tap in NEIGHBOURHOODS[5]:
         place = moved(CENTRE, tap)
         ghosts = {name: value(s) for (name, at), s in picture.made.items() if at == place and name != "kind"}
         told = [name if truth == "True" else f"{name} {truth}" for name, truth in ghosts.items() if truth != "False"]

@@ -27,7 +27,10 @@ Number: TypeAlias = Any
 
 
 class Picture(Protocol):
-    """A tile and those around it, with their kinds and ghosts; places are offsets (rows down, columns right)."""
+    """A tile and those around it, with their kinds and ghosts; places are offsets (rows down, columns right).
+
+    A ghost that changes, such as where a walker is, has a value for each number of iterations `when`, from 0.
+    """
 
     def tile(self, kind: Tile, at: Offset = CENTRE) -> Truth:
         """Return whether a tile is of a kind; beyond the edge it is of none."""
@@ -38,10 +41,10 @@ class Picture(Protocol):
     def true(self, ghost: str, at: Offset = CENTRE) -> Truth:
         """Return a ghost that is a boolean of a tile; beyond the edge it is false."""
 
-    def number(self, ghost: str, at: Offset = CENTRE) -> Number:
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> Number:
         """Return a ghost that is an integer of a tile; beyond the edge it may be any."""
 
-    def of_map(self, ghost: str) -> Number:
+    def of_map(self, ghost: str, when: Number | None = None) -> Number:
         """Return a ghost that is an integer of the whole map."""
 
 
@@ -50,19 +53,23 @@ class Theorem:
     """What an automaton's signals are after t iterations on a maze that does not change, starting with all of them off.
 
     Attributes:
-        axioms: (picture, at) -> facts about the ghosts of a tile and those around it, by name. They follow from what
-            the ghosts mean, on every maze.
-        signals: (picture, at, t) -> each signal of a tile after t iterations, except PATH, which no rule reads.
-        answer: (picture, at) -> whether a tile is part of the answer.
+        axioms: (picture, at, t) -> facts about the ghosts of a tile and those around it, by name, after any number t of
+            iterations. They follow from what the ghosts mean, on every maze.
+        signals: (picture, at, t) -> each signal of a tile after t iterations, without PATH if there is an answer.
+        ghosts: (H, W) tiles -> the ghosts by name, found by other means than the automaton: (H, W) bools or integers,
+            or one integer. One that changes has an axis of iterations in front.
+        shown: what PATH shows after t iterations, in words; needed if there is no answer.
+        answer: (picture, at) -> whether a tile is part of the answer. PATH never shows anything else, and all of it
+            from the automaton's bound on. None if `signals` states PATH.
         n_moves: (picture) -> the number of moves of the answer, on which the automaton's bound depends.
-        ghosts: (H, W) tiles -> the ghosts by name, found by an exact search: (H, W) bools or integers, or one integer.
     """
 
-    axioms: Callable[[Picture, Offset], Mapping[str, Truth]]
+    axioms: Callable[[Picture, Offset, Number], Mapping[str, Truth]]
     signals: Callable[[Picture, Offset, Number], Mapping[IntEnum, Truth]]
-    answer: Callable[[Picture, Offset], Truth]
-    n_moves: Callable[[Picture], Number]
     ghosts: Callable[[Tiles], Mapping[str, Any]]
+    shown: str = ""
+    answer: Callable[[Picture, Offset], Truth] | None = None
+    n_moves: Callable[[Picture], Number] = lambda picture: 0
 
 
 def moved(at: Offset, tap: str) -> Offset:
@@ -99,13 +106,17 @@ class MazePicture:
         """Return a boolean of the tiles there, (H, W) bool."""
         return _shifted(self._ghosts[ghost], at, beyond=False)
 
-    def number(self, ghost: str, at: Offset = CENTRE) -> NDArray[np.int64]:
+    def number(self, ghost: str, at: Offset = CENTRE, when: Number | None = None) -> NDArray[np.int64]:
         """Return an integer of the tiles there, (H, W) int64; 0 beyond the edge."""
-        return _shifted(self._ghosts[ghost], at, beyond=0)
+        return _shifted(self._value(ghost, when), at, beyond=0)
 
-    def of_map(self, ghost: str) -> np.int64:
+    def of_map(self, ghost: str, when: Number | None = None) -> np.int64:
         """Return an integer of the map."""
-        return np.int64(self._ghosts[ghost])
+        return np.int64(self._value(ghost, when))
+
+    def _value(self, ghost: str, when: Number | None) -> Any:
+        # nothing is stated of what was before the first iteration, so any value will do
+        return self._ghosts[ghost] if when is None else self._ghosts[ghost][max(0, int(when))]
 
 
 def _shifted(values: NDArray[Any], at: Offset, beyond: int) -> NDArray[Any]:
@@ -114,7 +125,8 @@ def _shifted(values: NDArray[Any], at: Offset, beyond: int) -> NDArray[Any]:
     return framed[most + at[0] : most + at[0] + height, most + at[1] : most + at[1] + width]
 
 
-def broken_axioms(theorem: Theorem, tiles: Tiles) -> set[str]:
-    """Return the names of the axioms that do not hold at some tile of a real (H, W) maze."""
-    axioms = theorem.axioms(MazePicture(tiles, theorem.ghosts(tiles)), CENTRE)
-    return {name for name, holds in axioms.items() if not np.all(holds)}
+def broken_axioms(theorem: Theorem, tiles: Tiles, n_steps: int = 1) -> set[str]:
+    """Return the names of the axioms that do not hold at some tile of a real (H, W) maze in the first iterations."""
+    picture = MazePicture(tiles, theorem.ghosts(tiles))
+    found = (theorem.axioms(picture, CENTRE, np.int64(t)).items() for t in range(n_steps))
+    return {name for axioms in found for name, holds in axioms if not np.all(holds)}

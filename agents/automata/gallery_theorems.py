@@ -1,0 +1,261 @@
+"""Theorems of the gallery's automata: what each signal is after t iterations, and so what PATH shows.
+
+Each is a function of the automaton's signals, in their order. None has a bound: what PATH shows is stated for every
+number of iterations.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from maze_nca_gym.levels import Tile, Tiles
+
+from ..neighbours import DIRECTIONS, Offset, offsets
+from .path_theorem import DISTANCE, REACHED, distance_axioms, flooded, free
+from .rules import at_least
+from .theorem import Number, Picture, Theorem, Truth, implies, moved
+
+KEPT, ROUND = "kept", "round"
+LIVES = "lives"
+PLACE, STRIDE, FIRST, WALKER, HEADING = "place", "stride", "first", "walker", "heading"
+N_STEPS = 100
+"""Number of iterations for which ghosts that change are computed on real mazes."""
+MOVES = offsets("N4")
+"""Moves in the order of the directions."""
+KING_MOVES = tuple(move for move in offsets("3x3") if move != (0, 0))
+
+
+def _moved(at: Offset, moves: Sequence[Offset]) -> list[Offset]:
+    return [(at[0] + down, at[1] + right) for down, right in moves]
+
+
+def _from_source(moves: Sequence[Offset], signals: Any, shown: str) -> Theorem:
+    """Return a theorem whose ghosts are distances from the source."""
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        return distance_axioms(picture, at, picture.tile(Tile.SOURCE, at), _moved(at, moves))
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        (start,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
+        found, queue = {start: 0}, deque([start])
+        while queue:
+            at = queue.popleft()
+            for there in _moved(at, moves):
+                if _is_free(tiles, there) and there not in found:
+                    found[there] = found[at] + 1
+                    queue.append(there)
+        distance = np.full(tiles.shape, -1)
+        distance[tuple(zip(*found, strict=True))] = list(found.values())
+        return {REACHED: distance >= 0, DISTANCE: distance}
+
+    return Theorem(axioms, signals, ghosts, shown)
+
+
+def _is_free(tiles: Tiles, at: Offset) -> bool:
+    inside = all(0 <= place < side for place, side in zip(at, tiles.shape, strict=True))
+    return inside and tiles[at] != Tile.WALL
+
+
+def reachable(signals: type[IntEnum]) -> Theorem:
+    """Return the theorem of `REACHABLE`: a flood is a move farther at every iteration."""
+    path, wet = signals
+
+    def said(picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        return {path: flooded(picture, at, t - 1), wet: flooded(picture, at, t)}
+
+    return _from_source(MOVES, said, "what the source reaches in t - 2 moves")
+
+
+def first_passage(signals: type[IntEnum]) -> Theorem:
+    """Return the theorem of `FIRST_PASSAGE`: the front is where a king first arrives after so many moves."""
+    path, seen, front = signals
+
+    def arrives(picture: Picture, at: Offset, n_moves: Number) -> Truth:
+        return picture.true(REACHED, at) & (picture.number(DISTANCE, at) == n_moves)
+
+    def said(picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        return {
+            path: arrives(picture, at, t - 2),
+            seen: flooded(picture, at, t - 1),
+            front: arrives(picture, at, t - 1),
+        }
+
+    return _from_source(KING_MOVES, said, "the tiles at t - 2 king's moves from the source, and no nearer")
+
+
+def dead_ends(signals: type[IntEnum]) -> Theorem:
+    """Return the theorem of `DEAD_ENDS`.
+
+    A set is closed if each of its tiles is free, and each empty one has two neighbours in it. KEPT is the largest such
+    set. A simple path from the source to the target is closed, so all its tiles are KEPT. An empty tile that is not
+    KEPT has a ROUND in which it is filled. Nothing larger is closed: of the tiles of a closed set that are filled, the
+    first would have two neighbours that are not filled yet.
+    """
+    path, filled = signals
+
+    def is_filled(picture: Picture, at: Offset, t: Number) -> Truth:
+        return picture.tile(Tile.EMPTY, at) & ~picture.true(KEPT, at) & (picture.number(ROUND, at) < t)
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        kept, empty, turn = picture.true(KEPT, at), picture.tile(Tile.EMPTY, at), picture.number(ROUND, at)
+        around = _moved(at, MOVES)
+
+        def open_in(number: Number) -> list[Truth]:
+            return [free(picture, q) & (picture.true(KEPT, q) | (picture.number(ROUND, q) >= number)) for q in around]
+
+        return {
+            "only free tiles are kept": implies(kept, free(picture, at)),
+            "the source and the target are kept": implies(free(picture, at) & ~empty, kept),
+            "kept tiles have two kept neighbours": implies(
+                kept & empty, at_least(2, [picture.true(KEPT, q) for q in around])
+            ),
+            "others are filled in their round": implies(empty & ~kept, (turn >= 0) & ~at_least(2, open_in(turn))),
+            "and not before": implies(empty & ~kept & (turn > 0), at_least(2, open_in(turn - 1))),
+        }
+
+    def said(picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        return {
+            path: (t >= 1) & free(picture, at) & ~is_filled(picture, at, t - 1),
+            filled: is_filled(picture, at, t),
+        }
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        kept, turn = {at for at in np.ndindex(tiles.shape) if _is_free(tiles, at)}, np.full(tiles.shape, -1)
+        for number in range(tiles.size):
+            ends = {at for at in kept if tiles[at] == Tile.EMPTY and len(kept & {*_moved(at, MOVES)}) < 2}
+            for at in ends:
+                turn[at] = number
+            kept -= ends
+        return {KEPT: (tiles != Tile.WALL) & (turn < 0), ROUND: turn}
+
+    shown = "what t - 1 rounds of filling leave, in the end the largest set of free tiles in which every empty one"
+    return Theorem(axioms, said, ghosts, f"{shown} has two neighbours")
+
+
+def life(signals: type[IntEnum]) -> Theorem:
+    """Return the theorem of `LIFE`: LIVES counts a tile as 1 or 0 in each generation, as the game defines it."""
+    path, live, begun = signals
+
+    def lives(picture: Picture, at: Offset, generation: Number) -> Truth:
+        return (generation >= 0) & picture.inside(at) & (picture.number(LIVES, at, generation) == 1)
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        before, now = picture.number(LIVES, at, t - 1), picture.number(LIVES, at, t)
+        n_around = sum(picture.number(LIVES, q, t - 1) for q in _moved(at, KING_MOVES))
+        return {
+            "the walls are the first generation": implies(t == 0, (now == 1) == picture.tile(Tile.WALL, at)),
+            "a tile lives or not": implies(t >= 1, (before == 0) | ((before == 1) & picture.inside(at))),
+            "three neighbours, or two and itself": implies(
+                (t >= 1) & picture.inside(at), (now == 1) == ((n_around == 3) | ((n_around == 2) & (before == 1)))
+            ),
+        }
+
+    def said(picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        return {
+            path: lives(picture, at, t - 2),
+            live: lives(picture, at, t - 1),
+            begun: (t >= 1) & picture.inside(at),
+        }
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        found = [(tiles == Tile.WALL).astype(np.int64)]
+        for _ in range(N_STEPS):
+            framed, (height, width) = np.pad(found[-1], 1), tiles.shape
+            n_in_nine = sum(framed[r : r + height, c : c + width] for r in range(3) for c in range(3))
+            found.append(((n_in_nine == 3) | ((n_in_nine == 4) & (found[-1] == 1))).astype(np.int64))
+        return {LIVES: np.stack(found)}
+
+    return Theorem(axioms, said, ghosts, "generation t - 2 of Life, from the walls as the first, 0")
+
+
+def wall_follower(signals: type[IntEnum]) -> Theorem:
+    """Return the theorem of `WALL_FOLLOWER`.
+
+    PLACE is a tile's place as a number, which is STRIDE larger one row below. After n moves the walker is at the place
+    WALKER. HEADING is the direction of its last move as an index, at first up; it is -1 once the walker has stopped.
+    FIRST is the number of moves after which it is first at a tile, -1 if it never is.
+    """
+    path, trail, *rest, start, begun = signals
+    is_open, heads = rest[:4], rest[4:]
+
+    def walks(picture: Picture, at: Offset, n: Number) -> Truth:
+        here = picture.inside(at) & (picture.number(PLACE, at) == picture.of_map(WALKER, n))
+        return here & (n >= 0) & (picture.of_map(HEADING, n) >= 0)
+
+    def way(picture: Picture, at: Offset, towards: str) -> Truth:
+        return free(picture, at) & free(picture, moved(at, towards))
+
+    def axioms(picture: Picture, at: Offset, t: Number) -> dict[str, Truth]:
+        n = t - 2
+        place, first, stride = picture.number(PLACE, at), picture.number(FIRST, at), picture.of_map(STRIDE)
+        before, after = picture.of_map(HEADING, n), picture.of_map(HEADING, n + 1)
+        is_at, goes_to = picture.of_map(WALKER, n), picture.of_map(WALKER, n + 1)
+        here, stops = walks(picture, at, n), picture.tile(Tile.TARGET, at)
+        found = {
+            "it begins at the source": walks(picture, at, 0) == picture.tile(Tile.SOURCE, at),
+            "it heads up at first": picture.of_map(HEADING, 0) == 0,
+            "it heads one of four ways, or has stopped": (before >= -1) & (before < 4) & (after >= -1) & (after < 4),
+            "at the target it stops": implies(here & stops, after == -1),
+            "what is first happens": implies((first >= 0) & (first == n), here),
+            "what happens is not before the first time": implies(here, (first >= 0) & (first <= n)),
+            "rows have more than two places": stride > 2,
+        }
+        for heading, towards in enumerate(DIRECTIONS):
+            (down, right), there = MOVES[heading], moved(at, towards)
+            step = down * stride + right
+            found[f"places of neighbours, {towards}"] = implies(
+                picture.inside(at) & picture.inside(there), picture.number(PLACE, there) == place + step
+            )
+            found[f"it is on the map, {towards}"] = implies(
+                (n >= 0) & (before >= 0) & picture.inside(at) & (is_at == place + step), picture.inside(there)
+            )
+            found[f"it moves to a neighbour, {towards}"] = implies(
+                (n >= 0) & (after == heading), (before >= 0) & (goes_to == is_at + step)
+            )
+            # counterclockwise is the order of the directions, so to the right is one before
+            shut: Truth = picture.inside(at)
+            for turn in (-1, 0, 1, 2):
+                chosen = (heading + turn) % 4
+                found[f"right, ahead, left, back, from {towards} to {DIRECTIONS[chosen]}"] = implies(
+                    here & ~stops & (before == heading) & shut,
+                    (after == chosen) == way(picture, at, DIRECTIONS[chosen]),
+                )
+                shut = shut & ~way(picture, at, DIRECTIONS[chosen])
+        return found
+
+    def been(picture: Picture, at: Offset, n: Number) -> Truth:
+        return picture.inside(at) & (picture.number(FIRST, at) >= 0) & (picture.number(FIRST, at) < n)
+
+    def said(picture: Picture, at: Offset, t: Number) -> Mapping[IntEnum, Truth]:
+        n = t - 2
+        return {
+            path: been(picture, at, n - 1),
+            trail: been(picture, at, n),
+            **{each: (t >= 1) & way(picture, at, towards) for each, towards in zip(is_open, DIRECTIONS, strict=True)},
+            **{each: walks(picture, at, n) & (picture.of_map(HEADING, n) == place) for place, each in enumerate(heads)},
+            start: (t == 1) & picture.tile(Tile.SOURCE, at),
+            begun: (t >= 1) & picture.inside(at),
+        }
+
+    def ghosts(tiles: Tiles) -> Mapping[str, Any]:
+        stride = tiles.shape[1] + 2
+        first, heading, walk = np.full(tiles.shape, -1), 0, []
+        (at,) = map(tuple, np.argwhere(tiles == Tile.SOURCE))
+        for n in range(N_STEPS):
+            walk.append((at[0] * stride + at[1], heading))
+            if heading >= 0:
+                first[at] = n if first[at] < 0 else first[at]
+                ways = [(heading + turn) % 4 for turn in (-1, 0, 1, 2)]
+                open_ways = [each for each in ways if _is_free(tiles, _moved(at, MOVES)[each])]
+                heading = open_ways[0] if open_ways and tiles[at] != Tile.TARGET else -1
+                at = at if heading < 0 else _moved(at, MOVES)[heading]
+        place = np.arange(tiles.size).reshape(tiles.shape) + 2 * np.arange(len(tiles))[:, None]
+        walker, headings = np.array(walk).T
+        return {PLACE: place, STRIDE: stride, FIRST: first, WALKER: walker, HEADING: headings}
+
+    return Theorem(axioms, said, ghosts, "where t - 4 moves of a walker have led that keeps its right hand on the wall")
