@@ -7,6 +7,8 @@ import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +18,11 @@ from command_lines import files
 from oracles import canonical_shortest_path
 from PIL import Image
 
-from maze_nca_gym.agents import evaluate, rollout
-from maze_nca_gym.agents.evaluation import cells, metrics
+from maze_nca_gym.agents import evaluate, load, rollout
+from maze_nca_gym.agents.evaluation import cells, iterations, metrics
 from maze_nca_gym.agents.evaluation.figures import FIGURES
 from maze_nca_gym.agents.evaluation.metrics import measure
+from maze_nca_gym.agents.guarantees import Guarantees
 from maze_nca_gym.agents.learned import NCA
 from maze_nca_gym.agents.weights import save_model
 from maze_nca_gym.cli import main
@@ -219,6 +222,36 @@ class TestFailure:
         )
         assert "has weights for 3 iterations and cannot run on: no stability" in capsys.readouterr().err
         assert results()["results"][0]["stability"] is None
+
+
+class TestIterations:
+    FIND = ("--find-iterations", "--families", "random", "--sizes", "6", "--n", "8")
+
+    def test_the_model_file_keeps_what_was_found_and_is_measured_with_it(self, monkeypatch, capsys):
+        monkeypatch.setattr(iterations, "find_iterations", partial(iterations.find_iterations, n_levels=32))
+        model = load("nca-shortest-path-small")
+        model.guarantees = Guarantees(size=6)
+        file = save_model(model, "mine")
+        assert main(["evaluate", "own=mine.safetensors", *self.FIND]) == 0
+        kept = load(str(file)).guarantees
+        assert 10 <= kept.n_iterations < model.n_iterations, "at size 6, fewer are enough"
+        assert kept == replace(model.guarantees, n_iterations=kept.n_iterations)
+        assert results()["results"][0]["n_steps"] == kept.n_iterations
+        said = f"own: {kept.n_iterations} iterations at size 16, found on validation levels of random; {file} keeps it"
+        assert said in capsys.readouterr().err
+        evaluate(model, families="random", sizes=6, n=8, find_iterations=True)
+        assert model.guarantees == kept
+
+    def test_only_model_files_with_a_choice_can_keep_it(self):
+        save_model(learned(n_iterations=3, shared_weights=False), "unshared")
+        for policy, more, message in [
+            ("nca-shortest-path", {}, "keeps its result in model files .*, and nca-shortest-path is none"),
+            ("symmetrised:unshared.safetensors", {}, "and symmetrised:unshared.safetensors is none"),
+            ("unshared.safetensors", {}, "has no choice for unshared.safetensors, which states its iterations: 3"),
+            ("unshared.safetensors", {"steps": 3}, "for families of levels, without levels or steps"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                evaluate(policy, families="random", sizes=6, n=8, find_iterations=True, **more)
 
 
 def test_figures_leave_matplotlibs_global_state_alone():

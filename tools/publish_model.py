@@ -14,32 +14,20 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from maze_nca_gym.agents import pretrained
-from maze_nca_gym.agents.evaluation.metrics import measure
-from maze_nca_gym.agents.policy import Policy
-from maze_nca_gym.agents.rollouts import curve_steps, default_steps
+from maze_nca_gym.agents.evaluation.iterations import find_iterations, with_iterations
 from maze_nca_gym.agents.runs import read_last
 from maze_nca_gym.agents.weights import load_model, save_model
-from maze_nca_gym.families import validation_levels
 from maze_nca_gym.files import atomic_write
-from maze_nca_gym.tasks import find_task
 
 FOLDER = Path(str(pretrained.__file__)).parent
 METRICS = ("accuracy", "paper_accuracy", "complete", "optimal")
 ORDER = ("task", "description", "role", "unshipped", "highlight", "measured", "guarantees", "made_by", "made_in")
 ORDER += ("versions", "data")
 """Order of the entries of a card; others come last."""
-GAIN = 0.001
-"""Fraction of the levels that is too small a gain to justify more iterations."""
-MOST = 4
-"""Candidates are from the usual number of iterations divided by this to that times this."""
 
 
 def origin(run: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -95,37 +83,6 @@ def _rounded(value: Any) -> Any:
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def choose_iterations(model: Policy, families: Sequence[str], n_levels: int = 1024) -> int:
-    """Choose the number of iterations at size 16, on validation levels.
-
-    It is the smallest candidate with which at most `GAIN` fewer paths are optimal than with the best one. Candidates
-    are from a quarter of the usual number to `MOST` times it; for longer solutions each grows as in `default_steps`.
-
-    Args:
-        model: a policy whose weights are shared.
-        families: families of levels, each with the same weight.
-        n_levels: total number of validation levels.
-    """
-    base = model.n_iterations or find_task(model.task).default_steps
-    candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
-    fractions = np.zeros(len(candidates))
-    for family in families:
-        levels = validation_levels(family, 16, model.task, n_levels // len(families))
-        targets = find_task(model.task).solve_all(levels.tiles)
-        steps = [default_steps(_with_iterations(model, number), targets) for number in candidates]
-        curve = measure(model, levels, max(steps), steps=steps).curve
-        optimal = {point.step: point.metrics.optimal.value for point in curve}
-        rest = curve[-1].metrics.optimal.value  # a rollout that reaches a fixed point ends early, and stays as it is
-        fractions += np.array([optimal.get(step, rest) for step in steps]) / len(families)
-    return candidates[int(np.argmax(fractions >= fractions.max() - GAIN))]
-
-
-def _with_iterations(model: Policy, number: int) -> Policy:
-    """Change the number of iterations of a model in place; return the model."""
-    model.guarantees = replace(model.guarantees, n_iterations=number)
-    return model
-
-
 def read_card(name: str) -> dict[str, Any]:
     """Return the card of a policy of the package, as it is on disk."""
     card: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
@@ -155,8 +112,8 @@ def publish_iterations(name: str) -> None:
     """Choose the iterations of a model of the package, and store them in its file and on its card."""
     model = load_model(FOLDER / f"{name}.safetensors")
     families = read_card(name).get("configuration", {}).get("families", ["random"])
-    number = choose_iterations(model, families)
-    save_model(_with_iterations(model, number), FOLDER / name)
+    number = find_iterations(model, families)
+    save_model(with_iterations(model, number), FOLDER / name)
     write_card(name, guarantees=model.guarantees.to_json())
     print(f"{name}: {number} iterations, chosen on validation levels of {', '.join(families)}")
 

@@ -41,7 +41,7 @@ def run(
     from maze_nca_gym.agents.policy import cost_note
 
     found = named_policies(policies)
-    results = evaluate(found, out=out, format=format, **options)
+    results = evaluate(policies, out=out, format=format, **options)
     _print_results(results, details)
     if options.get("n") is None and options.get("levels") is None:
         print(f"measured on the first {DEFAULT_N} levels of each set; --n 8192 takes whole sets")

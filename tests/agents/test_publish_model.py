@@ -53,7 +53,7 @@ def test_a_card_says_where_a_model_is_from_and_how_good_it_is(folder, monkeypatc
     assert card["made_in"]["threads"] == 1
     assert (card["guarantees"]["exact"], card["guarantees"]["n_iterations"]) == (False, None)
 
-    monkeypatch.setattr(publish, "choose_iterations", lambda model, families: 7 if families == ["random"] else 0)
+    monkeypatch.setattr(publish, "find_iterations", lambda model, families: 7 if families == ["random"] else 0)
     run("iterations", "tiny")
     assert "tiny: 7 iterations, chosen on validation levels of random" in capsys.readouterr().out
     model = load(str(folder / "tiny.safetensors"))
@@ -119,7 +119,7 @@ def test_iterations_are_the_fewest_that_are_enough():
 
     model = Slow()
     model.n_iterations = 16
-    assert publish.choose_iterations(model, ["random"], 8) == 10
+    assert publish.find_iterations(model, ["random"], 8) == 10
 
 
 @for_each("name", TRAINED)

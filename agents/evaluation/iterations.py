@@ -1,0 +1,91 @@
+"""The number of iterations that a policy is meant for, found on validation levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from maze_nca_gym.families import most_levels, validation_levels
+from maze_nca_gym.options import check
+from maze_nca_gym.tasks import find_task
+
+from ..guarantees import USUAL_SIZE
+from ..policy import Policy
+from ..registry import MODEL_FILE, by_label
+from ..rollouts import curve_steps, default_steps
+from ..runs import say
+from ..weights import save_model
+from .metrics import measure
+
+GAIN = 0.001
+"""Fraction of the levels that is too small a gain to justify more iterations."""
+MOST = 4
+"""Candidates are from the usual number of iterations divided by this to that times this."""
+N_LEVELS = 1024
+"""Total number of validation levels."""
+
+
+def find_iterations(policy: Policy, families: Sequence[str], n_levels: int = N_LEVELS) -> int:
+    """Find the number of iterations at size 16, on validation levels of the size that the policy is meant for.
+
+    It is the smallest candidate with which at most `GAIN` fewer paths are optimal than with the best one. Candidates
+    are from a quarter of the usual number to `MOST` times it; for longer solutions each grows as in `default_steps`.
+
+    Args:
+        policy: a policy that can run for any number of iterations.
+        families: families of levels, each with the same weight.
+        n_levels: total number of validation levels, fewer of large ones.
+    """
+    base = getattr(policy, "n_iterations", None) or find_task(policy.task).default_steps
+    candidates = [number for number in curve_steps(MOST * base) if number >= base / MOST]
+    size = policy.guarantees.size or max(policy.size or (USUAL_SIZE,))
+    n = min(n_levels // len(families), most_levels(size, "validation"))
+    fractions = np.zeros(len(candidates))
+    for family in families:
+        levels = validation_levels(family, size, policy.task, n)
+        targets = find_task(policy.task).solve_all(levels.tiles)
+        steps = [default_steps(with_iterations(copy(policy), number), targets) for number in candidates]
+        curve = measure(policy, levels, max(steps), steps=steps).curve
+        optimal = {point.step: point.metrics.optimal.value for point in curve}
+        rest = curve[-1].metrics.optimal.value  # a rollout that reaches a fixed point ends early, and stays as it is
+        fractions += np.array([optimal.get(step, rest) for step in steps]) / len(families)
+    return candidates[int(np.argmax(fractions >= fractions.max() - GAIN))]
+
+
+def with_iterations(policy: Policy, number: int) -> Policy:
+    """Change the number of iterations that a policy states, in place; return the policy."""
+    policy.guarantees = replace(policy.guarantees, n_iterations=number)
+    return policy
+
+
+def keep_iterations(
+    found: Mapping[str, Policy], policies: str | Policy | Iterable[str] | Mapping[str, Policy], families: Sequence[str]
+) -> None:
+    """Find the number of iterations of policies and keep it in them, and in the model files from which they are.
+
+    Args:
+        found: the policies by name.
+        policies: what they were asked for by.
+        families: families of validation levels.
+
+    Raises:
+        ValueError: a name that is not that of a model file, or a policy that has no choice; nothing is changed.
+        OSError: a file could not be written.
+    """
+    names = [policies] if isinstance(policies, str) else policies
+    files = {} if isinstance(names, Policy | Mapping) else by_label(names)
+    for name, policy in found.items():
+        file = files.get(name)
+        is_file = file is None or (file.endswith(MODEL_FILE) and Path(file).is_file())
+        check(is_file, f"find_iterations keeps its result in model files (*{MODEL_FILE}), and {file} is none")
+        stated = policy.max_steps or policy.guarantees.bound
+        check(stated is None, f"find_iterations has no choice for {name}, which states its iterations: {stated}")
+    for name, policy in found.items():
+        number = find_iterations(policy, families)
+        with_iterations(policy, number)
+        kept = f"; {save_model(policy, files[name])} keeps it" if name in files else ""
+        say(f"{name}: {number} iterations at size 16, found on validation levels of {' and '.join(families)}{kept}")
