@@ -26,6 +26,7 @@ from maze_nca_gym._kernels.compiling import kernels
 from maze_nca_gym._kernels.registry import MALFORMED, UNSOLVABLE
 from maze_nca_gym.levels import Tile, Tiles, as_contiguous, as_tiles
 from maze_nca_gym.orders import USUAL_ORDER, order_code
+from maze_nca_gym.random_streams import scramble
 
 # a dtype is cheaper to pass than its class, and a call for one level is short
 _UINT8, _BOOL = np.dtype(np.uint8), np.dtype(np.bool_)
@@ -91,6 +92,67 @@ def shortest_paths_from(
     paths = np.zeros((len(ends), *level.shape), np.bool_)
     kernels.shortest_paths_from(level, order_code(order), starts[0], ends, paths)
     return paths
+
+
+def count_shortest_paths(tiles: ArrayLike) -> float | NDArray[np.float64]:
+    """Return the number of shortest paths from source to target.
+
+    >>> from maze_nca_gym.levels import parse
+    >>> count_shortest_paths(parse("S..\\n...\\n..T"))
+    6.0
+
+    Args:
+        tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+
+    Returns:
+        A float, for a batch (N,) float64; 0 where the target is out of reach. Numbers grow exponentially: they are
+        exact below 2**53, rounded above, and infinite from 2**1024 on, such as in empty levels of 520 x 520.
+
+    Raises:
+        ValueError: a level lacks or repeats source or target.
+    """
+    tiles = _fast_tiles(tiles)
+    levels = tiles if tiles.ndim == 3 else tiles[None]
+    counts, _ = _sample(levels, np.ones(len(levels), np.uint64), 0)
+    return counts if tiles.ndim == 3 else float(counts[0])
+
+
+def sample_shortest_paths(rng: np.random.Generator, tiles: ArrayLike, n: int) -> NDArray[np.bool_]:
+    """Draw shortest paths from source to target, all equally likely, independent of each other.
+
+    The draws on a level depend on its place in the batch, not on the other levels nor on `n`: fewer are the first ones.
+
+    Args:
+        rng: source of all randomness; one number is drawn for each level.
+        tiles: (H, W) or (N, H, W) with exactly one source and one target a level.
+        n: number of paths of each level, at least 1.
+
+    Returns:
+        (n, H, W) or (n, N, H, W) bool. In a batch, a level whose target is out of reach has no path tile at all.
+
+    Raises:
+        ValueError: `n` is below 1, a single level is unsolvable, or any level lacks or repeats source or target.
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    tiles = _fast_tiles(tiles)
+    levels = tiles if tiles.ndim == 3 else tiles[None]
+    states = scramble(rng.integers(1 << 63, size=len(levels), dtype=np.uint64)) | np.uint64(1)
+    counts, paths = _sample(levels, states, n)
+    if tiles.ndim == 3:
+        return paths
+    if counts[0] == 0:
+        raise ValueError("the level is unsolvable: no path joins source and target")
+    return paths[:, 0]
+
+
+def _sample(levels: Tiles, states: NDArray[np.uint64], n: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the (N,) numbers of shortest paths, and (n, N, H, W) paths drawn by the (N,) states."""
+    counts, paths = np.empty(len(levels)), np.zeros((n, *levels.shape), np.bool_)
+    malformed = kernels.sample_paths(levels, states, counts, paths)
+    if malformed >= 0:
+        _raise_malformed(f"level {malformed}", levels[malformed])
+    return counts, paths
 
 
 def diameter(tiles: ArrayLike, order: str = USUAL_ORDER) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
+from math import comb
 from typing import Any
 
 import networkx as nx
@@ -28,6 +29,7 @@ from oracles import (
     optimal_shortest_paths,
     path_by_distances,
 )
+from scipy.stats import chisquare
 from tables import for_each
 
 from maze_nca_gym import solvers
@@ -445,6 +447,70 @@ class TestBestPath:
     def test_bad_arguments(self, text: str, values: Any, message: str) -> None:
         with pytest.raises(ValueError, match=message):
             solvers.best_path(parse(text), values)
+
+
+def two_ways(side: int) -> NDArray[np.uint8]:
+    """Two ways of one length, each through an empty square: one early on, the other late."""
+    half = np.ones((side, side + 4), np.uint8)
+    half[:, 0] = half[0, :2] = half[:, 2:-2] = half[-1, -2:] = Tile.EMPTY
+    middle = np.full((1, side + 4), Tile.WALL, np.uint8)
+    middle[0, 0], middle[0, -1] = Tile.SOURCE, Tile.TARGET
+    return np.concatenate([half, middle, half[::-1, ::-1]])
+
+
+class TestAllShortestPaths:
+    @given(levels_with_endpoints(largest=6), st.integers(0, 2**32 - 1))
+    @example(parse("S...\n....\n....\n...T"), 1)
+    @example(parse("T.\n.S"), 0)
+    def test_are_counted_and_only_they_are_drawn(self, tiles: NDArray[np.uint8], seed: int) -> None:
+        optima, rng = optimal_shortest_paths(tiles), np.random.default_rng(seed)
+        assert solvers.count_shortest_paths(tiles) == len(optima)
+        if not optima:
+            with pytest.raises(ValueError, match="the level is unsolvable: no path joins source and target"):
+                solvers.sample_shortest_paths(rng, tiles, 1)
+            assert not solvers.sample_shortest_paths(rng, tiles[None], 2).any()
+            return
+        drawn = solvers.sample_shortest_paths(rng, tiles, 5)
+        assert drawn.shape == (5, *tiles.shape)
+        assert {frozenset(map(tuple, np.argwhere(path).tolist())) for path in drawn} <= optima
+
+    @for_each("drawing", ["S...\n....\n....\n...T", "S....\n.#...\n.#...\n....T", "#......\nS.##...\n......T"])
+    def test_all_are_equally_likely(self, drawing: str) -> None:
+        tiles = parse(drawing)
+        n_paths = len(optimal_shortest_paths(tiles))
+        drawn = solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 1000 * n_paths)
+        kinds, counts = np.unique(drawn.reshape(len(drawn), -1), axis=0, return_counts=True)
+        assert len(kinds) == n_paths
+        assert 0.001 < chisquare(counts).pvalue < 0.999
+
+    def test_levels_are_drawn_alone_as_together_and_fewer_are_the_first(self) -> None:
+        together = solvers.sample_shortest_paths(np.random.default_rng(5), LEVELS, 3)
+        assert together.shape == (3, *LEVELS.shape)
+        first = solvers.sample_shortest_paths(np.random.default_rng(5), LEVELS[:2], 2)
+        np.testing.assert_array_equal(first, together[:2, :2])
+        other = np.stack([LEVELS[1], LEVELS[1]])
+        assert (solvers.sample_shortest_paths(np.random.default_rng(5), other, 2)[:, 1] == first[:, 1]).all()
+        assert solvers.count_shortest_paths(LEVELS).tolist() == list(map(solvers.count_shortest_paths, LEVELS))
+
+    def test_more_than_any_number_can_count(self) -> None:
+        empty = np.zeros((1000, 1000), np.uint8)
+        empty[0, 0], empty[-1, -1] = Tile.SOURCE, Tile.TARGET
+        tiles = two_ways(300)
+        assert solvers.count_shortest_paths(tiles) == pytest.approx(2 * comb(598, 299), rel=1e-13)
+        early = solvers.sample_shortest_paths(np.random.default_rng(0), tiles, 64)[:, :300].any(axis=(1, 2))
+        assert 20 < early.sum() < 44
+        assert solvers.count_shortest_paths(empty) == float("inf")
+        (path,) = solvers.sample_shortest_paths(np.random.default_rng(0), empty, 1)
+        assert path.sum() == 1999
+        assert 400 < path[np.arange(1000), 999 - np.arange(1000)].argmax() < 600
+
+    def test_bad_arguments(self) -> None:
+        rng = np.random.default_rng(0)
+        with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+            solvers.sample_shortest_paths(rng, parse("S.T"), 0)
+        for solve in (solvers.count_shortest_paths, lambda tiles: solvers.sample_shortest_paths(rng, tiles, 1)):
+            with pytest.raises(ValueError, match="level 1 has 2 and 1"):
+                solve(np.stack([parse("S.T"), parse("SST")]))
 
 
 ORDERED: dict[str, Callable[[Any], Any]] = {
