@@ -5,8 +5,10 @@ matplotlib is imported here, without its global state: figures are drawn on a ca
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
@@ -19,7 +21,9 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.transforms import Bbox, IdentityTransform
 from numpy.typing import ArrayLike, NDArray
 
 from maze_nca_gym.files import atomic_write
@@ -51,6 +55,8 @@ STYLE: dict[Any, Any] = {
 """Settings for `matplotlib.rc_context`."""
 FIGURE_FORMATS = ("png", "pdf", "svg")
 """Suffixes of files of figures."""
+_ANGLES = [math.radians(angle) for angle in (0, 180, 270, 90, -25, 205, 25, 155, -50, 230, -70, 250, 50, 130)]
+"""Where a text is tried around its point: right, left, below and above first."""
 _UNDATED: Mapping[str, Mapping[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
 """Format -> metadata without which the same figure is the same file tomorrow."""
 
@@ -216,6 +222,43 @@ def _labelled(drawn: Figure) -> dict[str, Artist]:
 def _letters(inches: float, size: float) -> int:
     """Return how many letters of a font size are surely no wider than that."""
     return max(8, int(inches * 72 / (0.62 * size)))
+
+
+def label_points(drawn: Figure, axes: Axes, texts: Sequence[str], size: float = 8.5) -> None:
+    """Write a text beside each of the points that were drawn with `Axes.plot`, so that no two texts overlap.
+
+    A text takes the nearest free place around its point, and a thin line leads to it if it is far. The figure's layout
+    is fixed by this, so it comes last.
+
+    Args:
+        drawn: the figure.
+        axes: its panel.
+        texts: one for each point, in the order of drawing.
+        size: of the letters, in points.
+    """
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    renderer, inside = drawn.canvas.get_renderer(), axes.get_window_extent()  # type: ignore[attr-defined]  # Agg's
+    points = [axes.transData.transform(np.asarray(line.get_xydata())[0]) for line in axes.lines[: len(texts)]]
+    unit = drawn.dpi / 72
+    taken = [Bbox.from_extents(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in points]
+    for text, (x, y) in zip(texts, points, strict=True):
+        label = axes.annotate(text, (x, y), (0, 0), "figure pixels", "offset points", size=size, color=INK, va="center")
+        label.set_path_effects([withStroke(linewidth=2, foreground="white")])  # lines of the grid stay behind it
+        for distance, angle in product((9, 16, 26, 38, 52, 68, 86, 106, 130, 160), _ANGLES):
+            across, up = distance * math.cos(angle), distance * math.sin(angle)
+            label.set(position=(across, up), ha="left" if across > 0.1 else "right" if across < -0.1 else "center")
+            box = label.get_window_extent(renderer).padded(1.5 * unit)
+            if not any(box.overlaps(each) for each in taken) and _contains(inside, box):
+                break
+        taken.append(box)
+        if distance > 16:
+            ends = (x, x + across * unit), (y, y + up * unit)
+            axes.plot(*ends, color=GREY, linewidth=0.6, transform=IdentityTransform(), zorder=1)
+
+
+def _contains(outer: Bbox, inner: Bbox) -> bool:
+    return bool(outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1)
 
 
 def strip(

@@ -138,7 +138,8 @@ def compile_automaton(
     _guarantee(automaton, model, certificate)
     if out is not None:
         run = RunFolder.open(Path(out), {"automaton": name}, (MODEL_OF_RUN,), resume=False, overwrite=overwrite)
-        run.begin({"command": command_line(["compile-automaton", name], {}), "device": "cpu"})
+        data = f"the rules of an automaton of {len(automaton.signals)} booleans a tile; no mazes"
+        run.begin({"command": command_line(["compile-automaton", name], {}), "data": data, "device": "cpu"})
         _finish(run, automaton, model, certificate)
     return model, certificate
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
+from glob import glob
 from pathlib import Path
 
 import numpy as np
@@ -23,16 +24,14 @@ from ..rollouts import encode, find_paths, path_of, run_to_end
 from ..runs import DESCRIPTION
 from ..statistics import proportion
 from .answers import OPTIMAL, judge
-from .board import RESTARTED, REUSED, Row
 from .predictions import SUFFIXES
-
-UNSTATED = "not stated"
+from .rows import RESTARTED, REUSED, SEED, UNSTATED, Row
 
 
 def find_entrants(
     given: str | Path | Policy | Iterable[str | Path] | Mapping[str, Policy | Path],
-) -> tuple[dict[str, Policy | Path], dict[str, str]]:
-    """Return policies and files of predictions by name, and what each learned from.
+) -> tuple[dict[str, Policy | Path], dict[str, tuple[str, str]]]:
+    """Return policies and files of predictions by name, and what each learned from, as `learned_from` does.
 
     Raises:
         ValueError: no entrant, an unknown policy, a missing file, or a policy of another task.
@@ -44,14 +43,25 @@ def find_entrants(
     elif isinstance(given, Policy):
         entrants = {type(given).__name__: given}
     else:
-        sources = by_label(map(str, [given] if isinstance(given, str | Path) else given))
+        named = by_label(map(str, [given] if isinstance(given, str | Path) else given))
+        sources = {label: file for name, source in named.items() for label, file in _seeds(name, source)}
         entrants = {name: _entrant(source) for name, source in sources.items()}
     if not entrants:
         raise ValueError("name at least one policy, or file of predictions (*.csv, *.npy)")
     for name, what in entrants.items():
         if isinstance(what, Policy) and split_order(what.task)[0] != SHORTEST_PATH.name:
             raise ValueError(f"benchmark mazes ask for the shortest path, and {name} is for the task {what.task!r}")
-    return entrants, {name: trained_on(sources.get(name)) for name in entrants}
+    return entrants, {name: learned_from(sources.get(name)) for name in entrants}
+
+
+def _seeds(name: str, source: str) -> list[tuple[str, str]]:
+    """Return names and files of all seeds of one training, if a pattern with * stands for them."""
+    if "*" not in source:
+        return [(name, source)]
+    found = sorted(glob(source))
+    if not found:
+        raise ValueError(f"no file matches {source}")
+    return [(f"{name}{SEED}{i}", file) for i, file in enumerate(found)]
 
 
 def _entrant(name: str) -> Policy | Path:
@@ -62,24 +72,32 @@ def _entrant(name: str) -> Policy | Path:
     return Path(name)
 
 
-def trained_on(name: str | None) -> str:
-    """Return what a policy learned from, according to its card or, for a model file, the description of its run."""
-    if name is not None and name.startswith(SYMMETRISED):
-        return trained_on(name.removeprefix(SYMMETRISED))
-    if name in cards():
-        return str(cards()[name]["data"])
-    if name in list_policies():
-        return "nothing: weights written by hand"
-    if name is None or not name.endswith(MODEL_FILE):
-        return UNSTATED
+def learned_from(name: str | None) -> tuple[str, str]:
+    """Return what a policy's weights come from, one of `SUPERVISIONS`, and on which mazes, in words.
+
+    Its card says so or, for a model file, the description of its run.
+    """
+    name = (name or "").removeprefix(SYMMETRISED)
     try:
-        return str(json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))["data"])
-    except (OSError, ValueError, TypeError, KeyError):  # no file in the folder of a run, or one that does not say it
-        return UNSTATED
+        if name in list_policies() and name not in cards():
+            return "by hand", "no mazes"
+        if name in cards():
+            about = cards()[name]
+        elif name.endswith(MODEL_FILE):
+            about = json.loads((Path(name).parent / DESCRIPTION).read_text(encoding="utf-8"))
+        else:
+            return UNSTATED, UNSTATED
+        options, data = about.get("configuration"), str(about["data"])
+        if options is None:
+            return "by hand", "no mazes"
+        taught = "guidance" if options.get("guidance") else "answers"
+        return "rule" if "certificate" in about else taught, data
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # no run's folder, or one that does not say it
+        return UNSTATED, UNSTATED
 
 
 def measure(
-    benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], learned_from: str, batch: int | None
+    benchmark: BenchmarkSet, cell: Cell, labels: NDArray[np.bool_], lesson: tuple[str, str], batch: int | None
 ) -> Row:
     """Return the scores of a policy on a set.
 
@@ -87,7 +105,7 @@ def measure(
         benchmark: the set.
         cell: the policy with levels of the set.
         labels: (N, H, W) bool, the set's labels of these levels.
-        learned_from: what the policy learned from.
+        lesson: what the policy learned from, as `learned_from` returns it.
         batch: levels that run at once, by default as many as keep the state small.
     """
     policy, n_steps, tiles, canonical = cell.policy, cell.n_steps, cell.labelled.tiles, cell.labelled.target
@@ -104,9 +122,8 @@ def measure(
             way: np.logical_and.reduce(each[OPTIMAL].reshape(-1, benchmark.stream), axis=1)
             for way, each in solved.items()
         }
-    if policy.engine_hints.passes > 1:
-        learned_from += f"; {cost_note(policy)}"
-    return row_of(benchmark, cell.name, right, learned_from, policy.n_weights, n_steps, seconds)
+    search = cost_note(policy) if policy.engine_hints.passes > 1 else ""
+    return row_of(benchmark, cell.name, right, lesson, search, policy.n_weights, n_steps, seconds)
 
 
 def reused_paths(policy: Policy, streams: Tiles, n_steps: int) -> NDArray[np.bool_]:
@@ -129,12 +146,22 @@ def row_of(
     benchmark: BenchmarkSet,
     name: str,
     right: Mapping[str, NDArray[np.bool_]],
-    learned_from: str,
+    lesson: tuple[str, str],
+    search: str = "",
     n_weights: int | None = None,
     n_steps: int | None = None,
     seconds: float | None = None,
 ) -> Row:
     """Return the row of a policy or file; `right` says for each score which mazes or streams are right."""
-    n = len(next(iter(right.values())))
-    scores = {score: proportion(of) for score, of in right.items()}
-    return Row(benchmark.name, name, n, scores, n_weights, learned_from, n_steps, seconds)
+    return Row(
+        set=benchmark.name,
+        name=name,
+        weights=n_weights,
+        supervision=lesson[0],
+        trained_on=lesson[1],
+        search=search,
+        n=len(next(iter(right.values()))),
+        scores={score: proportion(of) for score, of in right.items()},
+        n_steps=n_steps,
+        seconds=seconds,
+    )

@@ -40,6 +40,7 @@ def bench(
     device: str | None = None,
     data: Annotated[str | Path | None, Shown("FOLDER")] = None,
     out: Annotated[str | Path | None, Shown("FOLDER")] = None,
+    plot: bool = False,
 ) -> Board:
     """Measure policies, or predictions from files, on benchmark sets of mazes, next to published results.
 
@@ -51,8 +52,9 @@ def bench(
     Args:
         sets: names of sets; `maze-nca-gym levels list --details` describes them.
         policies: names from `policies list`, model files (*.safetensors), module:class, or predictions: a .csv or .npy
-            file with a row of tokens for each maze. NAME=FILE sets the name in the tables. In Python also policies, or
-            a mapping from names to policies and paths of predictions.
+            file with a row of tokens for each maze. NAME=FILE sets the name in the tables; a file with a * stands for
+            all seeds of one training, which are one row with mean and deviation: 'mine=runs/*/model.safetensors'. In
+            Python also policies, or a mapping from names to policies and paths of predictions.
         n: largest number of mazes, or streams, of each set, by default all; always the first ones.
         steps: number of iterations on a maze, by default the policy's usual number, in proportion to size and longest
             solution.
@@ -63,6 +65,7 @@ def bench(
             other test set needs one.
         out: folder for leaderboard.md and leaderboard.json, written after each row. In Python, nothing is written
             by default.
+        plot: write leaderboard.png to that folder too: weights against percent, of all rows that the folder has.
 
     Returns:
         The rows that were measured.
@@ -79,6 +82,8 @@ def bench(
     from .entrants import find_entrants, measure, row_of
     from .predictions import read_predictions
 
+    if plot and out is None:
+        raise ValueError("plot needs a folder for the picture: --out FOLDER")
     if out is not None:
         check_folder("--out", Path(out))
         if (Path(out) / BOARD).exists():
@@ -114,4 +119,6 @@ def bench(
                 if out is not None:
                     Board((row,)).save(out)  # at once: the next row may take an hour
                 bar.advance(1)
+    if plot and out is not None:
+        Board(tuple(rows)).save(out, plot=True)
     return Board(tuple(rows))

@@ -42,7 +42,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "Training": ("agents.training.run", "agents.training.config", "agents.hinting.run", "agents.hinting.certificate"),
     "Evaluation": (
         *("agents.evaluation.run", "agents.evaluation.metrics", "agents.evaluation.stability"),
-        *("agents.evaluation.results", "agents.evolution.run", "agents.leaderboard.run", "agents.leaderboard.board"),
+        *("agents.evaluation.results", "agents.evolution.run"),
+        *("agents.leaderboard.run", "agents.leaderboard.board", "agents.leaderboard.rows"),
         "agents.reproduction.run",
     ),
 }

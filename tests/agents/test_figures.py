@@ -14,6 +14,7 @@ from maze_nca_gym.agents.figures import (
     curve,
     figure,
     fraction_axis,
+    label_points,
     legend,
     panels,
     size_axis,
@@ -80,3 +81,20 @@ def test_axes_of_fractions_counts_and_sizes_and_groups_of_bars(tmp_path):
 def test_a_strip_has_a_panel_and_a_caption_for_each_picture(tmp_path):
     pictures = [np.zeros((4, 4, 3), np.uint8)] * 3
     assert strip(tmp_path / "strip.png", pictures, ["a", "b", "c"], "title").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_labels_of_crowded_points_overlap_neither_each_other_nor_a_point(tmp_path, suffix):
+    x, y = np.array([1, 1.01, 1.02, 1.5, 5, 5.2, 9, 9.1]), np.array([1, 1, 1, 1, 0.5, 0.5, 0, 0.02])
+    with figure(tmp_path / f"any.{suffix}", 6, 4) as drawn:
+        (axes,) = panels(drawn, 1, 1)
+        for place in zip(x, y, strict=True):
+            axes.plot(*place, "o", markersize=6)
+        label_points(drawn, axes, [f"a solver with the long name {i}" for i in range(len(x))])
+    boxes = [text.get_window_extent() for text in axes.texts]
+    middles = axes.transData.transform(np.stack([x, y], axis=1))
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:i])
+        assert not any(box.contains(*middle) for middle in middles)
+        assert axes.get_window_extent().padded(1).contains(box.x0, box.y0)
+        assert axes.get_window_extent().padded(1).contains(box.x1, box.y1)

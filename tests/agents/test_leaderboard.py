@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from fresh_models import FRESH_MLP
 from tables import for_each
 
 from maze_nca_gym.agents import bench, load, rollout
-from maze_nca_gym.agents.leaderboard import entrants
+from maze_nca_gym.agents.leaderboard import entrants, figures
 from maze_nca_gym.agents.leaderboard.answers import CANONICAL, EXACT, OPTIMAL, SCORES, VALID, judge, judge_tokens
-from maze_nca_gym.agents.leaderboard.board import RESTARTED, REUSED, Board, Published, published, published_beside
+from maze_nca_gym.agents.leaderboard.board import Board
 from maze_nca_gym.agents.leaderboard.entrants import reused_paths
 from maze_nca_gym.agents.leaderboard.predictions import read_predictions
+from maze_nca_gym.agents.leaderboard.rows import RESTARTED, REUSED, lines_of, published, published_beside
 from maze_nca_gym.agents.pretrained import cards
 from maze_nca_gym.agents.statistics import Estimate
 from maze_nca_gym.agents.weights import save_model
@@ -124,7 +125,8 @@ class TestPredictions:
         assert 0 < same < 1
         values = {EXACT: 1, CANONICAL: same, VALID: 1, OPTIMAL: 1}
         assert {score: found.value for score, found in row.scores.items()} == values
-        assert (row.name, row.n, row.weights, row.trained_on) == (str(file), 12, None, "not stated")
+        assert (row.name, row.n, row.weights) == (str(file), 12, None)
+        assert row.supervision == row.trained_on == "not stated"
         assert bench("small-9", policies=file, n=3).rows[0].n == 3
 
     def test_arrays_of_mazes_are_read(self, tmp_path):
@@ -191,7 +193,7 @@ class TestPolicies:
         ]
         for row in rows:
             assert all(row.scores[score].value == 1 for score in (CANONICAL, VALID, OPTIMAL))
-            assert row.trained_on == "nothing: weights written by hand"
+            assert (row.supervision, row.trained_on, row.search) == ("by hand", "no mazes", "")
             assert row.weights == load("shortest-path-bfs").n_weights
         assert (rows[0].scores[EXACT].value, rows[1].scores[EXACT].value) == (1, 0)
 
@@ -230,9 +232,16 @@ class TestPolicies:
     def test_a_model_of_a_run_says_what_the_run_learned_from(self, small, tmp_path):
         file = save_model(load("nca-shortest-path-small"), tmp_path / "model")
         assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == "not stated"
-        for text, said in (("{}", "not stated"), ("[", "not stated"), ('{"data": "six mazes"}', "six mazes")):
+        unstated = ("not stated", "not stated")
+        for text, said in (
+            *(("{}", unstated), ("[", unstated), ("[1]", unstated), ('{"data": "six", "configuration": 3}', unstated)),
+            ('{"data": "six mazes", "configuration": {"guidance": 0.0}}', ("answers", "six mazes")),
+            ('{"data": "six mazes", "configuration": {"guidance": 1.0}}', ("guidance", "six mazes")),
+            ('{"data": "six mazes", "configuration": {}, "certificate": {}}', ("rule", "six mazes")),
+        ):
             (tmp_path / "config.json").write_text(text)
-            assert bench("small-9", policies=str(file), n=1).rows[0].trained_on == said
+            row = bench("small-9", policies=str(file), n=1).rows[0]
+            assert (row.supervision, row.trained_on) == said, text
         rows = bench("small-9", policies=[f"mine={file}", "shortest-path-bfs=nca-shortest-path-small"], n=1).rows
         assert [(row.name, row.trained_on) for row in rows] == [
             ("mine", "six mazes"),
@@ -342,30 +351,81 @@ class TestBoard:
         assert [(row.set, row.n) for row in Board.load(tmp_path).rows] == [("small-9", 2)]
 
     def test_the_page_has_measured_and_published_rows(self, tmp_path):
-        bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=10, out=tmp_path)
+        files = bench(["maze-unique-30", "maze-hard-30"], policies="shortest-path-bfs", n=10).save(tmp_path, plot=True)
+        assert [path.name for path in files] == ["leaderboard.json", "leaderboard.md", "leaderboard.png"]
         page = (tmp_path / "leaderboard.md").read_text()
-        assert page.index("## maze-unique-30") < page.index("## maze-hard-30")
+        assert page.index("](leaderboard.png)") < page.index("## maze-unique-30") < page.index("## maze-hard-30")
         line = next(line for line in page.splitlines() if line.startswith("| `shortest-path-bfs` |"))
-        assert "| 100.0 (72.2 to 100) |" in line
-        assert "| TRM | 7,000,000 | 85.3 |  |  |  | the 1,000 labelled training mazes" in page
-        tables = [line for line in page.splitlines() if line.startswith("|")]
-        assert {line.count("|") for line in tables} == {9}
+        assert line == "| `shortest-path-bfs` | 1,485 | by hand |" + " 100.0 (72.2 to 100) |" * 2
+        assert "| UFM, 100 runs | 8,400,000 | answers, search, peak | 92 ± 0.5 |  |".replace(" ± 0.5", "") in page
+        assert "| aNCA | 256,000 | answers |  | 94.18 ± 1.14 |" in page
+        assert {line.count("|") for line in page.splitlines() if line.startswith("|")} == {6}
+
+    def test_seeds_of_a_training_are_shown_as_one(self, tmp_path, small):
+        for seed, name in enumerate(("nca-shortest-path-small", "nca-shortest-path-baseline")):
+            (tmp_path / str(seed)).mkdir()
+            save_model(load(name), tmp_path / str(seed) / "model")
+        board = bench("small-9", policies=[f"mine={tmp_path}/*/model.safetensors", "shortest-path-bfs"])
+        assert [row.name for row in board.rows] == ["mine #0", "mine #1", "shortest-path-bfs"]
+        values = [100 * row.scores[OPTIMAL].value for row in board.rows[:2]]
+        line = lines_of(board.rows, ())[1]
+        assert line.values[OPTIMAL] == np.mean(values)
+        assert line.spreads[OPTIMAL] == f" ± {np.std(values, ddof=1):.2f}"
+        assert "mean and deviation of 2 seeds" in line.details
+        assert "| `mine` |" in board.markdown()
+        with pytest.raises(ValueError, match=r"no file matches .*\*\.safetensors"):
+            bench("small-9", policies=f"mine={tmp_path}/*.safetensors")
+
+    @for_each("names", [["small-9"], ["small-9", "maze-unique-30"]])
+    def test_the_picture_has_panels_of_fair_comparisons_or_of_all_sets(self, tmp_path, small, monkeypatch, names):
+        drawn = []
+        monkeypatch.setattr(figures, "draw", lambda sets, path: drawn.append(sets) or path)
+        bench(names, policies=["shortest-path-bfs", "nca-shortest-path-small"], n=2).draw(tmp_path / "b.svg")
+        (sets,) = drawn
+        assert list(sets) == (
+            ["small-9: valid and optimal"] if names == ["small-9"] else ["maze-unique-30: exact label"]
+        )
+        shown = {line.name for found in sets.values() for line, _ in found}
+        assert {"shortest-path-bfs", "nca-shortest-path-small"} <= shown
+        assert ("EqR small" in shown) == (len(names) == 2)
+
+    def test_a_picture_needs_a_folder_and_rows(self, small):
+        with pytest.raises(ValueError, match="plot needs a folder"):
+            bench("small-9", policies="shortest-path-bfs", plot=True)
+        with pytest.raises(ValueError, match="the leaderboard has no rows"):
+            Board(()).draw("b.png")
 
     def test_the_page_in_docs_is_that_of_its_data(self):
         docs = Path(__file__).parents[2] / "docs"
         board = Board.load(docs)
-        assert (docs / "leaderboard.md").read_text() == board.markdown()
+        assert (docs / "leaderboard.md").read_text() == board.markdown(picture=True)
         assert {row.set for row in board.rows} >= {"maze-unique-30", "maze-hard-30"}
 
-    def test_published_rows_are_of_known_sets_and_scores(self):
-        assert all(isinstance(each, Published) for each in published())
+    def test_published_rows_say_everything_that_a_comparison_needs(self):
+        rows = [asdict(each) for each in published()]
         assert {each.set for each in published()} <= set(BENCHMARK_SETS)
         assert {each.score for each in published()} <= {*SCORES, RESTARTED, REUSED}
-        assert all(0 < each.value <= 100 and each.source and each.trained_on for each in published())
+        for name in ("supervision", "trained_on", "reported", "mazes", "source", "read"):
+            assert all(row[name] for row in rows), name
+        assert all(row["search"].isprintable() and row["seeds"] != 0 for row in rows)
         figures = {(each.set, each.name, each.score): each.value for each in published()}
-        assert len(figures) == len(published()) == 21
+        assert len(figures) == len(rows) == 31
         assert figures["maze-hard-original-30", "aNCA", OPTIMAL] == 94.18
         assert published_beside("maze-hard-30") == published_beside("maze-hard-original-30")
+
+    @for_each(
+        ("field", "value", "message"),
+        [
+            ("supervision", "labels", "unknown supervision 'labels'"),
+            ("reported", "best", "unknown reported 'best'"),
+            ("mazes", "mine", "unknown mazes 'mine'"),
+            ("value", 101, "value must be from 0 to 100, got 101"),
+            ("seeds", 0, "seeds must be at least 1"),
+        ],
+    )
+    def test_a_wrong_published_row_is_refused(self, field, value, message):
+        with pytest.raises(ValueError, match=message):
+            replace(published()[0], **{field: value})
 
 
 class TestCommand:
@@ -377,8 +437,8 @@ class TestCommand:
         text = capsys.readouterr().out
         assert "maze-hard-30: % of instances" in text
         assert "TRM (published)" in text
-        assert "UFM: quoted from the literature" in text
-        assert "shortest-path-bfs: 1,485 weights, 2 instances, " in text
+        assert "UFM: 8,400,000 weights, exact label 89.3 ± 0.5; best moment on the test mazes; " in text
+        assert "shortest-path-bfs: 1,485 weights, exact label " in text
         table = [line for line in text.splitlines() if line.startswith(("│", "┃"))]
         assert max(map(len, table)) <= 80
         assert [row.set for row in Board.load(out).rows] == ["maze-hard-30", "dt-net-9"]
