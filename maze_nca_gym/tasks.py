@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maze_nca_gym import solvers
+from maze_nca_gym.guidance import STEPS, Guidance, first_steps
 from maze_nca_gym.levels import Tile, Tiles, clear_endpoints, read_tiles, to_text
 from maze_nca_gym.names import check_count, find
 from maze_nca_gym.orders import USUAL_ORDER, Registry, split_order, with_order
@@ -39,6 +40,10 @@ class Task:
         found: what the window says when the answer is right.
         may_be_empty: whether an empty answer is valid, such as for dead ends in a maze without any. If False, a level
             whose answer is empty is unsolvable, and refused. `scoring` says how an empty answer is measured.
+        guidance: (N, H, W) tiles -> `Guidance`, or its (N, G, H, W) bool channels alone, which count from the start:
+            what a solver can say of every tile besides, from which networks learn far faster. None if the task brings
+            none. It may take an `order` of directions.
+        guided: names of the G channels of the guidance.
         rank: (N, H, W) tiles and bool paths -> (N,) int64 by which the best of several paths is chosen without the
             solution: 0 for what is no valid path, and more for a better one. None if there is no such choice.
         order: order of directions of its canonical solutions, see `solvers`.
@@ -54,6 +59,8 @@ class Task:
     default_steps: int
     found: str = "solved"
     may_be_empty: bool = False
+    guidance: Callable[[Tiles], Guidance | NDArray[np.bool_]] | None = None
+    guided: tuple[str, ...] = ()
     rank: Rank | None = None
     order: str = USUAL_ORDER
 
@@ -61,8 +68,8 @@ class Task:
         """Check values whose errors would be hard to explain later.
 
         Raises:
-            ValueError: no name, or one that ends with another order; a number below 1, or another number of kinds of
-                tile than the levels have.
+            ValueError: no name, or one that ends with another order; a number below 1, another number of kinds of tile
+                than the levels have, or guidance without names of its channels.
         """
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"the name of a task must be text that is not empty, got {self.name!r}")
@@ -70,6 +77,8 @@ class Task:
             raise ValueError(f"the name of a task ends with its order only, which is {self.order}, got {self.name!r}")
         for name in ("n_channels", "usual_length", "default_steps"):
             check_count(name, getattr(self, name))
+        if (self.guidance is None) != (not self.guided):
+            raise ValueError(f"guidance needs names of its channels, guided, and they need it, got {self.guided}")
         wanted = _kinds_of_tile(self.has_endpoints)
         if self.n_tiles != wanted:
             raise ValueError(
@@ -93,10 +102,26 @@ class Task:
         name = with_order(self.name, order)
         if order == self.order:
             return self
-        if "order" not in inspect.signature(self.solve).parameters:
+        if not _takes_order(self.solve):
             raise ValueError(f"the task {self.name!r} has one order of directions only: its solve takes no `order`")
-        solve: Any = self.solve
-        return replace(self, name=name, order=order, solve=update_wrapper(partial(solve, order=order), solve))
+        given: dict[str, Any] = {"solve": self.solve, "guidance": self.guidance}
+        ordered: dict[str, Any] = {
+            part: update_wrapper(partial(function, order=order), function)
+            for part, function in given.items()
+            if function is not None and _takes_order(function)
+        }
+        return replace(self, name=name, order=order, **ordered)
+
+    def guide(self, tiles: Tiles) -> Guidance:
+        """Return the guidance of (N, H, W) levels.
+
+        Raises:
+            ValueError: the task brings none.
+        """
+        if self.guidance is None:
+            raise ValueError(f"the task {self.name!r} brings no guidance")
+        shown = self.guidance(tiles)
+        return shown if isinstance(shown, Guidance) else Guidance(shown, np.zeros(tiles.shape, np.int32))
 
     @property
     def judge(self) -> IsOptimal | None:
@@ -135,6 +160,10 @@ class Task:
         return f"the answer of the task {self.name!r} is empty, and its may_be_empty is False"
 
 
+def _takes_order(function: Callable[..., Any]) -> bool:
+    return "order" in inspect.signature(function).parameters
+
+
 def _kinds_of_tile(has_endpoints: bool) -> int:
     return len(Tile) if has_endpoints else 2
 
@@ -158,6 +187,8 @@ SHORTEST_PATH = Task(
     is_optimal=solvers.is_optimal,
     usual_length=48,
     found="shortest path found",
+    guidance=first_steps,
+    guided=tuple(STEPS),
     rank=_shorter_is_better,
     default_steps=96,  # two for each tile of the longest solution: a flood there and a path back
 )
@@ -212,6 +243,10 @@ def _try_out(task: Task) -> None:
     if len(wrong):
         rows = to_text(tiles[wrong[0]], targets[wrong[0]]).replace("\n", "/")
         raise ValueError(f"is_optimal of the task {task.name!r} must accept what solve returns (*), but not in {rows}")
+    if task.guidance is not None:
+        shown = _called(task, "guide", tiles)
+        _check_result(task, "guidance", shown.channels, (len(tiles), len(task.guided), *tiles.shape[1:]))
+        _check_result(task, "guidance", shown.after, tiles.shape, np.int32)
     if task.rank is not None:
         ranks = _called(task, "rank", tiles, targets)
         _check_result(task, "rank", ranks, tiles.shape[:1], np.int64)

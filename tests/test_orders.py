@@ -25,6 +25,7 @@ from maze_nca_gym.agents.training.session import changes
 from maze_nca_gym.benchmark_sets import BENCHMARK_SETS, BenchmarkSet
 from maze_nca_gym.cli import main
 from maze_nca_gym.generation import generate
+from maze_nca_gym.guidance import first_steps
 from maze_nca_gym.levels import Tile, Tiles, parse
 from maze_nca_gym.orders import split_order, with_order
 from maze_nca_gym.population import LevelPopulation
@@ -193,14 +194,17 @@ class TestPolicies:
 class TestTraining:
     def test_the_order_becomes_part_of_the_task(self) -> None:
         config = changed("guided", order=ORDER)
-        assert (config.task, config.order, config.guidance_order) == ("shortest-path-DLRU", None, ORDER)
+        assert (config.task, config.order) == ("shortest-path-DLRU", None)
+        assert config.guide is not None
+        tiles = generate(np.random.default_rng(0), 4, 9, wall_probability=0.2)
+        np.testing.assert_array_equal(config.guide(tiles).channels, first_steps(tiles, ORDER).channels)
         assert config.population.task == config.task
         assert config == changed("guided", task="shortest-path-DLRU")
         assert config == type(config).from_json(config.to_json())
         assert changes("guided", config) == {"task": "shortest-path-DLRU"}
         assert changed(config, n_updates=3).task == config.task
         assert changed(config, order="ULDR") == changed("guided")
-        assert changed("fast", order=ORDER).guidance_order is changed("fast").guidance_order is None
+        assert changed("fast", order=ORDER).guide is changed("fast").guide is None
 
     @for_each(
         ("options", "message"),
@@ -208,7 +212,7 @@ class TestTraining:
             ({"order": "dlru"}, "order must have each of the letters U, L, D and R .* got 'dlru'"),
             ({"order": 4}, "order must be of type str | None, got 4"),
             ({"task": "shortest-path-DLRR"}, "unknown task 'shortest-path-DLRR'"),
-            ({"task": "diameter", "order": ORDER, "guidance": 1.0}, "guidance is for the task shortest-path, not diam"),
+            ({"task": "diameter", "order": ORDER, "guidance": 1.0}, "the task diameter-DLRU brings no guidance"),
         ],
     )
     def test_what_is_refused(self, options: dict[str, Any], message: str) -> None:

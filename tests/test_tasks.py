@@ -232,9 +232,12 @@ class TestATaskOfOnesOwn:
         np.testing.assert_array_equal(population.targets, dead_ends(population.tiles))
         assert (population.members["length"] == population.targets.sum(axis=(1, 2))).all()
 
-    def test_what_is_for_the_tasks_of_the_package_only(self):
-        for option in ("nearest_solution", "guidance"):
-            with pytest.raises(ValueError, match=f"{option} is for .*, not dead-ends"):
+    def test_what_training_asks_of_a_task(self):
+        for option, message in {
+            "nearest_solution": "is for .*, not dead-ends",
+            "guidance": "the task dead-ends brings no",
+        }.items():
+            with pytest.raises(ValueError, match=message):
                 changed(TrainingConfig(), task="dead-ends", **{option: 0.5})
 
     def test_policies_of_another_task_are_refused(self):
@@ -336,6 +339,10 @@ def test_bad_tasks():
             {"is_optimal": lambda tiles, path: ~solvers.is_optimal(tiles, path)},
             r"is_optimal of the task 'own' must accept what solve returns \(\*\), but not in #####/#S",
         ),
+        ({"guidance": None}, r"guidance needs names of its channels, guided, .* got \('up', "),
+        ({"guided": ()}, r"guidance needs names of its channels, .* got \(\)"),
+        ({"guided": ("a",)}, r"guidance of .* must return a bool array of shape \(2, 1, 5, 5\) .* \(2, 4, 5, 5\)"),
+        ({"guidance": lambda tiles: 3}, "guidance of the task 'own' must return a bool array of .*, got 3"),
         ({"rank": lambda tiles, path: path.any(axis=(1, 2))}, "rank of .* must return a int64 array of .*, got bool"),
     ],
 )

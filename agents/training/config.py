@@ -5,12 +5,13 @@ Importing this does not load torch; making a configuration does, which checks th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from maze_nca_gym.files import OTHER_VERSION
-from maze_nca_gym.levels import has_border
+from maze_nca_gym.guidance import Guidance
+from maze_nca_gym.levels import Tiles, has_border
 from maze_nca_gym.loading import load_levels
 from maze_nca_gym.mutation import MUTATIONS, find_mutation
 from maze_nca_gym.options import (
@@ -132,8 +133,7 @@ class TrainingConfig:
                 f"nearest_solution is for the tasks of this package, not {self.task}",
             )
         if self.loss.guidance:
-            question = find_task(self.task).question
-            check(question == "shortest-path", f"guidance is for the task shortest-path, not {question}")
+            check(bool(find_task(self.task).guided), f"the task {self.task} brings no guidance: set guidance to 0")
             least = self.n_shown + 2 * bool(model.max_pool)
             check(model.n_channels >= least, f"guidance needs at least {least} channels, got {model.n_channels}")
         one_iteration = self.model_arguments | ({} if model.n_iterations is None else {"n_iterations": 1})
@@ -206,15 +206,18 @@ class TrainingConfig:
 
     @property
     def n_shown(self) -> int:
-        """Number of leading channels that the loss reads: the path, and with guidance the four first steps."""
-        from .losses import GUIDED
-
-        return GUIDED.stop if self.loss.guidance else GUIDED.start
+        """Number of leading channels that the loss reads: the path, and those of the guidance if it counts."""
+        return 1 + len(self.guided)
 
     @property
-    def guidance_order(self) -> str | None:
-        """The order of directions of the run's guidance; None without guidance."""
-        return find_task(self.task).order if self.loss.guidance else None
+    def guided(self) -> tuple[str, ...]:
+        """Names of the channels after the path that the loss reads: those of the task's guidance, if it counts."""
+        return find_task(self.task).guided if self.loss.guidance else ()
+
+    @property
+    def guide(self) -> Callable[[Tiles], Guidance] | None:
+        """The guidance of (N, H, W) levels; None without guidance."""
+        return find_task(self.task).guide if self.loss.guidance else None
 
     @property
     def model_arguments(self) -> dict[str, Any]:
@@ -237,7 +240,7 @@ class TrainingConfig:
             needs_border, family = bool(has_border(load_levels(levels.level_set).tiles).all()), None
         size = min(max(USUAL_SIZE, min(levels.sizes)), max(levels.sizes))
         guarantees = Guarantees(needs_border=needs_border, family=family, size=None if size == USUAL_SIZE else size)
-        return make_model(self.model, self.model_arguments, self.n_shown, self.seed, guarantees)
+        return make_model(self.model, self.model_arguments, self.guided, self.seed, guarantees)
 
     def flat(self) -> dict[str, Any]:
         """Return all options by name, as `changed` takes them."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from maze_nca_gym.guidance import Guidance
+from maze_nca_gym.levels import Tiles
 from maze_nca_gym.transfer import upload
 
 from ..rollouts import Batch
-from .losses import guidance
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,23 +22,22 @@ class DeviceBatch:
     Attributes:
         tiles: (N, H, W) uint8.
         target: (N, H, W) bool, the canonical solutions.
-        steps: (N, 4, H, W) bool, see `losses.Guidance`; None without guidance.
-        distances: (N, H, W) int32, likewise.
+        guidance: (N, G, H, W) bool, the channels of its guidance; None without guidance.
+        after: (N, H, W) int32, the iterations after which a tile's guidance counts; likewise.
     """
 
     tiles: Tensor
     target: Tensor
-    steps: Tensor | None = None
-    distances: Tensor | None = None
+    guidance: Tensor | None = None
+    after: Tensor | None = None
 
     @classmethod
-    def of(cls, batch: Batch, device: torch.device, guidance_order: str | None = None) -> DeviceBatch:
-        """Copy (N, H, W) levels to a device without waiting for it; with guidance in an order of directions if one is
-        given."""
+    def of(cls, batch: Batch, device: torch.device, guide: Callable[[Tiles], Guidance] | None = None) -> DeviceBatch:
+        """Copy (N, H, W) levels to a device without waiting for it, with the guidance of a function if one is given."""
         arrays = [batch.tiles, batch.target]
-        if guidance_order is not None:
-            shown = guidance(batch.tiles, guidance_order)
-            arrays += [shown.steps, shown.distances]
+        if guide is not None:
+            shown = guide(batch.tiles)
+            arrays += [shown.channels, shown.after]
         return cls(*(upload(array, device) for array in arrays))
 
     def __len__(self) -> int:
@@ -60,4 +61,4 @@ class DeviceBatch:
         return (self.tiles[:, None] == kinds[:, None, None]).float()
 
     def _parts(self) -> list[Tensor]:
-        return [part for part in (self.tiles, self.target, self.steps, self.distances) if part is not None]
+        return [part for part in (self.tiles, self.target, self.guidance, self.after) if part is not None]

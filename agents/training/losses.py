@@ -1,33 +1,15 @@
-"""The losses of training: of the path channel against the exact solution, and of guidance.
-
-Guidance asks every tile for the first of four steps that a solution starting there would take. That is one answer for
-each possible source, and says nothing about how an automaton finds it. But the answer of a tile can be known after as
-many iterations as it has moves to the target. So a network learns where it went wrong before a rollout has reached the
-end of a long path.
-"""
+"""The losses of training: of the path channel against the exact solution, and of guidance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from maze_nca_gym.levels import Tile, Tiles
-from maze_nca_gym.orders import USUAL_ORDER
-from maze_nca_gym.solvers import distances
-
 from ..policy import PATH
 
-STEPS = {"up": (-1, 0), "left": (0, -1), "down": (1, 0), "right": (0, 1)}
-"""Name -> (rows, columns) to move."""
-N_STEPS = len(STEPS)
-GUIDED = slice(PATH + 1, PATH + 1 + N_STEPS)
-"""Channels that predict the first steps."""
 STEEPNESS = 8.0
 """Steepness of the sigmoid that turns a path value into a probability: 0.5 at 0.5, where rounding has its threshold."""
 
@@ -64,18 +46,19 @@ def path_losses(loss: str, states: Sequence[Tensor], target: Tensor, counted: Te
     return (_damped(of_levels) * counted if damped else of_levels * counted).mean(dim=1)
 
 
-def guidance_losses(states: Sequence[Tensor], steps: Tensor, counted: Tensor) -> Tensor:
-    """Return (K,) losses of K states, each (B, C, H, W), against (B, 4, H, W) first steps.
+def guidance_losses(states: Sequence[Tensor], guidance: Tensor, counted: Tensor) -> Tensor:
+    """Return (K,) losses of K states, each (B, C, H, W), against the guidance of their levels.
 
-    Squared errors of the channels after the path are summed over the four steps, averaged over tiles, and damped as
-    those of `path_losses`.
+    Squared errors of the channels after the path are summed over the channels of the guidance, averaged over tiles, and
+    damped as those of `path_losses`.
 
     Args:
         states: states of a rollout.
-        steps: (B, 4, H, W) floats, see `guidance`.
+        guidance: (B, G, H, W) floats, see `maze_nca_gym.guidance`.
         counted: (K, B, H, W) bool, the tiles that count; the loss of the others is 0.
     """
-    of_tiles = torch.stack([(state[:, GUIDED].float() - steps).square().sum(dim=1) for state in states])
+    guided = slice(PATH + 1, PATH + 1 + guidance.shape[1])
+    of_tiles = torch.stack([(state[:, guided].float() - guidance).square().sum(dim=1) for state in states])
     return _damped((of_tiles * counted).mean(dim=(2, 3))).mean(dim=1)
 
 
@@ -101,34 +84,3 @@ def counted_iterations(loss_steps: Sequence[float], n_steps: int) -> list[int]:
     """Return the iterations after which losses are taken: fractions of `n_steps`, rounded, at least 1, ascending, each
     once."""
     return sorted({max(1, round(part * n_steps)) for part in loss_steps})
-
-
-@dataclass(frozen=True, eq=False)
-class Guidance:
-    """First steps of canonical shortest paths to the target.
-
-    Attributes:
-        steps: (N, 4, H, W) bool: which step to take, of up, left, down and right, whatever the order of directions.
-            None is set at the target, at walls and where the target cannot be reached.
-        distances: (N, H, W) int32, moves to the target; 0 at walls and where the target cannot be reached.
-    """
-
-    steps: NDArray[np.bool_]
-    distances: NDArray[np.int32]
-
-
-def guidance(tiles: Tiles, order: str = USUAL_ORDER) -> Guidance:
-    """Return the guidance of (N, H, W) levels that have one target each, in an order of directions."""
-    height, width = tiles.shape[1:]
-    targets = np.argwhere(tiles == Tile.TARGET)[:, 1:]
-    away = distances(tiles, targets)
-    framed = np.pad(away, ((0, 0), (1, 1), (1, 1)), constant_values=-1)
-    nearer = np.stack(
-        [framed[:, 1 + row : 1 + row + height, 1 + col : 1 + col + width] == away - 1 for row, col in STEPS.values()],
-        axis=1,
-    )
-    nearer &= (away > 0)[:, None]
-    places = [USUAL_ORDER.index(towards) for towards in order]
-    first = np.zeros_like(nearer)
-    first[:, places] = nearer[:, places] & (np.cumsum(nearer[:, places], axis=1) == 1)
-    return Guidance(first, np.maximum(away, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -17,7 +17,6 @@ from ..policy import PATH, Policy
 from ..program import RELU
 from ..registry import load
 from ..weights import model_class, without_memory
-from .losses import STEPS
 from .options import ModelConfig
 
 FIRST_BIAS = 0.3
@@ -28,14 +27,14 @@ A path of zeros everywhere would have no gradient.
 
 
 def make_model(
-    config: ModelConfig, arguments: Mapping[str, Any], n_shown: int, seed: int, guarantees: Guarantees
+    config: ModelConfig, arguments: Mapping[str, Any], guided: Sequence[str], seed: int, guarantees: Guarantees
 ) -> Policy:
     """Make a model with its initial weights.
 
     Args:
         config: its class, and the network from which its weights start.
         arguments: keyword arguments of its constructor, except the generator.
-        n_shown: number of leading channels that the loss reads.
+        guided: names of the channels after the path that the loss reads.
         seed: seed of the weights.
         guarantees: what is known before training: which levels it will learn from.
 
@@ -47,8 +46,9 @@ def make_model(
     model.guarantees = guarantees
     if config.initialisation == "paper":
         model.draw_as_published(generator)
-    if n_shown > PATH + 1:
-        model.channel_names = (model.channel_names[PATH], *STEPS, *model.channel_names[n_shown:])
+    n_shown = PATH + 1 + len(guided)
+    if guided:
+        model.channel_names = (model.channel_names[PATH], *guided, *model.channel_names[n_shown:])
     if config.start_from is not None:
         begin_with(model, config.start_from)
         return model

@@ -222,9 +222,9 @@ class LossConfig:
     """Which of several optimal solutions is the target, 0 to 1. 0 means the canonical one. 1 means the one nearest to
     the path at the end of the rollout. In between, 1 - nearest_solution is added to each tile of the canonical one."""
     guidance: Annotated[float, Between(0, 1024)] = 0.0
-    """Shortest path only: weight of a second loss on the four channels after the path; 0 means none. They predict the
-    first step of the solution from each tile: up, left, down or right. A tile counts after as many iterations as it has
-    moves to the target. With 1, training needs many times fewer updates."""
+    """Weight of a second loss on the channels after the path, for tasks that bring guidance; 0 means none. Those of the
+    shortest path predict the first step of the solution from each tile: up, left, down or right. A tile counts after as
+    many iterations as it has moves to the target. With 1, training needs many times fewer updates."""
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -119,8 +119,8 @@ class StatePool:
         allowed = np.flatnonzero(~is_held_out(edited, task) & found.is_answer(target))
         places = places[upload(allowed, device)]
         batch = Batch(edited[allowed], target[allowed])
-        order = None if self.levels.steps is None else found.order
-        self._replace(places, DeviceBatch.of(batch, device, order))
+        guide = None if self.levels.guidance is None else found.guide
+        self._replace(places, DeviceBatch.of(batch, device, guide))
         self.ages[places] = -way.grace
 
     def _replace(self, places: Tensor, levels: DeviceBatch) -> None:
@@ -166,6 +166,6 @@ class StatePool:
         held = np.unpackbits(tensors["held"].numpy(), axis=2, count=height * width)
         states = torch.zeros(held.shape)
         states[torch.from_numpy(held.view(np.bool_))] = tensors["values"]
-        levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, config.guidance_order).copy()
+        levels = DeviceBatch.of(Batch(tiles.numpy(), target.numpy()), device, config.guide).copy()
         states = states.view(*held.shape[:2], height, width).to(device, copy=True)
         return cls(levels, states, ages.to(device, copy=True), Patience.of(config))

@@ -123,7 +123,7 @@ def _describe(name: str, config: TrainingConfig, workers: Workers, continued: Se
 def _data(config: TrainingConfig) -> str:
     """Describe the levels that a run learns from, in words."""
     levels, start = config.levels, config.to_json()["start_from"]
-    hints = ", with the first move at every tile" if config.loss.guidance else ""
+    hints = ", with guidance at every tile" if config.loss.guidance else ""
     hints += "" if start is None else f", from the weights of {start}"
     if levels.level_set is not None:
         return f"the levels of {levels.level_set} alone{', turned and mirrored' if levels.dihedral else ''}{hints}"

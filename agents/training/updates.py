@@ -114,7 +114,7 @@ def _check(loss: float, norm: float, number: int) -> None:
 def _from_zeros(state: TrainingState, batch: Batch, stream: LevelStream, workers: Workers) -> tuple[Tensor, Tensor]:
     config = state.config
     assert config.model.n_iterations is not None
-    share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guidance_order)
+    share = DeviceBatch.of(batch[workers.rank :: workers.size], workers.device, config.guide)
     ages = torch.zeros(len(share), device=workers.device)
     return _backward(state, share, None, ages, config.model.n_iterations)
 
@@ -124,7 +124,7 @@ def _pooled(state: TrainingState, newcomers: Batch, stream: LevelStream, workers
     config = state.config
     rng = rng_for(config.seed, "pool", state.update)
     pool = _pool(state, stream, newcomers.tiles.shape[1] - 2, workers.device)
-    fresh = DeviceBatch.of(newcomers, workers.device, config.guidance_order)
+    fresh = DeviceBatch.of(newcomers, workers.device, config.guide)
     places = pool.draw(rng, config.batch_size, fresh)
     n_edited = round(config.pool.pool_edited * config.batch_size)
     if n_edited:
@@ -151,7 +151,7 @@ def _pool(state: TrainingState, stream: LevelStream, size: int, device: torch.de
     if size not in state.pools:
         config = state.config
         levels = stream.draw(rng_for(config.seed, "pool of size", size), config.pool.pool_size, size)
-        batch = DeviceBatch.of(levels, device, config.guidance_order)
+        batch = DeviceBatch.of(levels, device, config.guide)
         state.pools[size] = StatePool.fresh(batch, state.model.n_channels, Patience.of(config))
     return state.pools[size]
 
@@ -193,11 +193,10 @@ def _nearest_optima(batch: DeviceBatch, state: Tensor, nearest_solution: float, 
 
 
 def _of_guidance(states: Sequence[Tensor], batch: DeviceBatch, ages: Tensor) -> Tensor:
-    """Return (K,) guidance losses after (K, B) iterations, over the tiles that a signal from the target could have
-    reached by then."""
-    assert batch.steps is not None
-    assert batch.distances is not None
-    return guidance_losses(states, batch.steps.float(), ages[:, :, None, None] >= batch.distances)
+    """Return (K,) guidance losses after (K, B) iterations, over the tiles that count by then."""
+    assert batch.guidance is not None
+    assert batch.after is not None
+    return guidance_losses(states, batch.guidance.float(), ages[:, :, None, None] >= batch.after)
 
 
 @torch.no_grad()

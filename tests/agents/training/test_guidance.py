@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,13 @@ from training_runs import POOL, make_updates, started, tiny
 
 from maze_nca_gym.agents import load, rollout
 from maze_nca_gym.agents.training.data import LevelStream
-from maze_nca_gym.agents.training.losses import STEPS, guidance, guidance_losses
+from maze_nca_gym.agents.training.losses import guidance_losses
 from maze_nca_gym.families import test_levels as policy_levels
 from maze_nca_gym.generation import generate
+from maze_nca_gym.guidance import STEPS, first_steps
 from maze_nca_gym.levels import Tile, Tiles, one_hot
 from maze_nca_gym.solvers import distances, shortest_path
+from maze_nca_gym.tasks import DIAMETER, TASKS
 
 
 def with_source_at(tiles: Tiles, tile: tuple[int, int]) -> Tiles:
@@ -41,10 +44,10 @@ def walk(steps: np.ndarray, start: tuple[int, int]) -> np.ndarray:
 )
 def test_first_steps_are_those_of_solutions_from_every_tile(generator, options, size, order):
     levels = generate(np.random.default_rng(0), 4, size, generator, endpoints=True, **options)
-    shown = guidance(levels, order)
-    assert shown.steps.shape == (4, 4, *levels.shape[1:])
-    assert shown.steps.dtype == np.bool_
-    for tiles, steps, away in zip(levels, shown.steps, shown.distances, strict=True):
+    shown = first_steps(levels, order)
+    assert shown.channels.shape == (4, 4, *levels.shape[1:])
+    assert shown.channels.dtype == np.bool_
+    for tiles, steps, away in zip(levels, shown.channels, shown.after, strict=True):
         to_target = distances(tiles, np.argwhere(tiles == Tile.TARGET)[0])
         assert np.array_equal(away, np.maximum(to_target, 0))
         assert not steps[:, to_target <= 0].any(), "at walls, at the target and out of its reach"
@@ -72,14 +75,34 @@ def test_an_update_adds_it_where_the_distance_has_been_crossed(weight):
     ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (weight, 0.0))
     state = started(**options)
     batch = LevelStream(state.config).batch(0)
-    shown, added = guidance(batch.tiles), 0.0
-    assert (shown.distances > 8).any()
+    shown, added = first_steps(batch.tiles), 0.0
+    assert (shown.after > 8).any()
     for n in (4, 8):
         reached = rollout(state.model, torch.from_numpy(one_hot(batch.tiles)), n)[:, 1:5].detach().numpy()
-        squares = ((reached - shown.steps) ** 2).sum(axis=1) * (shown.distances <= n)
+        squares = ((reached - shown.channels) ** 2).sum(axis=1) * (shown.after <= n)
         added += squares.mean(axis=(1, 2)).clip(max=1).mean()
         assert squares.mean(axis=(1, 2)).max() < 1
     assert guided == pytest.approx(plain + weight * added, rel=1e-4)
+
+
+def test_a_task_of_ones_own_brings_its_guidance(monkeypatch):
+    """Two channels, known from the start, of a task that the package does not have."""
+    kinds = replace(
+        DIAMETER,
+        name="kinds",
+        guided=("wall", "free"),
+        guidance=lambda tiles: np.stack([tiles == Tile.WALL, tiles != Tile.WALL], axis=1),
+    )
+    monkeypatch.setitem(TASKS, "kinds", kinds)
+    options = {"task": "kinds", "n_iterations": 4, "n_channels": 5, "sizes": (6,)}
+    ((guided,), (plain,)) = (make_updates(started(**options, guidance=g), 1) for g in (1.0, 0.0))
+    state = started(**options, guidance=1.0)
+    assert state.model.channel_names[1:] == ("wall", "free", "hidden_3", "hidden_4")
+    tiles = LevelStream(state.config).batch(0).tiles
+    maze = one_hot(tiles, 2)
+    reached = rollout(started(**options).model, torch.from_numpy(maze), 4)[:, 1:3].detach().numpy()
+    added = ((reached - maze[:, ::-1]) ** 2).sum(axis=1).mean(axis=(1, 2)).clip(max=1).mean()
+    assert guided == pytest.approx(plain + added, rel=1e-4)
 
 
 @pytest.mark.parametrize("options", [{"n_iterations": 8}, {**POOL, "sizes": (6,)}], ids=["from zeros", "pool"])
